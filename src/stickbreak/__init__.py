@@ -1,0 +1,2 @@
+"""stickbreak."""
+__version__ = "0.1.0"

@@ -1,0 +1,45 @@
+"""What an allocation must say: how rows choose clusters, and its share of the bound."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+
+class Responsibilities(NamedTuple):
+    """Sparse responsibilities of n rows: row i holds ``values[indptr[i]:indptr[i + 1]]`` on clusters ``indices[...]``."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: Array
+
+
+class Allocation(Protocol):
+    """The prior over cluster assignments.  A frozen dataclass of concentrations; methods are pure functions of N (K,)."""
+
+    @property
+    def max_clusters(self) -> int:
+        """The most clusters that may be in use."""
+        ...
+
+    def update(self, N: Array) -> Array:
+        """Global step: E_q[log pi_k] (K,) given the counts."""
+        ...
+
+    def local(self, C: Array, bias: Array, threshold: float) -> Responsibilities:
+        """Local step for a block of rows: scores ``C + bias`` (n, K) to responsibilities, which also replace C."""
+        ...
+
+    def bound(self, N: Array) -> float:
+        """This allocation's part of the ELBO at its optimal global step, without the assignment entropy."""
+        ...
+
+    def order(self, N: Array) -> NDArray[np.integer]:
+        """The order of clusters that maximises `bound`."""
+        ...
+
+    def mean_weights(self, N: Array) -> Array:
+        """Posterior mean of the cluster weights (K,), normalised over the K clusters in use."""
+        ...

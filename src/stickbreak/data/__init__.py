@@ -1,0 +1,5 @@
+"""Sources of batches: rows in memory or on disk, read as they are visited."""
+
+from .sources import ArraySource, Chunk
+
+__all__ = ["ArraySource", "Chunk"]

@@ -1,0 +1,74 @@
+"""Rows in memory or in a memory map, cut into batches and chunks."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+CHUNK_NUMBERS = 1 << 21  # numbers in a chunk of rows, the unit of work of one thread: 16 MiB in float64
+CHUNK_ROWS = 4096
+
+
+class Chunk(NamedTuple):
+    """Consecutive rows start, ..., stop - 1."""
+
+    start: int
+    stop: int
+
+
+class ArraySource:
+    """Rows of a two-dimensional array or memory map, with optional sample weights.
+
+    Rows are converted to the working precision chunk by chunk, so that a memory map larger than memory, or one of
+    integers, is never held whole.
+
+    Parameters
+    ----------
+    X : array (N, D), any real dtype; float32 stays float32, everything else becomes float64
+    weights : array (N,) of non-negative numbers, or None for ones
+    """
+
+    def __init__(self, X: NDArray[Any], weights: Array | None = None) -> None:
+        self.X = X
+        self.weights = weights
+        self.dtype: np.dtype[np.floating] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return len(self.X)
+
+    @property
+    def n_columns(self) -> int:
+        """D."""
+        return int(self.X.shape[1])
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the sample weights."""
+        return float(self.n_rows if self.weights is None else self.weights.sum())
+
+    def batches(self, n_batches: int) -> list[list[Chunk]]:
+        """Every row in exactly one chunk, chunk i in batch i mod ``n_batches``, so that sorted data are spread out."""
+        per_batch = -(-self.n_rows // n_batches)
+        limit = min(CHUNK_ROWS, max(1, CHUNK_NUMBERS // self.n_columns))
+        pieces = -(-per_batch // limit)
+        if per_batch > 512:
+            pieces += pieces % 2  # an even number keeps two threads level
+        edges = np.linspace(0, self.n_rows, n_batches * pieces + 1).astype(int)
+        chunks = [Chunk(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:]) if b > a]
+        return [chunks[b::n_batches] for b in range(n_batches)]
+
+    def read(self, chunk: Chunk) -> tuple[Array, Array]:
+        """Rows (n, D) and sample weights (n,) of a chunk."""
+        X = np.asarray(self.X[chunk.start : chunk.stop], dtype=self.dtype)
+        if self.weights is None:
+            return X, np.ones(len(X))
+        return X, self.weights[chunk.start : chunk.stop]
+
+    def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
+        """Rows and weights at the given positions, ascending for the sake of disks."""
+        X = np.asarray(self.X[rows], dtype=self.dtype)
+        return X, np.ones(len(X)) if self.weights is None else self.weights[rows]

@@ -1,0 +1,1 @@
+"""Inference: laps over batches, stochastic steps, initialisation."""

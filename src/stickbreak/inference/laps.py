@@ -1,0 +1,197 @@
+"""The lap driver: full-dataset and memoized variational inference with moves, on one code path (Thesis Alg. 3.1 and 3.3)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import ArraySource
+from ..model import Memo, Model, Parameters, Summary
+from ..moves import MoveRecord, Proposal, Schedule
+from ..moves.schedule import Drawn
+from .executor import Threads
+from .trace import Lap
+from .visit import visit
+
+FASTER, SLOWER, FIRST_STEP, LONGEST_STEP = 1.5, 0.4, 0.5, 20.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How long to run and what to check.
+
+    Attributes
+    ----------
+    n_batches : 1 is full-dataset inference
+    max_laps : stop after this many passes
+    tol : converged when a lap raises the bound by less than ``tol`` times its size, per row
+    accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
+    check : verify after every step that the bound has not decreased
+    """
+
+    n_batches: int = 1
+    max_laps: int = 1000
+    tol: float = 1e-6
+    accelerate: bool = True
+    check: bool = False
+
+
+class BoundDecreased(AssertionError):
+    """The ELBO went down where it cannot: a defect of a likelihood, an allocation or a move."""
+
+
+@dataclass
+class Laps:
+    """State of a fit in progress.  After the first lap, ``memo.total`` is always a complete, valid model."""
+
+    model: Model
+    source: ArraySource
+    schedule: Schedule
+    threads: Threads
+    rng: np.random.Generator
+    options: Options
+    on_lap: Callable[[Lap], None] = lambda lap: None
+    history: list[Lap] = field(default_factory=list)
+    bound: float = -np.inf
+
+    def __post_init__(self) -> None:
+        self.batches = self.source.batches(self.options.n_batches)
+        self.memo = Memo(len(self.batches))
+        self._previous: Summary | None = None  # total one lap ago, with today's clusters
+        self._step = 0.0  # how far to extrapolate
+        self._proposals: list[Proposal] = []
+        self._drawn: list[Drawn] = []
+        self._began = time.perf_counter()
+
+    @property
+    def total(self) -> Summary:
+        """The summary of the whole data set."""
+        return self.memo.total
+
+    def run(self, start: Summary) -> Summary:
+        """Lap until converged or out of laps, from the parameters that ``start`` implies."""
+        self._first_lap(start)
+        second_wind = bool(self.schedule.kinds)
+        while len(self.history) < self.options.max_laps:
+            before = self.bound, self.total.N
+            self._lap()
+            if self._settled(*before):
+                if not second_wind:
+                    break
+                second_wind = False
+                self.schedule.forget()
+            elif self.history[-1].accepted:
+                second_wind = True
+        return self.total
+
+    def _first_lap(self, start: Summary) -> None:
+        """Visit every batch with the starting parameters: what comes first must not decide for the rest (Thesis 3.5.4)."""
+        self.schedule.start(start.K)
+        counts = np.full(start.K, self.source.total_weight / start.K)
+        self._pass(self.model.parameters(start, self.source.dtype), counts, frozen=True)
+        self.bound = self.model.bound(self.total)
+        self._finish_lap([])
+
+    def _lap(self) -> None:
+        undo, total = self.memo.copy(), self.total
+        parameters, extrapolated = self._extrapolate()
+        tracked = self._pass(parameters, total.N, frozen=extrapolated)
+        bound = self.model.bound(self.total)
+        if extrapolated and not bound >= self.bound:
+            self.memo, self._step = undo, self._step * SLOWER
+            self._previous = None
+            self._record([])
+            return
+        if self.options.accelerate:
+            self._step = min(max(self._step * FASTER, FIRST_STEP), LONGEST_STEP)
+        self._previous = total
+        self._check(bound, self.bound, "a lap")
+        self.bound = bound
+        self._finish_lap(self._resolve(tracked))
+
+    def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
+        """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
+        began = time.perf_counter()
+        draw = self.schedule.draw(self.model, counts, self.source.n_columns)
+        drawn: list[Drawn] = []
+        tracked: list[list[Summary]] = [[] for _ in self.batches]
+        last = self.bound
+        for b in self.rng.permutation(len(self.batches)):
+            seen = visit(self.model, parameters, self.source, self.batches[b], self.threads, self._proposals, draw)
+            self.memo.replace(int(b), seen.summary)
+            tracked[b] = seen.tracked
+            drawn += seen.drawn
+            if not frozen:
+                parameters = self.model.parameters(self.memo.total, self.source.dtype)
+                if self.options.check:
+                    last = self._check(self.model.bound(self.memo.total), last, f"a visit to batch {b}")
+        self.memo.refresh()
+        self._drawn = drawn
+        self._speed = self.source.n_rows / max(time.perf_counter() - began, 1e-9)
+        return tracked
+
+    def _extrapolate(self) -> tuple[Parameters, bool]:
+        """Parameters for the next lap, beyond those of the last by a multiple of the last change, where that is possible."""
+        total, dtype = self.total, self.source.dtype
+        while self._previous is not None and self._step > 0.01:
+            change = total.N - self._previous.N
+            step = np.minimum(self._step, 0.5 * total.N / np.maximum(np.abs(change), 1e-300))  # counts stay positive
+            S = total.S + step[:, None] * (total.S - self._previous.S)
+            try:
+                ahead = replace(total, N=total.N + step * change, S=S)
+                return self.model.parameters(ahead, dtype), True
+            except FloatingPointError:
+                self._step *= 0.5
+        return self.model.parameters(total, dtype), False
+
+    def _resolve(self, tracked: list[list[Summary]]) -> list[MoveRecord]:
+        if not self._proposals:
+            return []
+        previous = self._previous
+        edit, records = self.schedule.resolve(self.model, self.memo, self._proposals, tracked)
+        if edit is not None:
+            self._previous = previous and previous.exchange(*edit)
+        self._reorder()
+        bound = self.model.bound(self.total)
+        self._check(bound, self.bound, "a move")
+        self.bound = bound
+        return records
+
+    def _finish_lap(self, records: list[MoveRecord]) -> None:
+        self._reorder()
+        self.bound = self.model.bound(self.total)
+        self._record(records)
+        parameters = self.model.parameters(self.total, self.source.dtype)
+        self._proposals = self.schedule.plan(
+            self.model, self.total, parameters, self.source, self._drawn, self.threads.map, len(self.batches)
+        )
+
+    def _reorder(self) -> None:
+        """Keep clusters in the order with the highest bound, decreasing size."""
+        order = self.model.allocation.order(self.total.N)
+        if (order != np.arange(len(order))).any():
+            self.memo.edit(lambda b, summary: summary.take(order))
+            self._previous = self._previous and self._previous.take(order)
+            self.schedule.reorder(order)
+
+    def _record(self, records: list[MoveRecord]) -> None:
+        seconds = time.perf_counter() - self._began
+        lap = Lap(len(self.history) + 1, seconds, self.bound, self.total.K, tuple(records), self._speed)
+        self.history.append(lap)
+        self.on_lap(lap)
+
+    def _settled(self, bound: float, counts: NDArray[np.floating]) -> bool:
+        if self._proposals or self._previous is None or self.total.K != len(counts):
+            return False
+        rows = self.source.total_weight
+        gain = (self.bound - bound) / rows
+        moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max() / rows
+        return bool(gain <= self.options.tol * max(1.0, abs(self.bound) / rows) and moved <= 1e-3)
+
+    def _check(self, after: float, before: float, step: str) -> float:
+        slack = 1e-6 if self.source.dtype == np.float32 else 1e-9
+        if self.options.check and not after >= before - slack * max(1.0, abs(before)):
+            raise BoundDecreased(f"the bound fell from {before!r} to {after!r} after {step}")
+        return after

@@ -1,0 +1,45 @@
+"""Visiting one batch: the local step on every chunk of rows, with proposals tracked and rows drawn beside it."""
+
+from dataclasses import dataclass, field
+
+from ..data import ArraySource, Chunk
+from ..model import Model, Parameters, Summary, local_step
+from ..moves import Proposal
+from ..moves.schedule import Draw
+from .executor import Threads
+
+
+@dataclass
+class Visit:
+    """What a visit brings back: the batch's summary, that of each proposal, and the rows drawn."""
+
+    summary: Summary
+    tracked: list[Summary]
+    drawn: list = field(default_factory=list)
+
+
+def visit(
+    model: Model,
+    parameters: Parameters,
+    source: ArraySource,
+    chunks: list[Chunk],
+    threads: Threads,
+    proposals: list[Proposal] = [],
+    draw: Draw | None = None,
+) -> Visit:
+    """Visit a batch given as chunks.  Tasks are stateless, and their results are added in order."""
+
+    def task(chunk: Chunk) -> Visit:
+        X, weights = source.read(chunk)
+        summary, kept = local_step(model, parameters, X, weights)
+        tracked = [p.track(model, X, weights, kept, summary) for p in proposals]
+        return Visit(summary, tracked, [] if draw is None else [draw.chunk(kept, chunk.start)])
+
+    results = threads.map(task, chunks)
+    whole = next(results)
+    for part in results:
+        whole.summary.add_in_place(part.summary)
+        for mine, its in zip(whole.tracked, part.tracked):
+            mine.add_in_place(its)
+        whole.drawn += part.drawn
+    return whole

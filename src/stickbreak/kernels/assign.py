@@ -1,0 +1,139 @@
+"""Turning scores into sparse responsibilities, and reading sparse responsibilities.
+
+Responsibilities travel as compressed sparse rows: the entries of row n are ``indices[indptr[n]:indptr[n + 1]]`` (clusters,
+ascending) and the same slice of ``values``.  `softmax_rows_reference` is the plain NumPy statement of the main kernel.
+"""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+Index = NDArray[np.integer]
+
+_SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
+_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_SAFE_MATH)
+
+
+@_jit
+def softmax_rows(C, bias, threshold, indptr, indices, values):  # type: ignore[no-untyped-def]
+    """Softmax of ``C + bias`` along each row, keeping the entries above ``threshold`` and renormalising them.
+
+    C : (n, K) in: scores; out: the same responsibilities, dense
+    bias : (K,) in
+    indptr : (n + 1,), indices, values : (n * K,) out: the kept entries
+    returns : the number of kept entries
+    """
+    n, K = C.shape
+    floor = np.log(threshold)
+    count = 0
+    indptr[0] = 0
+    for i in range(n):
+        top = C[i, 0] + bias[0]
+        for k in range(K):
+            C[i, k] += bias[k]
+            top = max(top, C[i, k])
+        total = 0.0
+        start = count
+        for k in range(K):
+            gap = C[i, k] - top
+            C[i, k] = 0.0
+            if gap > floor:
+                r = np.exp(gap)
+                indices[count] = k
+                values[count] = r
+                count += 1
+                total += r
+        scale = 1.0 / total
+        for p in range(start, count):
+            values[p] *= scale
+            C[i, indices[p]] = values[p]
+        indptr[i + 1] = count
+    return count
+
+
+def softmax_rows_reference(C: Array, bias: Array, threshold: float) -> Array:
+    """The responsibilities of `softmax_rows` as a dense (n, K) array."""
+    scores = C + bias
+    R = np.exp(scores - scores.max(axis=1, keepdims=True))
+    R[threshold >= R] = 0.0
+    return np.asarray(R / R.sum(axis=1, keepdims=True))
+
+
+@_jit
+def count_and_entropy(indptr, indices, values, weights, mass, N, H):  # type: ignore[no-untyped-def]
+    """Add the counts and assignment entropies of responsibilities ``r = mass * value`` to N and H.
+
+    N_k += sum_n w_n r_nk,  H_k += - sum_n w_n r_nk log r_nk                          (Thesis Eq. 3.35 and 3.51)
+
+    weights, mass : (n,) in
+    N, H : (K,) in and out, float64
+    """
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            r = np.float64(values[p]) * mass[i]
+            if r > 0.0:
+                N[indices[p]] += weights[i] * r
+                H[indices[p]] -= weights[i] * r * np.log(r)
+
+
+@_jit
+def accumulate(indptr, indices, values, weights, T, S):  # type: ignore[no-untyped-def]
+    """Add the statistics of sparse responsibilities to S:  S_k += sum_n w_n r_nk t(x_n).
+
+    weights : (n,) in;  T : (n, F) in;  S : (K, F) in and out, float64
+    """
+    F = T.shape[1]
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            r = weights[i] * np.float64(values[p])
+            row = S[indices[p]]
+            for f in range(F):
+                row[f] += r * T[i, f]
+
+
+@_jit
+def gather_mass(indptr, indices, values, member, rows, mass):  # type: ignore[no-untyped-def]
+    """List the rows with responsibility on a set of clusters, and how much.
+
+    member : (K,) bool, in: the set
+    rows, mass : (n,) out: row numbers and sum of their responsibilities over the set
+    returns : the number of rows listed
+    """
+    count = 0
+    for i in range(indptr.size - 1):
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            if member[indices[p]]:
+                total += values[p]
+        if total > 0.0:
+            rows[count] = i
+            mass[count] = total
+            count += 1
+    return count
+
+
+@_jit
+def select_rows(indptr, indices, values, threshold, limits, salt, first, clusters, rows, chosen):  # type: ignore[no-untyped-def]
+    """Draw rows for each cluster at random among those with responsibility above ``threshold``.
+
+    Row ``first + i`` is drawn for cluster k when its pseudo-random number (SplitMix64 of the row number and ``salt``, so that
+    it depends on neither batches nor threads) lies below ``limits[k]``.
+
+    limits : (K,) float64 in: probability of drawing a row
+    clusters, rows, chosen : (nnz,) out: the cluster, the row within this chunk, its responsibility
+    returns : the number of draws
+    """
+    count = 0
+    for i in range(indptr.size - 1):
+        z = (np.uint64(first + i) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(salt)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        uniform = np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+        for p in range(indptr[i], indptr[i + 1]):
+            if values[p] > threshold and uniform < limits[indices[p]]:
+                clusters[count] = indices[p]
+                rows[count] = i
+                chosen[count] = values[p]
+                count += 1
+    return count

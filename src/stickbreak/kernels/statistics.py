@@ -1,0 +1,36 @@
+"""Building sufficient statistics block by block."""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+def pack_products(X, origin, unit, linear, T):  # type: ignore[no-untyped-def]
+    """Write ``[z_a z_b for a <= b]``, followed by z itself if ``linear``, with z = (x - origin) / unit.
+
+    The scatter matrix is symmetric, so only its upper triangle is stored: D (D + 1) / 2 numbers a row, and the quadratic
+    form costs half the multiply-adds of the full matrix.
+
+    X : (n, D) in;  origin, unit : (D,) in;  T : (n, D (D + 1) / 2 [+ D]) out
+    """
+    n, D = X.shape
+    z = np.empty(D, T.dtype)
+    for i in range(n):
+        for a in range(D):
+            z[a] = (X[i, a] - origin[a]) / unit[a]
+        p = 0
+        for a in range(D):
+            for b in range(a, D):
+                T[i, p + b - a] = z[a] * z[b]
+            p += D - a
+        if linear:
+            for a in range(D):
+                T[i, p + a] = z[a]
+
+
+def pack_products_reference(X: NDArray[np.floating], linear: bool) -> NDArray[np.floating]:
+    """The statement of `pack_products` in NumPy, for origin 0 and unit 1."""
+    a, b = np.triu_indices(X.shape[1])
+    products = X[:, a] * X[:, b]
+    return np.hstack([products, X]) if linear else products

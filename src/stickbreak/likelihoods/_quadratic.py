@@ -1,0 +1,114 @@
+"""Shared by likelihoods whose statistics are products of columns: symmetric packing and Wishart normalisers."""
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln, multigammaln, psi
+
+from ._base import Array, column_values, require
+
+SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
+
+
+def n_products(D: int) -> int:
+    """Number of distinct products of D columns, D (D + 1) / 2."""
+    return D * (D + 1) // 2
+
+
+def unpack_symmetric(P: Array, D: int) -> Array:
+    """The symmetric matrices (K, D, D) whose upper triangles are the rows of P (K, D (D + 1) / 2)."""
+    a, b = np.triu_indices(D)
+    M = np.empty((len(P), D, D))
+    M[:, a, b] = P
+    M[:, b, a] = P
+    return M
+
+
+def pack_quadratic(M: Array) -> Array:
+    """The weights (K, D (D + 1) / 2) on packed products that give the quadratic forms z' M_k z."""
+    a, b = np.triu_indices(M.shape[-1])
+    return np.asarray(M[:, a, b] * np.where(a == b, 1.0, 2.0))
+
+
+def spread(X: Array, weights: Array, center: Array) -> Array:
+    """Weighted standard deviation of each column about ``center``; 1 for constant columns."""
+    deviation = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weights))
+    tiny = 1e-12 * np.abs(center)
+    return np.asarray(np.where(deviation > tiny, deviation, 1.0))
+
+
+def prior_scale(scale: Any, X: Array, variance: Array, degrees_of_freedom: float) -> Array:
+    """The Wishart scale matrix B (D, D) from a number, variances, a matrix, or None: 0.1 diag(variance) per spare degree."""
+    D = X.shape[1]
+    if scale is None:
+        return np.diag(SHARE_OF_SPREAD * variance * max(degrees_of_freedom - D - 1.0, 1.0))
+    B = np.asarray(scale, dtype=np.float64)
+    if B.ndim < 2:
+        B = np.diag(column_values("scale", scale, D))
+    require(B.shape == (D, D), "scale", scale, f"a number, {D} numbers or a {D} x {D} matrix")
+    require(bool(np.isfinite(B).all()) and np.allclose(B, B.T), "scale", scale, "finite and symmetric")
+    require(bool(np.linalg.eigvalsh(B)[0] > 0.0), "scale", scale, "positive definite")
+    return B
+
+
+def prior_degrees(degrees_of_freedom: float | None, D: int) -> float:
+    """Degrees of freedom of the Wishart prior, D + 2 by default so that the covariance has a mean."""
+    nu = D + 2.0 if degrees_of_freedom is None else float(degrees_of_freedom)
+    require(np.isfinite(nu) and nu > D - 1, "degrees_of_freedom", degrees_of_freedom, f"greater than D - 1 = {D - 1}")
+    return nu
+
+
+def cholesky(B: Array) -> Array:
+    """Cholesky factors of posterior scale matrices, with an error a user can act on."""
+    try:
+        return np.linalg.cholesky(B)
+    except np.linalg.LinAlgError:
+        raise FloatingPointError(
+            "a cluster's scatter matrix lost its positive definiteness to rounding: its width is below the precision of "
+            "the data. Pass the data as float64, remove near-duplicate columns, or raise the prior's `scale`."
+        ) from None
+
+
+def log_determinant(L: Array) -> Array:
+    """Log determinants (K,) of the matrices whose Cholesky factors are L (K, D, D)."""
+    return np.asarray(2.0 * np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(axis=-1))
+
+
+def log_wishart(nu: Array, logdet: Array, D: int) -> Array:
+    """Log normaliser of the Wishart with inverse scale B: (nu D / 2) log 2 + log Gamma_D(nu / 2) - (nu / 2) log |B|."""
+    return np.asarray(0.5 * nu * D * np.log(2.0) + _multigammaln(0.5 * nu, D) - 0.5 * nu * logdet)
+
+
+def expected_log_determinant(nu: Array, logdet: Array, D: int) -> Array:
+    """E[log |precision|] = psi_D(nu / 2) + D log 2 - log |B|  (2013 supplement, Eq. 20)."""
+    halves = 0.5 * (nu[:, None] - np.arange(D))
+    return np.asarray(psi(halves).sum(axis=1) + D * np.log(2.0) - logdet)
+
+
+def log_student(squares: Array, logdet: float, dof: float, D: int) -> Array:
+    """Log density of the D-variate Student-t with Mahalanobis squares given, and log |shape matrix|."""
+    constant = gammaln(0.5 * (dof + D)) - gammaln(0.5 * dof) - 0.5 * D * np.log(np.pi * dof) - 0.5 * logdet
+    return np.asarray(constant - 0.5 * (dof + D) * np.log1p(squares / dof))
+
+
+def mahalanobis(Z: Array, L: Array) -> Array:
+    """Squares z' (L L')^-1 z of the rows of Z (n, D)."""
+    return np.asarray((solve_triangular(L, Z.T, lower=True, check_finite=False) ** 2).sum(axis=0))
+
+
+def sample_student(L: Array, dof: float, rng: np.random.Generator, size: int) -> Array:
+    """Draws (size, D) from the centred Student-t with shape matrix L L'."""
+    normal = rng.standard_normal((size, len(L)))
+    return np.asarray(normal @ L.T * np.sqrt(dof / rng.chisquare(dof, size))[:, None])
+
+
+def _multigammaln(a: Array, D: int) -> Array:
+    return np.asarray(multigammaln(a, D))
+
+
+def squared_distances(Z: Array, centers: Array) -> Array:
+    """Half the squared Euclidean distances (n, J) between rows of Z and ``centers``."""
+    cross = Z @ centers.T
+    squares = (Z**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1) - 2.0 * cross
+    return np.asarray(0.5 * np.maximum(squares, 0.0))

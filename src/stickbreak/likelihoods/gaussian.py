@@ -1,0 +1,166 @@
+"""Gaussian with unknown mean and full covariance."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..kernels.statistics import pack_products
+from . import _quadratic as quadratic
+from ._base import Array, column_values, require
+
+
+class GaussianPosterior(NamedTuple):
+    """Posterior mean of the cluster means (K, D) and covariances (K, D, D)."""
+
+    means: Array
+    covariances: Array
+
+
+class _NormalWishart(NamedTuple):
+    """Posterior parameters in working coordinates, and the Cholesky factors L of B."""
+
+    kappa: Array
+    nu: Array
+    m: Array
+    L: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """Gaussian likelihood with full covariance and its Normal-Wishart prior.
+
+        x | mu, Lambda ~ Normal(mu, Lambda^-1),   mu | Lambda ~ Normal(m, (kappa Lambda)^-1),   Lambda ~ Wishart(nu, B^-1)
+
+    with statistics t(x) = [x_a x_b (a <= b), x].  After N rows with sums s = sum r x and scatter S = sum r x x':
+
+        kappa_k = kappa + N,   nu_k = nu + N,   m_k = (kappa m + s) / kappa_k,
+        B_k = B + S + kappa m m' - kappa_k m_k m_k'
+
+    Parameters
+    ----------
+    mean : float or array (D,), default: the mean of the data
+        m, in the units of the data.
+    mean_precision : float > 0, default 1e-3
+        kappa, in rows: the covariance of mu given Lambda is Lambda^-1 / kappa.
+    degrees_of_freedom : float > D - 1, default D + 2
+        nu.
+    scale : float, array (D,) or array (D, D), default 0.1 x the variances of the data x (nu - D - 1)
+        B, positive definite, in squared units of the data: E[covariance] = B / (nu - D - 1).
+
+    Notes
+    -----
+    Products are formed after centring and scaling by the mean and spread of the data, and the prior is shifted with
+    them, so that an offset in the data costs no precision.
+
+    References
+    ----------
+    Thesis 2.2.1 and 3.4.1; 2013 supplement, section 1.
+    """
+
+    mean: Any = None
+    mean_precision: float | None = None
+    degrees_of_freedom: float | None = None
+    scale: Any = None
+    origin: Array | None = field(default=None, repr=False)
+    unit: Array | None = field(default=None, repr=False)
+
+    def resolve(self, X: Array, weights: Array) -> Self:
+        """Fill in the defaults from a sample X (n, D) with row weights (n,), and check what was given."""
+        D = X.shape[1]
+        origin = np.average(X, axis=0, weights=weights)
+        unit = quadratic.spread(X, weights, origin)
+        kappa = 1e-3 if self.mean_precision is None else float(self.mean_precision)
+        require(np.isfinite(kappa) and kappa > 0, "mean_precision", self.mean_precision, "a positive number")
+        nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
+        mean = origin if self.mean is None else column_values("mean", self.mean, D)
+        B = quadratic.prior_scale(self.scale, X, unit**2, nu)
+        return replace(
+            self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit
+        )
+
+    @property
+    def n_statistics(self) -> int:
+        """F = D (D + 1) / 2 + D."""
+        return quadratic.n_products(len(self._unit)) + len(self._unit)
+
+    def features(self, X: Array, out: Array) -> Array:
+        """T (n, F): packed products of the working coordinates z = (x - origin) / unit, then z."""
+        pack_products(X, self.origin, self._unit, True, out)
+        return out
+
+    def log_base(self, X: Array) -> Array:
+        """Log h(x) = -(D / 2) log 2 pi - sum_d log unit_d, (n,)."""
+        return np.full(len(X), -0.5 * len(self._unit) * np.log(2.0 * np.pi) - np.log(self._unit).sum())
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """E[-Lambda / 2] on products, E[Lambda mu] on columns; b = E[log |Lambda| - mu' Lambda mu] / 2."""
+        q, D = self._update(N, S), len(self._unit)
+        half = np.linalg.inv(q.L)
+        P = q.nu[:, None, None] * (half.swapaxes(1, 2) @ half)  # E[Lambda]
+        Pm = np.einsum("kab,kb->ka", P, q.m)
+        logdet = quadratic.expected_log_determinant(q.nu, quadratic.log_determinant(q.L), D)
+        b = 0.5 * (logdet - D / q.kappa - np.einsum("ka,ka->k", Pm, q.m))
+        return np.hstack([-0.5 * quadratic.pack_quadratic(P), Pm]), b
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """LogZ(kappa_k, nu_k, B_k) - logZ(kappa, nu, B), (K,)."""
+        q, prior = self._update(N, S), self._update(np.zeros(1), np.zeros((1, self.n_statistics)))
+        return self._log_normaliser(q) - self._log_normaliser(prior)
+
+    def divergence(self, X: Array, centers: Array, N: Array, S: Array) -> Array:
+        """Half the squared Mahalanobis distance under the expected precision of one cluster (N, S), (n, J)."""
+        q = self._update(np.atleast_1d(N), np.atleast_2d(S))
+        half = np.linalg.inv(q.L[0]).T * np.sqrt(q.nu[0])
+        return quadratic.squared_distances(self._to_work(X) @ half, self._to_work(centers) @ half)
+
+    def posterior(self, N: Array, S: Array) -> GaussianPosterior:
+        """Posterior means of mu and of the covariance, B_k / (nu_k - D - 1) (where that exists, else B_k / nu_k)."""
+        q, D = self._update(N, S), len(self._unit)
+        spare = np.where(q.nu > D + 1.0, q.nu - D - 1.0, q.nu)
+        covariances = q.L @ q.L.swapaxes(1, 2) / spare[:, None, None]
+        return GaussianPosterior(self.origin + q.m * self._unit, covariances * np.outer(self._unit, self._unit))
+
+    def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
+        """Student-t with nu_k - D + 1 degrees of freedom, mean m_k, shape B_k (kappa_k + 1) / (kappa_k dof), (n, K)."""
+        q, Z, D = self._update(N, S), self._to_work(X), len(self._unit)
+        out = np.empty((len(Z), len(N)))
+        for k in range(len(N)):
+            L, dof = self._predictive(q, k)
+            logdet = float(quadratic.log_determinant(L))
+            out[:, k] = quadratic.log_student(quadratic.mahalanobis(Z - q.m[k], L), logdet, dof, D)
+        return out - np.log(self._unit).sum()
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Draw ``size`` rows (size, D) from the predictive Student-t of one cluster."""
+        q = self._update(np.atleast_1d(N), np.atleast_2d(S))
+        L, dof = self._predictive(q, 0)
+        Z = q.m[0] + quadratic.sample_student(L, dof, rng, size)
+        return np.asarray(self.origin + Z * self._unit)
+
+    @property
+    def _unit(self) -> Array:
+        if self.unit is None:
+            raise TypeError("this likelihood has no data yet; call resolve(X, weights) first.")
+        return self.unit
+
+    def _to_work(self, X: Array) -> Array:
+        return np.asarray((X - self.origin) / self._unit)
+
+    def _predictive(self, q: _NormalWishart, k: int) -> tuple[Array, float]:
+        dof = float(q.nu[k]) - len(self._unit) + 1.0
+        return q.L[k] * np.sqrt((q.kappa[k] + 1.0) / (q.kappa[k] * dof)), dof
+
+    def _update(self, N: Array, S: Array) -> _NormalWishart:
+        D, P = len(self._unit), quadratic.n_products(len(self._unit))
+        m0 = self._to_work(np.asarray(self.mean))
+        kappa, nu = self.mean_precision + N, self.degrees_of_freedom + N
+        m = (self.mean_precision * m0 + S[:, P:]) / kappa[:, None]
+        B = quadratic.unpack_symmetric(S[:, :P], D)
+        B += self.scale / np.outer(self._unit, self._unit) + self.mean_precision * np.outer(m0, m0)
+        B -= kappa[:, None, None] * (m[:, :, None] * m[:, None, :])
+        return _NormalWishart(kappa, nu, m, quadratic.cholesky(B))
+
+    def _log_normaliser(self, q: _NormalWishart) -> Array:
+        D = len(self._unit)
+        return quadratic.log_wishart(q.nu, quadratic.log_determinant(q.L), D) - 0.5 * D * np.log(q.kappa)

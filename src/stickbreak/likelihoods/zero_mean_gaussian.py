@@ -1,0 +1,127 @@
+"""Gaussian with mean zero and full covariance."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..kernels.statistics import pack_products
+from . import _quadratic as quadratic
+from ._base import Array
+
+
+class ZeroMeanGaussianPosterior(NamedTuple):
+    """The cluster means, all zero (K, D), and the posterior mean of the covariances (K, D, D)."""
+
+    means: Array
+    covariances: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroMeanGaussian:
+    """Zero-mean Gaussian likelihood with full covariance and its Wishart prior, for image patches and other textures.
+
+        x | Lambda ~ Normal(0, Lambda^-1),   Lambda ~ Wishart(nu, B^-1)
+
+    with statistics t(x) = [x_a x_b (a <= b)].  After N rows with scatter S:  nu_k = nu + N,  B_k = B + S.
+
+    Parameters
+    ----------
+    degrees_of_freedom : float > D - 1, default D + 2
+        nu.
+    scale : float, array (D,) or array (D, D), default 0.1 x the mean squares of the data x (nu - D - 1)
+        B, positive definite, in squared units of the data: E[covariance] = B / (nu - D - 1).
+
+    References
+    ----------
+    2013 supplement, section 1, Eq. 3 to 20.
+    """
+
+    degrees_of_freedom: float | None = None
+    scale: Any = None
+    unit: Array | None = field(default=None, repr=False)
+
+    def resolve(self, X: Array, weights: Array) -> Self:
+        """Fill in the defaults from a sample X (n, D) with row weights (n,), and check what was given."""
+        nu = quadratic.prior_degrees(self.degrees_of_freedom, X.shape[1])
+        unit = quadratic.spread(X, weights, np.zeros(X.shape[1]))
+        return replace(self, degrees_of_freedom=nu, scale=quadratic.prior_scale(self.scale, X, unit**2, nu), unit=unit)
+
+    @property
+    def n_statistics(self) -> int:
+        """F = D (D + 1) / 2."""
+        return quadratic.n_products(len(self._unit))
+
+    def features(self, X: Array, out: Array) -> Array:
+        """T (n, F): packed products of the scaled columns."""
+        pack_products(X, np.zeros(len(self._unit)), self._unit, False, out)
+        return out
+
+    def log_base(self, X: Array) -> Array:
+        """Log h(x) = -(D / 2) log 2 pi - sum_d log unit_d, (n,)."""
+        return np.full(len(X), -0.5 * len(self._unit) * np.log(2.0 * np.pi) - np.log(self._unit).sum())
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """E[-Lambda / 2] = -nu_k B_k^-1 / 2 on products; b = E[log |Lambda|] / 2  (2013 supplement, Eq. 19 and 20)."""
+        nu, L = self._update(N, S)
+        half = np.linalg.inv(L)
+        P = nu[:, None, None] * (half.swapaxes(1, 2) @ half)
+        b = 0.5 * quadratic.expected_log_determinant(nu, quadratic.log_determinant(L), len(self._unit))
+        return -0.5 * quadratic.pack_quadratic(P), b
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """LogZ(nu_k, B_k) - logZ(nu, B), (K,)  (2013 supplement, Eq. 8)."""
+        D = len(self._unit)
+        nu, L = self._update(N, S)
+        prior_nu, prior_L = self._update(np.zeros(1), np.zeros((1, self.n_statistics)))
+        prior = quadratic.log_wishart(prior_nu, quadratic.log_determinant(prior_L), D)
+        return quadratic.log_wishart(nu, quadratic.log_determinant(L), D) - prior
+
+    def divergence(self, X: Array, centers: Array, N: Array, S: Array) -> Array:
+        """Divergence (n, J) between the covariances that single rows suggest, each smoothed by that of one cluster (N, S).
+
+        With z a row whitened by the cluster and M(z) = (D I + z z') / (D + 1):
+
+            KL[Normal(0, M(z)) || Normal(0, M(c))] = ( tr(M(c)^-1 M(z)) - D - log |M(z)| + log |M(c)| ) / 2
+        """
+        nu, L = self._update(np.atleast_1d(N), np.atleast_2d(S))
+        half = np.linalg.inv(L[0]).T * np.sqrt(nu[0]) / self._unit[:, None]
+        Z, C, D = X @ half, centers @ half, len(self._unit)
+        z, c = (Z**2).sum(axis=1)[:, None], (C**2).sum(axis=1)
+        trace = (D - c / (D + c)) + (z - (Z @ C.T) ** 2 / (D + c)) / D
+        return np.asarray(0.5 * np.maximum(trace - D - np.log1p(z / D) + np.log1p(c / D), 0.0))
+
+    def posterior(self, N: Array, S: Array) -> ZeroMeanGaussianPosterior:
+        """Posterior mean of the covariance, B_k / (nu_k - D - 1) (where that exists, else B_k / nu_k)."""
+        (nu, L), D = self._update(N, S), len(self._unit)
+        spare = np.where(nu > D + 1.0, nu - D - 1.0, nu)
+        covariances = L @ L.swapaxes(1, 2) / spare[:, None, None] * np.outer(self._unit, self._unit)
+        return ZeroMeanGaussianPosterior(np.zeros((len(N), D)), covariances)
+
+    def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
+        """Student-t with nu_k - D + 1 degrees of freedom, mean 0, shape B_k / dof, (n, K)."""
+        (nu, L), Z, D = self._update(N, S), X / self._unit, len(self._unit)
+        out = np.empty((len(Z), len(N)))
+        for k in range(len(N)):
+            dof = float(nu[k]) - D + 1.0
+            shape = L[k] / np.sqrt(dof)
+            logdet = float(quadratic.log_determinant(shape))
+            out[:, k] = quadratic.log_student(quadratic.mahalanobis(Z, shape), logdet, dof, D)
+        return out - np.log(self._unit).sum()
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Draw ``size`` rows (size, D) from the predictive Student-t of one cluster."""
+        nu, L = self._update(np.atleast_1d(N), np.atleast_2d(S))
+        dof = float(nu[0]) - len(self._unit) + 1.0
+        return quadratic.sample_student(L[0] / np.sqrt(dof), dof, rng, size) * self._unit
+
+    @property
+    def _unit(self) -> Array:
+        if self.unit is None:
+            raise TypeError("this likelihood has no data yet; call resolve(X, weights) first.")
+        return self.unit
+
+    def _update(self, N: Array, S: Array) -> tuple[Array, Array]:
+        B = quadratic.unpack_symmetric(S, len(self._unit))
+        B += self.scale / np.outer(self._unit, self._unit)
+        return self.degrees_of_freedom + N, quadratic.cholesky(B)

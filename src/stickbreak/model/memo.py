@@ -1,0 +1,57 @@
+"""The memo: one summary per batch, and their total (memoized variational inference, Thesis Alg. 3.3)."""
+
+from collections.abc import Callable
+from functools import reduce
+
+from .summary import Summary
+
+
+class Memo:
+    """Summaries of the batches visited last time, and their total.
+
+    Replacing one batch's summary keeps the total exact at the cost of one subtraction and one addition; `refresh` adds the
+    total up anew once a lap, so that rounding never drifts.
+    """
+
+    def __init__(self, n_batches: int) -> None:
+        self.batches: list[Summary | None] = [None] * n_batches
+        self._total: Summary | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every batch has been visited."""
+        return all(summary is not None for summary in self.batches)
+
+    @property
+    def total(self) -> Summary:
+        """The summary of all batches visited so far."""
+        if self._total is None:
+            raise RuntimeError("no batch has been visited yet")
+        return self._total
+
+    def replace(self, batch: int, summary: Summary) -> None:
+        """Exchange the summary of one batch: total <- total - old + new."""
+        old, self.batches[batch] = self.batches[batch], summary
+        if self._total is None or len(self.batches) == 1:
+            self._total = summary * 1.0
+            return
+        if old is not None:
+            self._total.add_in_place(old, -1.0)
+        self._total.add_in_place(summary)
+
+    def refresh(self) -> None:
+        """Recompute the total from the batches."""
+        present = [summary for summary in self.batches if summary is not None]
+        self._total = reduce(Summary.__add__, present[1:], present[0] * 1.0)
+
+    def edit(self, change: Callable[[int, Summary], Summary]) -> None:
+        """Apply the same edit of clusters, ``change(batch, summary)``, to every batch, and refresh the total."""
+        self.batches = [summary and change(b, summary) for b, summary in enumerate(self.batches)]
+        self.refresh()
+
+    def copy(self) -> "Memo":
+        """A memo with the same contents; summaries of batches are never changed in place, so they are shared."""
+        twin = Memo(len(self.batches))
+        twin.batches = list(self.batches)
+        twin.refresh()
+        return twin

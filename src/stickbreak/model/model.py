@@ -1,0 +1,55 @@
+"""A model: a likelihood and an allocation, with the two functions of a summary that inference needs."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocations import Allocation
+from ..likelihoods import Likelihood
+from .summary import Summary
+
+Array = NDArray[np.floating]
+
+
+class Parameters(NamedTuple):
+    """Everything the local step needs to know of the clusters: scores of rows are ``T @ W.T + bias``.
+
+    W : (K, F) expected natural parameters;  bias : (K,) -E[log-partition] + E[log pi]
+    """
+
+    W: Array
+    bias: Array
+
+
+@dataclass(frozen=True)
+class Model:
+    """Likelihood and allocation, both with all hyperparameters known."""
+
+    likelihood: Likelihood
+    allocation: Allocation
+
+    def parameters(self, summary: Summary, dtype: np.dtype[np.floating]) -> Parameters:
+        """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43), rounded to the data's type."""
+        W, b = self.likelihood.weights(summary.N, summary.S)
+        bias = b + self.allocation.update(summary.N)
+        return Parameters(W.astype(dtype, copy=False), bias.astype(dtype, copy=False))
+
+    def log_marginal(self, summary: Summary) -> Array:
+        """Each cluster's part of the data term of the bound (Thesis Eq. 3.42), (K,)."""
+        return self.likelihood.log_marginal(summary.N, summary.S)
+
+    def bound(self, summary: Summary, log_marginal: Array | None = None) -> float:
+        """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
+
+        It is a function of the total summary alone.  ``log_marginal`` may be given where it is known already.
+        """
+        data = self.log_marginal(summary) if log_marginal is None else log_marginal
+        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary.N)
+
+    def divergences(self, summary: Summary, parameters: Parameters) -> Array:
+        """What each row of cluster a loses on average if cluster b explains it, (K, K): zero on the diagonal."""
+        W, b = self.likelihood.weights(summary.N, summary.S)
+        scores = (summary.S / np.maximum(summary.N, 1e-300)[:, None]) @ W.T + b
+        return np.asarray(np.diagonal(scores)[:, None] - scores)

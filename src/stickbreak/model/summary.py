@@ -1,0 +1,93 @@
+"""The state of a fit: additive summaries of rows, with a leading cluster axis."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+
+def cluster_axes(n: int) -> Any:
+    """Declare a field of a summary whose first n axes are clusters."""
+    return field(metadata={"cluster_axes": n})
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything a set of rows says to the global step and to the bound.
+
+    Summaries are additive over rows: those of two batches add up to that of both.  An allocation that needs more than
+    counts (documents, transitions) subclasses this record and adds fields; the operations below are generic in the fields.
+
+    Attributes
+    ----------
+    N : (K,) expected counts, sum_n r_nk
+    S : (K, F) expected statistics, sum_n r_nk t(x_n)
+    H : (K,) assignment entropies, - sum_n r_nk log r_nk                                        (Thesis Eq. 3.51)
+    base : () log base measure, sum_n log h(x_n)
+    """
+
+    N: Array = cluster_axes(1)
+    S: Array = cluster_axes(1)
+    H: Array = cluster_axes(1)
+    base: Array = cluster_axes(0)
+
+    @classmethod
+    def zeros(cls, K: int, F: int) -> "Summary":
+        """The summary of no rows."""
+        return Summary(np.zeros(K), np.zeros((K, F)), np.zeros(K), np.zeros(()))
+
+    @property
+    def K(self) -> int:
+        """Number of clusters."""
+        return len(self.N)
+
+    def __add__(self, other: Self) -> Self:
+        return self._combine(other, np.add)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._combine(other, np.subtract)
+
+    def __mul__(self, factor: float) -> Self:
+        return replace(self, **{f.name: np.asarray(getattr(self, f.name) * factor) for f in fields(self)})
+
+    def add_in_place(self, other: Self, sign: float = 1.0) -> None:
+        """Add ``sign`` times another summary to this one, reusing its arrays; only for arrays this object alone holds."""
+        for f in fields(self):
+            mine, its = getattr(self, f.name), getattr(other, f.name)
+            (np.add if sign > 0 else np.subtract)(mine, its, out=mine)
+
+    def take(self, clusters: Sequence[int] | NDArray[np.integer]) -> Self:
+        """Reorder or drop clusters."""
+        return self._each(lambda a, axis: np.take(a, clusters, axis=axis))
+
+    def insert_empty(self, n: int) -> Self:
+        """Append n clusters without rows (nested truncation, Thesis 3.4.3)."""
+
+        def pad(a: Array, axis: int) -> Array:
+            return np.pad(a, [(0, n if i == axis else 0) for i in range(a.ndim)])
+
+        return self._each(pad)
+
+    def exchange(self, removed: Sequence[int], added: Self) -> Self:
+        """Drop the clusters ``removed`` and append those of ``added``: the edit that every move makes."""
+        kept = self.take([k for k in range(self.K) if k not in set(removed)]).insert_empty(added.K)
+        moved = added.insert_empty(kept.K - added.K).take(np.roll(np.arange(kept.K), kept.K - added.K))
+        return kept + replace(moved, base=np.zeros(()))
+
+    def _combine(self, other: Self, operation: Callable[[Array, Array], Array]) -> Self:
+        return replace(
+            self, **{f.name: np.asarray(operation(getattr(self, f.name), getattr(other, f.name))) for f in fields(self)}
+        )
+
+    def _each(self, change: Callable[[Array, int], Array]) -> Self:
+        changed = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            for axis in range(f.metadata["cluster_axes"]):
+                value = change(value, axis)
+            changed[f.name] = value
+        return replace(self, **changed)

@@ -1,0 +1,6 @@
+"""Moves that add and remove clusters: each hands the mass of some clusters to others and is verified on all the data."""
+
+from .proposal import MoveRecord, Proposal
+from .schedule import Schedule
+
+__all__ = ["MoveRecord", "Proposal", "Schedule"]

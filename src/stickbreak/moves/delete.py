@@ -1,0 +1,35 @@
+"""Delete: the mass of a cluster and of its neighbours is shared out among the neighbours (Thesis 4.3)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Model, Parameters, Summary
+from .proposal import Proposal
+
+Array = NDArray[np.floating]
+
+N_ABSORBERS = 5
+
+
+def propose_deletes(
+    model: Model, summary: Summary, parameters: Parameters, divergence: Array, limit: int
+) -> list[Proposal]:
+    """Clusters whose rows others explain almost as well.
+
+    Without cluster k the bound saves the cost of its parameters, KL(q(phi_k) || prior), and loses at most N_k times the
+    divergence to its nearest neighbour.  Clusters where the loss is below twice the saving are proposed, cheapest first,
+    with the nearest neighbours as absorbers.
+    """
+    if summary.K < 3:
+        return []
+    W, b = model.likelihood.weights(summary.N, summary.S)
+    saving = (summary.S * W).sum(axis=1) + summary.N * b - model.log_marginal(summary)
+    distance = divergence + np.diag(np.full(summary.K, np.inf))
+    estimates = saving - summary.N * distance.min(axis=1)
+    proposals = []
+    for k in np.argsort(-estimates, kind="stable")[:limit]:
+        if estimates[k] > -saving[k]:
+            absorbers = np.argsort(distance[k], kind="stable")[: min(N_ABSORBERS, summary.K - 1)]
+            chosen = Parameters(parameters.W[absorbers], parameters.bias[absorbers])
+            proposals.append(Proposal("delete", (int(k), *map(int, absorbers)), chosen, float(estimates[k])))
+    return proposals

@@ -1,0 +1,43 @@
+"""Merge: two clusters become one (Thesis 4.1)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Model, Summary
+from .proposal import Proposal
+
+Array = NDArray[np.floating]
+
+CANDIDATES_PER_CLUSTER = 4
+
+
+def propose_merges(model: Model, summary: Summary, divergence: Array, limit: int) -> list[Proposal]:
+    """Pairs whose merge could raise the bound.
+
+    The m-score (Thesis 4.1.4) is the gain of the data and allocation terms.  Merging can only lose assignment entropy
+    (Eq. 4.7), so a pair whose score is not positive is never accepted and is not proposed.
+
+    divergence : (K, K) what a row of cluster a loses if b explains it; the closest pairs are scored
+    """
+    if summary.K < 2:
+        return []
+    loss = summary.N[:, None] * divergence
+    first, second = np.triu_indices(summary.K, 1)
+    nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")[: CANDIDATES_PER_CLUSTER * summary.K]
+    first, second = first[nearest], second[nearest]
+    scores = merge_scores(model, summary, first, second)
+    best = [i for i in np.argsort(-scores, kind="stable") if scores[i] > 0][:limit]
+    return [Proposal("merge", (int(first[i]), int(second[i])), None, float(scores[i])) for i in best]
+
+
+def merge_scores(model: Model, summary: Summary, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
+    """Gain of data and allocation terms when clusters first[i] and second[i] become one (Thesis Eq. 4.6 and 4.9)."""
+    N, S = summary.N[first] + summary.N[second], summary.S[first] + summary.S[second]
+    marginal = model.log_marginal(summary)
+    data = model.likelihood.log_marginal(N, S) - marginal[first] - marginal[second]
+    now = model.allocation.bound(summary.N)
+    allocation = []
+    for a, b, n in zip(first, second, N):
+        counts = np.append(np.delete(summary.N, [a, b]), n)
+        allocation.append(model.allocation.bound(counts[model.allocation.order(counts)]) - now)
+    return np.asarray(data + np.array(allocation))
