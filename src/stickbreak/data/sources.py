@@ -72,3 +72,10 @@ class ArraySource:
         """Rows and weights at the given positions, ascending for the sake of disks."""
         X = np.asarray(self.X[rows], dtype=self.dtype)
         return X, np.ones(len(X)) if self.weights is None else self.weights[rows]
+
+    def sample(self, n: int, rng: np.random.Generator) -> "ArraySource":
+        """A source of n random rows, held in memory (all rows where there are fewer)."""
+        if n >= self.n_rows:
+            return self
+        X, weights = self.take(np.sort(rng.choice(self.n_rows, n, replace=False)))
+        return ArraySource(X, weights)

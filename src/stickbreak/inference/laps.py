@@ -29,6 +29,7 @@ class Options:
     tol : converged when a lap raises the bound by less than ``tol`` times its size, per row
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
     check : verify after every step that the bound has not decreased
+    began : when the fit began, on the clock of `time.perf_counter`
     """
 
     n_batches: int = 1
@@ -36,6 +37,7 @@ class Options:
     tol: float = 1e-6
     accelerate: bool = True
     check: bool = False
+    began: float = field(default_factory=time.perf_counter)
 
 
 class BoundDecreased(AssertionError):
@@ -44,7 +46,15 @@ class BoundDecreased(AssertionError):
 
 @dataclass
 class Laps:
-    """State of a fit in progress.  After the first lap, ``memo.total`` is always a complete, valid model."""
+    """One ascent.  After the first lap, ``total`` is always the summary of a complete, valid model.
+
+    Attributes
+    ----------
+    floor : a better model in hand while this ascent explores; the history then reports that one's bound
+    settle : laps before the first moves are tried
+    total, bound : summary and ELBO at the end of the last lap
+    drawn : rows drawn in the last lap to represent the clusters
+    """
 
     model: Model
     source: ArraySource
@@ -54,61 +64,56 @@ class Laps:
     options: Options
     on_lap: Callable[[Lap], None] = lambda lap: None
     history: list[Lap] = field(default_factory=list)
-    bound: float = -np.inf
+    floor: "Laps | None" = None
+    settle: int = 0
 
     def __post_init__(self) -> None:
         self.batches = self.source.batches(self.options.n_batches)
-        self.memo = Memo(len(self.batches))
+        self.bound, self.converged = -np.inf, False
+        self.drawn: list[Drawn] = []
+        self._memo = Memo(len(self.batches))
         self._previous: Summary | None = None  # total one lap ago, with today's clusters
         self._step = 0.0  # how far to extrapolate
         self._proposals: list[Proposal] = []
-        self._drawn: list[Drawn] = []
-        self._began = time.perf_counter()
 
-    @property
-    def total(self) -> Summary:
-        """The summary of the whole data set."""
-        return self.memo.total
-
-    def run(self, start: Summary) -> Summary:
+    def run(self, start: Summary) -> None:
         """Lap until converged or out of laps, from the parameters that ``start`` implies."""
         self._first_lap(start)
-        second_wind = bool(self.schedule.kinds)
-        while len(self.history) < self.options.max_laps:
+        self._continue()
+
+    def polish(self, options: Options) -> None:
+        """Lap on, to another tolerance."""
+        self.options = options
+        self._continue()
+
+    def _continue(self) -> None:
+        self.converged = False
+        while not self.converged and len(self.history) < self.options.max_laps:
             before = self.bound, self.total.N
             self._lap()
-            if self._settled(*before):
-                if not second_wind:
-                    break
-                second_wind = False
-                self.schedule.forget()
-            elif self.history[-1].accepted:
-                second_wind = True
-        return self.total
+            self.converged = self._settled(*before)
 
     def _first_lap(self, start: Summary) -> None:
         """Visit every batch with the starting parameters: what comes first must not decide for the rest (Thesis 3.5.4)."""
         self.schedule.start(start.K)
         counts = np.full(start.K, self.source.total_weight / start.K)
         self._pass(self.model.parameters(start, self.source.dtype), counts, frozen=True)
-        self.bound = self.model.bound(self.total)
         self._finish_lap([])
 
     def _lap(self) -> None:
-        undo, total = self.memo.copy(), self.total
+        undo, total, drawn = self._memo.copy(), self._memo.total, self.drawn
         parameters, extrapolated = self._extrapolate()
         tracked = self._pass(parameters, total.N, frozen=extrapolated)
-        bound = self.model.bound(self.total)
+        bound = self.model.bound(self._memo.total)
         if extrapolated and not bound >= self.bound:
-            self.memo, self._step = undo, self._step * SLOWER
-            self._previous = None
+            self._memo, self.drawn, self._previous = undo, drawn, None
+            self._step *= SLOWER
             self._record([])
             return
         if self.options.accelerate:
             self._step = min(max(self._step * FASTER, FIRST_STEP), LONGEST_STEP)
         self._previous = total
-        self._check(bound, self.bound, "a lap")
-        self.bound = bound
+        self.bound = self._check(bound, self.bound, "a lap")
         self._finish_lap(self._resolve(tracked))
 
     def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
@@ -120,21 +125,21 @@ class Laps:
         last = self.bound
         for b in self.rng.permutation(len(self.batches)):
             seen = visit(self.model, parameters, self.source, self.batches[b], self.threads, self._proposals, draw)
-            self.memo.replace(int(b), seen.summary)
+            self._memo.replace(int(b), seen.summary)
             tracked[b] = seen.tracked
             drawn += seen.drawn
             if not frozen:
-                parameters = self.model.parameters(self.memo.total, self.source.dtype)
+                parameters = self.model.parameters(self._memo.total, self.source.dtype)
                 if self.options.check:
-                    last = self._check(self.model.bound(self.memo.total), last, f"a visit to batch {b}")
-        self.memo.refresh()
-        self._drawn = drawn
+                    last = self._check(self.model.bound(self._memo.total), last, f"a visit to batch {b}")
+        self._memo.refresh()
+        self.drawn = drawn
         self._speed = self.source.n_rows / max(time.perf_counter() - began, 1e-9)
         return tracked
 
     def _extrapolate(self) -> tuple[Parameters, bool]:
         """Parameters for the next lap, beyond those of the last by a multiple of the last change, where that is possible."""
-        total, dtype = self.total, self.source.dtype
+        total, dtype = self._memo.total, self.source.dtype
         while self._previous is not None and self._step > 0.01:
             change = total.N - self._previous.N
             step = np.minimum(self._step, 0.5 * total.N / np.maximum(np.abs(change), 1e-300))  # counts stay positive
@@ -150,40 +155,61 @@ class Laps:
         if not self._proposals:
             return []
         previous = self._previous
-        edit, records = self.schedule.resolve(self.model, self.memo, self._proposals, tracked)
+        edit, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked)
         if edit is not None:
             self._previous = previous and previous.exchange(*edit)
         self._reorder()
-        bound = self.model.bound(self.total)
-        self._check(bound, self.bound, "a move")
-        self.bound = bound
+        self._check(self.model.bound(self._memo.total), self.bound, "a move")
         return records
 
     def _finish_lap(self, records: list[MoveRecord]) -> None:
+        self._drop_empty()
         self._reorder()
+        self.total = self._memo.total
         self.bound = self.model.bound(self.total)
         self._record(records)
-        parameters = self.model.parameters(self.total, self.source.dtype)
-        self._proposals = self.schedule.plan(
-            self.model, self.total, parameters, self.source, self._drawn, self.threads.map, len(self.batches)
-        )
+        self._proposals = []
+        self.settle -= 1
+        if self.settle < 0:
+            parameters = self.model.parameters(self.total, self.source.dtype)
+            self._proposals = self.schedule.plan(
+                self.model, self.total, parameters, self.source, self.drawn, self.threads.map, len(self.batches)
+            )
 
     def _reorder(self) -> None:
         """Keep clusters in the order with the highest bound, decreasing size."""
-        order = self.model.allocation.order(self.total.N)
+        order = self.model.allocation.order(self._memo.total.N)
         if (order != np.arange(len(order))).any():
-            self.memo.edit(lambda b, summary: summary.take(order))
-            self._previous = self._previous and self._previous.take(order)
-            self.schedule.reorder(order)
+            self._take(order)
+
+    def _drop_empty(self) -> None:
+        """Clusters without rows cost time and change nothing (nested truncation, Thesis 3.4.3)."""
+        used = np.flatnonzero(self._memo.total.N > 0.0)
+        if len(used) < self._memo.total.K:
+            self._take(used)
+
+    def _take(self, clusters: NDArray[np.integer]) -> None:
+        self._memo.edit(lambda b, summary: summary.take(clusters))
+        self._previous = self._previous and self._previous.take(clusters)
+        self.schedule.take(clusters)
 
     def _record(self, records: list[MoveRecord]) -> None:
-        seconds = time.perf_counter() - self._began
-        lap = Lap(len(self.history) + 1, seconds, self.bound, self.total.K, tuple(records), self._speed)
+        best = self if self.floor is None or self.bound > self.floor.bound else self.floor
+        lap = Lap(
+            number=len(self.history) + 1,
+            seconds=time.perf_counter() - self.options.began,
+            lower_bound=best.bound,
+            n_clusters=best.total.K,
+            explored_bound=self.bound,
+            explored_clusters=self.total.K,
+            moves=tuple(records),
+            rows_per_second=self._speed,
+        )
         self.history.append(lap)
         self.on_lap(lap)
 
     def _settled(self, bound: float, counts: NDArray[np.floating]) -> bool:
-        if self._proposals or self._previous is None or self.total.K != len(counts):
+        if self.settle > 0 or self._proposals or self._previous is None or self.total.K != len(counts):
             return False
         rows = self.source.total_weight
         gain = (self.bound - bound) / rows

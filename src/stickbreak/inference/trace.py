@@ -13,8 +13,10 @@ class Lap:
     ----------
     number : laps done so far, from 1
     seconds : since the start of the fit
-    lower_bound : the ELBO after this lap and its moves, in nats
-    n_clusters : K after this lap and its moves
+    lower_bound : the ELBO of the best model so far, in nats, after this lap and its moves
+    n_clusters : its K
+    explored_bound, explored_clusters : the same of the configuration this lap worked on; lower than the best during an
+        excursion (see `stickbreak.inference.search`), equal to it otherwise
     moves : what became of the proposals verified in this lap, by kind
     rows_per_second : speed of this lap
     """
@@ -23,6 +25,8 @@ class Lap:
     seconds: float
     lower_bound: float
     n_clusters: int
+    explored_bound: float
+    explored_clusters: int
     moves: tuple[MoveRecord, ...]
     rows_per_second: float
 

@@ -9,7 +9,7 @@ from .summary import Summary
 class Memo:
     """Summaries of the batches visited last time, and their total.
 
-    Replacing one batch's summary keeps the total exact at the cost of one subtraction and one addition; `refresh` adds the
+    Summaries held here are never changed in place.  Replacing one batch's summary keeps the total exact at the cost of one subtraction and one addition; `refresh` adds the
     total up anew once a lap, so that rounding never drifts.
     """
 
@@ -33,16 +33,14 @@ class Memo:
         """Exchange the summary of one batch: total <- total - old + new."""
         old, self.batches[batch] = self.batches[batch], summary
         if self._total is None or len(self.batches) == 1:
-            self._total = summary * 1.0
-            return
-        if old is not None:
-            self._total.add_in_place(old, -1.0)
-        self._total.add_in_place(summary)
+            self._total = summary
+        else:
+            self._total = self._total + summary if old is None else self._total - old + summary
 
     def refresh(self) -> None:
         """Recompute the total from the batches."""
         present = [summary for summary in self.batches if summary is not None]
-        self._total = reduce(Summary.__add__, present[1:], present[0] * 1.0)
+        self._total = reduce(Summary.__add__, present)
 
     def edit(self, change: Callable[[int, Summary], Summary]) -> None:
         """Apply the same edit of clusters, ``change(batch, summary)``, to every batch, and refresh the total."""
@@ -50,8 +48,7 @@ class Memo:
         self.refresh()
 
     def copy(self) -> "Memo":
-        """A memo with the same contents; summaries of batches are never changed in place, so they are shared."""
+        """A memo with the same contents, sharing the summaries."""
         twin = Memo(len(self.batches))
-        twin.batches = list(self.batches)
-        twin.refresh()
+        twin.batches, twin._total = list(self.batches), self._total
         return twin

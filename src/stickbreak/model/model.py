@@ -48,7 +48,12 @@ class Model:
         data = self.log_marginal(summary) if log_marginal is None else log_marginal
         return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary.N)
 
-    def divergences(self, summary: Summary, parameters: Parameters) -> Array:
+    def parameter_cost(self, summary: Summary) -> Array:
+        """KL(q(phi_k) || prior): what the bound pays for the parameters of each cluster, (K,)."""
+        W, b = self.likelihood.weights(summary.N, summary.S)
+        return np.asarray((summary.S * W).sum(axis=1) + summary.N * b - self.log_marginal(summary))
+
+    def divergences(self, summary: Summary) -> Array:
         """What each row of cluster a loses on average if cluster b explains it, (K, K): zero on the diagonal."""
         W, b = self.likelihood.weights(summary.N, summary.S)
         scores = (summary.S / np.maximum(summary.N, 1e-300)[:, None]) @ W.T + b

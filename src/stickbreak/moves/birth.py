@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..model import Model, Summary
 from ..model.local import features_step
+from ..model.seeding import hard_summary, nearest_seeds
 from .proposal import Proposal
 
 Array = NDArray[np.floating]
@@ -33,16 +34,25 @@ class Target:
 
 
 def propose_birth(model: Model, target: Target) -> Proposal | None:
-    """Fit ``target.children`` clusters to the sample; None if fewer than two survive or nothing is to be gained.
+    """The birth of the children fitted to a target, or None if nothing is to be gained by it."""
+    children, gain = fit_children(model, target)
+    if gain <= 0.0:
+        return None
+    return Proposal("birth", (target.cluster,), model.parameters(children, target.X.dtype), gain)
 
-    The sample stands for the whole cluster: its summaries are scaled by N_k / (weight of the sample), and the estimated
-    gain is the difference of bounds of the scaled children and the scaled parent.
+
+def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
+    """Fit ``target.children`` clusters to the sample; their summary, and the gain of the bound if they replace the target.
+
+    The sample stands for the whole cluster: its summaries are scaled by N_k / (weight of the sample), and the gain is the
+    difference of the bounds of the scaled children and the scaled parent: an estimate where the sample is not the cluster.
+    Fewer clusters may survive; if only one does, the gain is minus infinity.
     """
     rng = np.random.default_rng(target.seed)
     n, dtype = len(target.X), target.X.dtype
     scale = float(target.summary.N[0] / target.weights.sum())
     T = model.likelihood.features(target.X, out=np.empty((n, model.likelihood.n_statistics), dtype))
-    labels = seed_labels(model, target.X, target.weights, target.summary, target.children, rng)
+    labels = nearest_seeds(model, target.X, target.weights, target.summary, target.children, rng)
     children = hard_summary(T, target.weights, labels) * scale
     for _ in range(ITERATIONS):
         before = children.N
@@ -54,38 +64,11 @@ def propose_birth(model: Model, target: Target) -> Proposal | None:
         elif settled:
             break
         if children.K < 2:
-            return None
+            return children, -np.inf
     children = children.take(model.allocation.order(children.N))
     parent = hard_summary(T, target.weights, np.zeros(n, dtype=np.intp)) * scale
     gain = float(model.log_marginal(children).sum() + children.H.sum() - model.log_marginal(parent).sum())
-    if gain <= 0.0:
-        return None
-    return Proposal("birth", (target.cluster,), model.parameters(children, dtype), gain)
-
-
-def seed_labels(model: Model, X: Array, weights: Array, summary: Summary, J: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Distance-biased seeding (Bregman k-means++, Thesis Alg. 2.2), each row labelled with its nearest of J seeds."""
-    first = int(rng.choice(len(X), p=weights / weights.sum()))
-    nearest = np.full(len(X), np.inf)
-    labels = np.zeros(len(X), dtype=np.intp)
-    seed = first
-    for j in range(J):
-        distance = model.likelihood.divergence(X, X[seed : seed + 1], summary.N, summary.S)[:, 0]
-        closer = distance < nearest
-        labels[closer], nearest[closer] = j, distance[closer]
-        chance = weights * nearest
-        if not chance.sum() > 0.0:
-            break
-        seed = int(rng.choice(len(X), p=chance / chance.sum()))
-    return labels
-
-
-def hard_summary(T: Array, weights: Array, labels: NDArray[np.intp]) -> Summary:
-    """The summary of rows with features T (n, F) each assigned wholly to the cluster of its label."""
-    J = int(labels.max()) + 1
-    R = np.zeros((len(T), J), dtype=T.dtype)
-    R[np.arange(len(T)), labels] = weights
-    return Summary(R.sum(axis=0, dtype=np.float64), (R.T @ T).astype(np.float64), np.zeros(J), np.zeros(()))
+    return children, gain
 
 
 def _step(model: Model, children: Summary, T: Array, weights: Array) -> Summary:

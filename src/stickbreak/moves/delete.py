@@ -22,8 +22,7 @@ def propose_deletes(
     """
     if summary.K < 3:
         return []
-    W, b = model.likelihood.weights(summary.N, summary.S)
-    saving = (summary.S * W).sum(axis=1) + summary.N * b - model.log_marginal(summary)
+    saving = model.parameter_cost(summary)
     distance = divergence + np.diag(np.full(summary.K, np.inf))
     estimates = saving - summary.N * distance.min(axis=1)
     proposals = []

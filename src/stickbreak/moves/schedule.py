@@ -11,6 +11,7 @@ from ..allocations import Responsibilities
 from ..data import ArraySource
 from ..kernels.assign import select_rows
 from ..model import Memo, Model, Parameters, Summary
+from ..model.seeding import distinct_rows
 from .birth import CHILDREN, Target, propose_birth
 from .delete import propose_deletes
 from .merge import propose_merges
@@ -21,8 +22,9 @@ Array = NDArray[np.floating]
 SAMPLE_THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 paper, section 3.1)
 SAMPLE_NUMBERS = 1 << 22  # features of one sample: 32 MiB in float64
 SAMPLE_ROWS = 3000
-SMALLEST_SAMPLE = 4
-TRIES = 4  # failed births of a cluster before it must change to be tried again
+SMALL = 0.1  # clusters below this share of the average count are not split lap by lap
+SMALLEST_CHILD = 2  # distinct rows per child
+TRIES = 3  # failed births of a cluster before it must change to be tried again
 CHANGED = 0.1  # relative change of a cluster's count after which past failures no longer count
 MEMORY = 1 << 28  # bytes for the summaries of proposals on all batches
 
@@ -79,12 +81,10 @@ class Schedule:
         self.ids = [self._fresh() for _ in range(K)]
 
     def draw(self, model: Model, counts: Array, n_columns: int) -> Draw:
-        """Chances with which rows are drawn during the next lap, for the clusters that may give birth after it."""
+        """Chances with which rows are drawn during the next lap to represent each cluster."""
         wanted = min(SAMPLE_ROWS, SAMPLE_NUMBERS // max(model.likelihood.n_statistics, n_columns))
         limits = np.minimum(1.0, wanted / np.maximum(counts, 1e-300))
-        eligible = np.array([self._may_birth(k, counts[k]) for k in range(len(counts))])
-        room = "birth" in self.kinds and len(counts) < model.allocation.max_clusters
-        return Draw(np.where(eligible & room, limits, 0.0), int(self.rng.integers(2**63)), np.array(self.ids))
+        return Draw(limits, int(self.rng.integers(2**63)), np.array(self.ids))
 
     def plan(
         self,
@@ -99,14 +99,14 @@ class Schedule:
         """The proposals to verify over the next lap, within the memory for their summaries, best estimates first."""
         proposals: list[Proposal] = []
         if "merge" in self.kinds or "delete" in self.kinds:
-            divergence = model.divergences(total, parameters)
+            divergence = model.divergences(total)
             if "merge" in self.kinds:
                 proposals += propose_merges(model, total, divergence, total.K)
             if "delete" in self.kinds:
                 deletes = propose_deletes(model, total, parameters, divergence, max(2, total.K // 4))
                 proposals += [p for p in deletes if self._history(p.removed[0], total.N).deletes < 2]
         if "birth" in self.kinds:
-            targets = self._targets(model, total, source, drawn)
+            targets = self.targets(total, source, drawn, lambda k: self._children(k, total.N))
             births = run(lambda target: propose_birth(model, target), targets)
             for target, birth in zip(targets, births):
                 if birth is None:
@@ -168,37 +168,32 @@ class Schedule:
         ]
         return edit, records
 
-    def reorder(self, order: NDArray[np.integer]) -> None:
-        """Follow a reordering of the clusters."""
-        self.ids = [self.ids[k] for k in order]
+    def take(self, clusters: NDArray[np.integer]) -> None:
+        """Follow a reordering or dropping of clusters."""
+        self.ids = [self.ids[k] for k in clusters]
 
-    def forget(self) -> None:
-        """Let every cluster be tried again."""
-        self.histories.clear()
-
-    def exhausted(self, counts: Array) -> bool:
-        """Whether no cluster may be tried for a birth."""
-        return not any(self._may_birth(k, counts[k]) for k in range(len(counts)))
-
-    def _targets(
-        self, model: Model, total: Summary, source: ArraySource, drawn: list[Drawn]
+    def targets(
+        self, total: Summary, source: ArraySource, drawn: list[Drawn], children: Callable[[int], int]
     ) -> list[Target]:
-        if not drawn:
-            return []
+        """Samples of the clusters for which ``children(k)``, how many to fit, is at least two."""
         owners, rows, chosen = (np.concatenate(parts) for parts in zip(*drawn))
         targets = []
         for k, identity in enumerate(self.ids):
             mine = np.flatnonzero(owners == identity)
-            mine = mine[np.argsort(rows[mine], kind="stable")]
-            if mine.size < SMALLEST_SAMPLE or not self._may_birth(int(k), total.N[k]):
-                continue
-            X, weights = source.take(rows[mine])
-            tries = self._history(int(k), total.N).births
-            children = int(self.rng.choice(CHILDREN)) if tries else CHILDREN[-1 - (int(k) % 2)]
-            weights = weights * chosen[mine]
-            children = min(children, mine.size // 2)
-            targets.append(Target(int(k), total.take([int(k)]), X, weights, children, int(self.rng.integers(2**63))))
+            if children(k) >= 2 and mine.size >= 2 * SMALLEST_CHILD:
+                mine = mine[np.argsort(rows[mine], kind="stable")]
+                X, weights = source.take(rows[mine])
+                X, weights = distinct_rows(X, weights * chosen[mine])
+                J = min(children(k), len(X) // SMALLEST_CHILD)
+                if J >= 2:
+                    targets.append(Target(k, total.take([k]), X, weights, J, int(self.rng.integers(2**63))))
         return targets
+
+    def _children(self, k: int, counts: Array) -> int:
+        """How many children to try for cluster k: many at first, then any number; none where there is no hope."""
+        if counts[k] < SMALL * counts.sum() / len(counts) or not self._may_birth(k, counts[k]):
+            return 0
+        return int(self.rng.choice(CHILDREN)) if self._history(k, counts).births else CHILDREN[-1 - k % 2]
 
     def _may_birth(self, k: int, count: float) -> bool:
         history = self.histories.get(self.ids[k])

@@ -1,0 +1,396 @@
+"""The mixture estimator."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..allocations import Allocation, DirichletProcess, FiniteDirichlet
+from ..data import ArraySource, Chunk
+from ..inference import Lap, Options, Search, Stochastic, StochasticLaps, Threads
+from ..inference.init import from_responsibilities, from_seeds, one_cluster
+from ..likelihoods import REGISTRY, Likelihood
+from ..model import Model, Parameters, Summary, local_step
+from ._base import as_source, check_finite
+
+Array = NDArray[np.floating]
+
+MOVES = ("birth", "merge", "delete")
+PRIOR_ROWS = 100_000  # rows that default priors are scaled from
+ROWS_PER_BATCH, MOST_BATCHES = 5000, 10
+
+
+class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
+    """Mixture model that finds its own number of clusters.
+
+    Maximises the evidence lower bound (ELBO) of a Dirichlet-process mixture,
+
+        log p(X) >= ELBO = sum_n log h(x_n) + sum_k [ logZ(posterior_k) - logZ(prior) ] + sum_k H_k + L_alloc(N),
+
+    which is exact for the whole data set after every lap and never goes down.  Births, merges and deletes change the
+    number of clusters and are kept only if the ELBO of the whole data set rises.
+
+    Parameters
+    ----------
+    likelihood : {"gaussian", "zero_mean_gaussian"} or likelihood object, default "gaussian"
+        The family of the clusters, with default priors or those of the object, such as ``Gaussian(scale=0.5)``.
+    concentration : float > 0, default 1.0
+        Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
+    allocation : {"dp", "finite"} or allocation object, default "dp"
+        The prior over assignments; "finite" is a symmetric Dirichlet over ``n_init_clusters`` clusters.
+    algorithm : {"memoized", "full", "stochastic"} or `stickbreak.inference.Stochastic`, default "memoized"
+        Incremental over batches, all data at once, or noisy steps.  Stochastic inference has no exact bound to verify
+        moves with: the number of clusters is that of the start, which for ``init="one"`` is found on a sample.
+    n_batches : int >= 1, default one per 5,000 rows, at most 10 (stochastic: one per 1,000 rows, at most 100)
+        Batches visited per lap.
+    init : {"one", "k-means++", "random"}, array or fitted Mixture, default "one"
+        One cluster, which births then split; ``n_init_clusters`` rows as seeds, far apart or at random; an array of
+        labels (N,) or responsibilities (N, K); or the clusters of another model.
+    n_init_clusters : int >= 1, default 10
+        For ``init="k-means++"`` and ``"random"``, and the number of clusters of ``allocation="finite"``.
+    moves : sequence of {"birth", "merge", "delete"}, default all
+        What may change the number of clusters.  ``()`` keeps it.
+    max_laps : int >= 1, default 1000
+        Most passes over the data.
+    tol : float >= 0, default 1e-6
+        Converged when a lap raises the ELBO by less than this share of its size, and no count moves by over 0.1% of rows.
+    n_jobs : int or None, default None
+        Threads; None and -1 use all processors.  The result does not depend on it.
+    random_state : int, RandomState or None, default None
+        Seed of everything random.
+    verbose : bool, default False
+        Show a progress line on a terminal.
+
+    Attributes
+    ----------
+    n_clusters_ : int
+        K.
+    weights_ : array (K,)
+        Posterior mean weights, in decreasing order of size, summing to one.
+    means_ : array (K, D)
+        Posterior means of the cluster means.
+    covariances_ : array (K, D, D)
+        Posterior means of the cluster covariances.
+    labels_ : array (N,)
+        The most probable cluster of each row.
+    lower_bound_ : float
+        The ELBO, in nats, for the whole data set.
+    lower_bounds_ : list of float
+        The ELBO of the best model so far after each lap.
+    history_ : list of `stickbreak.inference.Lap`
+        Per lap: seconds, ELBO, K, moves tried and accepted with their gains.
+    n_laps_ : int
+        Laps done.
+    converged_ : bool
+        Whether the fit stopped before ``max_laps``.
+    n_features_in_ : int
+        D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stickbreak import Mixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(m, 1.0, (200, 2)) for m in (-8, 0, 8)])
+    >>> Mixture(random_state=0).fit(X).n_clusters_
+    3
+
+    References
+    ----------
+    Hughes, Reliable and scalable variational inference for nonparametric mixtures, topics, and sequences, 2016, chapters
+    2 to 4; Hughes and Sudderth, Memoized online variational inference for Dirichlet process mixture models, 2013.
+    """
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "gaussian",
+        *,
+        concentration: float = 1.0,
+        allocation: str | Allocation = "dp",
+        algorithm: str | Stochastic = "memoized",
+        n_batches: int | None = None,
+        init: Any = "one",
+        n_init_clusters: int = 10,
+        moves: Sequence[str] = MOVES,
+        max_laps: int = 1000,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.likelihood = likelihood
+        self.concentration = concentration
+        self.allocation = allocation
+        self.algorithm = algorithm
+        self.n_batches = n_batches
+        self.init = init
+        self.n_init_clusters = n_init_clusters
+        self.moves = moves
+        self.max_laps = max_laps
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of X.
+
+        Parameters
+        ----------
+        X : array, frame or memory map (N, D)
+        y : ignored
+        sample_weight : array (N,), optional
+            A row of weight 2 counts as the row twice.
+
+        Returns
+        -------
+        self
+            An interrupted fit (Ctrl-C) keeps the best model so far, with a warning; before the first lap is over it
+            leaves the estimator as it was.
+        """
+        self._check_parameters()
+        source = as_source(self, X, sample_weight, reset=True)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        with Threads(self.n_jobs) as threads:
+            check_finite(self, source, threads)
+            model = Model(self._resolved_likelihood(source), self._allocation())
+            total, history, converged = self._infer(model, source, threads, np.random.default_rng(seed))
+            names = getattr(self, "feature_names_in_", None)
+            self._set_fitted(model, total, source.dtype, history, names, source.n_columns)
+            self.converged_ = converged
+            self.labels_ = self._predict(source, threads)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The most probable cluster of each row, (n,)."""
+        with Threads(self.n_jobs) as threads:
+            return self._predict(self._checked(X, threads), threads)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Responsibilities (n, K): the probability of each cluster for each row."""
+        with Threads(self.n_jobs) as threads:
+            source = self._checked(X, threads)
+            return np.concatenate(list(self._map_rows(source, threads, self._responsibilities)))
+
+    def transform(self, X: Any) -> Array:
+        """Responsibilities as features, (n, K); the same as `predict_proba`."""
+        return self.predict_proba(X)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log posterior-predictive density of each row, (n,): a mixture of Student-t densities for Gaussian clusters."""
+        with Threads(self.n_jobs) as threads:
+            source = self._checked(X, threads)
+            return np.concatenate(list(self._map_rows(source, threads, self._log_density)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log posterior-predictive density per row."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
+        """Draw rows from the posterior predictive: X (n_samples, D) and their clusters (n_samples,), sorted by cluster."""
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1; got {n_samples!r}.")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
+        N, S = self.summary_.N, self.summary_.S
+        sizes = np.bincount(labels, minlength=self.n_clusters_)
+        draws = [self.model_.likelihood.sample(N[k], S[k], rng, size) for k, size in enumerate(sizes) if size]
+        return np.concatenate(draws), labels
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file that `stickbreak.load` reads; no pickle is involved."""
+        from ..storage import save_model
+
+        check_is_fitted(self)
+        save_model(self, path)
+
+    def summary(self, n_clusters: int = 20) -> None:
+        """Print a table of the largest clusters."""
+        from ..report.tables import print_summary
+
+        check_is_fitted(self)
+        print_summary(self, n_clusters)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
+
+    def _set_fitted(
+        self,
+        model: Model,
+        summary: Summary,
+        dtype: np.dtype[np.floating],
+        history: list[Lap],
+        feature_names: Sequence[str] | None,
+        n_features: int,
+    ) -> None:
+        """Derive every fitted attribute but ``labels_`` and ``converged_`` from the state of a fit."""
+        self.model_, self.summary_, self.dtype_, self.history_ = model, summary, dtype, history
+        self.n_features_in_ = n_features
+        if feature_names is not None:
+            self.feature_names_in_ = np.asarray(feature_names, dtype=object)
+        self.n_clusters_ = summary.K
+        self.weights_ = model.allocation.mean_weights(summary.N)
+        self.means_, self.covariances_ = model.likelihood.posterior(summary.N, summary.S)
+        self.lower_bound_ = model.bound(summary)
+        self.lower_bounds_ = [lap.lower_bound for lap in history]
+        self.n_laps_ = len(history)
+
+    def _infer(
+        self, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator
+    ) -> tuple[Summary, list[Lap], bool]:
+        stochastic = self._stochastic()
+        options = Options(self._batches(source), self.max_laps, self.tol)
+        history: list[Lap] = []
+        with self._progress(source) as on_lap:
+            start = self._start(model, source, threads, rng)
+            if stochastic is not None:
+                steps = StochasticLaps(model, source, stochastic, threads, rng, options, on_lap, history)
+                steps.run(start)
+                return self._warn_unless(steps.converged, steps.total), history, steps.converged
+            search = Search(model, source, tuple(self.moves), threads, rng, options, on_lap, history)
+            try:
+                search.run(start)
+            except KeyboardInterrupt:
+                if not history:
+                    raise
+                warnings.warn(f"interrupted after {len(history)} laps; the best model so far is kept.", stacklevel=3)
+                return search.outcome.total, history, False
+            return self._warn_unless(search.converged, search.outcome.total), history, search.converged
+
+    def _warn_unless(self, converged: bool, total: Summary) -> Summary:
+        if not converged:
+            message = f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        return total
+
+    def _start(self, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator) -> Summary:
+        if isinstance(self.init, Mixture):
+            return self._start_from_model(self.init, model, source, threads)
+        if not isinstance(self.init, str):
+            return self._start_from_array(np.asarray(self.init), model, source, threads)
+        if self.init == "one" and self._stochastic() is not None:
+            sample = source.sample(20_000, rng)
+            search = Search(model, sample, MOVES, threads, rng, Options(1, self.max_laps, max(self.tol, 1e-5)))
+            search.run(one_cluster(model))
+            return search.outcome.total * (source.total_weight / sample.total_weight)
+        if self.init == "one":
+            return one_cluster(model)
+        return from_seeds(model, source, self.n_init_clusters, self.init == "k-means++", rng)
+
+    def _start_from_model(self, other: "Mixture", model: Model, source: ArraySource, threads: Threads) -> Summary:
+        check_is_fitted(other)
+        if other.n_features_in_ != source.n_columns:
+            raise ValueError(f"init has {other.n_features_in_} columns, but X has {source.n_columns}.")
+        parameters = other._parameters(source.dtype)
+        return from_responsibilities(
+            model, source, lambda chunk, X: other._responsibilities(X, np.ones(len(X)), parameters), threads
+        )
+
+    def _start_from_array(self, given: NDArray[Any], model: Model, source: ArraySource, threads: Threads) -> Summary:
+        if given.ndim not in (1, 2) or len(given) != source.n_rows:
+            raise ValueError(
+                f"init must be labels (N,) or responsibilities (N, K) for N = {source.n_rows} rows; got {given.shape}."
+            )
+        if given.ndim == 1:
+            codes = np.unique(given, return_inverse=True)[1]
+            K = int(codes.max()) + 1
+            rows: Callable[[Chunk, Array], Array] = lambda chunk, X: np.eye(K)[codes[chunk.start : chunk.stop]]  # noqa: E731
+        else:
+            R = np.asarray(given, dtype=np.float64)
+            if not (np.isfinite(R).all() and (R >= 0).all() and np.allclose(R.sum(axis=1), 1.0, atol=1e-4)):
+                raise ValueError("init: responsibilities must be non-negative and sum to one in each row.")
+            rows = lambda chunk, X: R[chunk.start : chunk.stop]  # noqa: E731
+        start = from_responsibilities(model, source, rows, threads)
+        return start.take(model.allocation.order(start.N))
+
+    def _resolved_likelihood(self, source: ArraySource) -> Likelihood:
+        if isinstance(self.likelihood, str):
+            if self.likelihood not in REGISTRY:
+                raise ValueError(f"likelihood must be one of {sorted(REGISTRY)} or an object; got {self.likelihood!r}.")
+            likelihood = REGISTRY[self.likelihood]()
+        else:
+            likelihood = self.likelihood
+        rows = np.unique(np.linspace(0, source.n_rows - 1, min(source.n_rows, PRIOR_ROWS)).astype(np.intp))
+        X, weights = source.take(rows)
+        return likelihood.resolve(np.asarray(X, dtype=np.float64), weights if weights.sum() > 0 else np.ones(len(X)))
+
+    def _allocation(self) -> Allocation:
+        if not isinstance(self.allocation, str):
+            return self.allocation
+        if self.allocation == "dp":
+            return DirichletProcess(self.concentration)
+        if self.allocation == "finite":
+            return FiniteDirichlet(self.n_init_clusters, self.concentration)
+        raise ValueError(f'allocation must be "dp", "finite" or an object; got {self.allocation!r}.')
+
+    def _stochastic(self) -> Stochastic | None:
+        if isinstance(self.algorithm, Stochastic):
+            return self.algorithm
+        return Stochastic() if self.algorithm == "stochastic" else None
+
+    def _batches(self, source: ArraySource) -> int:
+        if self.algorithm == "full":
+            return 1
+        if self.n_batches is not None:
+            return min(self.n_batches, source.n_rows)
+        if self._stochastic() is not None:
+            return int(np.clip(source.n_rows // 1000, 1, 100))
+        return int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, MOST_BATCHES))
+
+    def _check_parameters(self) -> None:
+        for name, least in (("n_init_clusters", 1), ("max_laps", 1), ("n_batches", 1)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or int(value) != value or value < least):
+                raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+        if not (np.isfinite(self.tol) and self.tol >= 0):
+            raise ValueError(f"tol must be a number of at least 0; got {self.tol!r}.")
+        if isinstance(self.moves, str) or not set(self.moves) <= set(MOVES):
+            raise ValueError(f"moves must be a sequence of names among {MOVES}; got {self.moves!r}.")
+        if not isinstance(self.algorithm, Stochastic) and self.algorithm not in ("memoized", "full", "stochastic"):
+            raise ValueError(f'algorithm must be "memoized", "full", "stochastic" or Stochastic(); got {self.algorithm!r}.')
+        if isinstance(self.init, str) and self.init not in ("one", "k-means++", "random"):
+            raise ValueError(f'init must be "one", "k-means++", "random", an array or a model; got {self.init!r}.')
+
+    def _checked(self, X: Any, threads: Threads) -> ArraySource:
+        check_is_fitted(self)
+        source = as_source(self, X)
+        check_finite(self, source, threads)
+        return source
+
+    def _parameters(self, dtype: np.dtype[np.floating]) -> Parameters:
+        return self.model_.parameters(self.summary_, dtype)
+
+    def _predict(self, source: ArraySource, threads: Threads) -> NDArray[np.intp]:
+        parts = self._map_rows(source, threads, lambda *rows: self._responsibilities(*rows).argmax(axis=1))
+        return np.concatenate(list(parts))
+
+    def _map_rows(self, source: ArraySource, threads: Threads, task: Callable[..., Array]) -> Any:
+        parameters = self._parameters(source.dtype)
+        return threads.map(lambda chunk: task(*source.read(chunk), parameters), source.batches(1)[0])
+
+    def _responsibilities(self, X: Array, weights: Array, parameters: Parameters) -> Array:
+        _, kept = local_step(self.model_, parameters, X, weights)
+        R = np.zeros((len(X), len(parameters.bias)), dtype=X.dtype)
+        R[np.repeat(np.arange(len(X)), np.diff(kept.indptr)), kept.indices] = kept.values
+        return R
+
+    def _log_density(self, X: Array, weights: Array, parameters: Parameters) -> Array:
+        log_densities = self.model_.likelihood.log_predictive(X.astype(np.float64), self.summary_.N, self.summary_.S)
+        return np.asarray(logsumexp(log_densities + np.log(self.weights_), axis=1))
+
+    def _progress(self, source: ArraySource) -> Any:
+        if not self.verbose:
+            return nullcontext(lambda lap: None)
+        from ..report.progress import Progress
+
+        return Progress(source.n_rows, self.max_laps, enabled="auto")

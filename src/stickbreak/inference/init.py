@@ -1,0 +1,53 @@
+"""Where a fit starts: the summary whose global step gives the first parameters."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import ArraySource, Chunk
+from ..model import Model, Summary
+from ..model.seeding import hard_summary, nearest_seeds
+from .executor import Threads
+
+Array = NDArray[np.floating]
+
+SAMPLE_ROWS = 5000
+SAMPLE_NUMBERS = 1 << 23
+
+
+def one_cluster(model: Model) -> Summary:
+    """One cluster: whatever its parameters, it takes every row in the first lap."""
+    return Summary.zeros(1, model.likelihood.n_statistics)
+
+
+def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool, rng: np.random.Generator) -> Summary:
+    """K rows of a random sample as seeds, each sampled row with its nearest (Thesis 3.5.4), scaled to the whole data set.
+
+    distance_biased : Bregman k-means++ (Thesis Alg. 2.2); otherwise the seeds are drawn at random
+    """
+    F = model.likelihood.n_statistics
+    n = min(source.n_rows, max(min(SAMPLE_ROWS, SAMPLE_NUMBERS // F), 4 * K))
+    X, weights = source.take(np.sort(rng.choice(source.n_rows, n, replace=False)))
+    X, weights = X[weights > 0], weights[weights > 0]
+    T = model.likelihood.features(X, out=np.empty((len(X), F), X.dtype))
+    whole = hard_summary(T, weights, np.zeros(len(X), dtype=np.intp))
+    labels = nearest_seeds(model, X, weights, whole, K, rng, distance_biased)
+    return hard_summary(T, weights, labels) * (source.total_weight / weights.sum())
+
+
+def from_responsibilities(
+    model: Model, source: ArraySource, given: Callable[[Chunk, Array], Array], threads: Threads
+) -> Summary:
+    """The summary of responsibilities ``given(chunk, X)`` (n, K) for the rows of every chunk; empty clusters are dropped."""
+
+    def task(chunk: Chunk) -> Summary:
+        X, weights = source.read(chunk)
+        T = model.likelihood.features(X, out=np.empty((len(X), model.likelihood.n_statistics), X.dtype))
+        R = given(chunk, X) * weights[:, None]
+        return Summary(R.sum(axis=0), np.asarray(R.T @ T, dtype=np.float64), np.zeros(R.shape[1]), np.zeros(()))
+
+    first, *rest = threads.map(task, (chunk for batch in source.batches(1) for chunk in batch))
+    for summary in rest:
+        first = first + summary
+    return first.take(np.flatnonzero(first.N > 0.0))

@@ -1,0 +1,92 @@
+"""Stochastic variational inference (Thesis Alg. 3.2)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..data import ArraySource
+from ..model import Model, Summary
+from .executor import Threads
+from .laps import Options
+from .trace import Lap
+from .visit import visit
+
+
+@dataclass(frozen=True)
+class Stochastic:
+    """Schedule of the steps of stochastic inference:  xi_t = (t + delay)^-decay.
+
+    Parameters
+    ----------
+    delay : float >= 0
+        Weakens the first steps.
+    decay : float in (0.5, 1]
+        How fast steps shrink; the range that converges (Robbins and Monro).
+    """
+
+    delay: float = 1.0
+    decay: float = 0.6
+
+    def __post_init__(self) -> None:
+        if not self.delay >= 0.0:
+            raise ValueError(f"delay must be at least 0; got {self.delay!r}.")
+        if not 0.5 < self.decay <= 1.0:
+            raise ValueError(f"decay must be above 0.5 and at most 1; got {self.decay!r}.")
+
+    def step(self, t: int) -> float:
+        """xi_t for t = 1, 2, ..."""
+        return float((t + self.delay) ** -self.decay)
+
+
+@dataclass
+class StochasticLaps:
+    """Steps along noisy natural gradients: each batch, scaled to the whole data set, is mixed into a decaying summary.
+
+    The bound of the decaying summary is an estimate; `run` ends with one lap at fixed parameters, whose bound is exact.
+    """
+
+    model: Model
+    source: ArraySource
+    schedule: Stochastic
+    threads: Threads
+    rng: np.random.Generator
+    options: Options
+    on_lap: Callable[[Lap], None] = lambda lap: None
+    history: list[Lap] = field(default_factory=list)
+    converged: bool = False
+
+    def run(self, start: Summary) -> None:
+        """Step from the parameters that ``start`` implies until the estimate of the bound settles."""
+        batches = self.source.batches(self.options.n_batches)
+        rows = self.source.total_weight
+        self.total, self.bound, t = start, -np.inf, 0
+        while not self.converged and len(self.history) < self.options.max_laps - 1:
+            began = time.perf_counter()
+            for b in self.rng.permutation(len(batches)):
+                t += 1
+                parameters = self.model.parameters(self.total, self.source.dtype)
+                seen = visit(self.model, parameters, self.source, batches[b], self.threads).summary
+                weight = float(seen.N.sum())
+                if weight > 0.0:
+                    xi = self.schedule.step(t)
+                    self.total = self.total * (1.0 - xi) + seen * (xi * rows / weight)
+            before, self.bound = self.bound, self.model.bound(self.total)
+            self._record(began)
+            self.converged = abs(self.bound - before) <= self.options.tol * max(abs(self.bound), rows)
+        began = time.perf_counter()
+        everything = [chunk for batch in batches for chunk in batch]
+        parameters = self.model.parameters(self.total, self.source.dtype)
+        total = visit(self.model, parameters, self.source, everything, self.threads).summary
+        self.total = total.take(self.model.allocation.order(total.N))
+        self.bound = self.model.bound(self.total)
+        self._record(began)
+
+    def _record(self, began: float) -> None:
+        now = time.perf_counter()
+        speed = self.source.n_rows / max(now - began, 1e-9)
+        K = self.total.K
+        lap = Lap(len(self.history) + 1, now - self.options.began, self.bound, K, self.bound, K, (), speed)
+        self.history.append(lap)
+        self.on_lap(lap)
