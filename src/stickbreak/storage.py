@@ -161,12 +161,11 @@ def _restore(record: dict[str, Any], tensors: Tensors) -> "Mixture":
         raise ValueError(f"{len(names)} feature names for {D} features.")
     _check(model, summary, np.dtype(dtype), D)
     parameters = {key: _decode(value, tensors, _classes()) for key, value in record["parameters"].items()}
-    estimator = getattr(import_module(ESTIMATORS[name]), name)(**parameters)
-    feature_names = None if names is None else np.array(names, dtype=object)
+    estimator: Mixture = getattr(import_module(ESTIMATORS[name]), name)(**parameters)
     history = [_decode_lap(lap) for lap in record["history"]]
     if not history:
         raise ValueError("it has no history of its fit.")
-    estimator._set_fitted(model, summary, np.dtype(dtype), history, feature_names, D)
+    estimator._set_fitted(model, summary, np.dtype(dtype), history, names, D)
     estimator.converged_ = bool(record["converged"])
     return estimator
 

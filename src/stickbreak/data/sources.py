@@ -1,5 +1,7 @@
 """Rows in memory or in a memory map, cut into batches and chunks."""
 
+import mmap
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +60,7 @@ class ArraySource:
         if per_batch > 512:
             pieces += pieces % 2  # an even number keeps two threads level
         edges = np.linspace(0, self.n_rows, n_batches * pieces + 1).astype(int)
-        chunks = [Chunk(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:]) if b > a]
+        chunks = [Chunk(int(a), int(b)) for a, b in pairwise(edges) if b > a]
         return [chunks[b::n_batches] for b in range(n_batches)]
 
     def read(self, chunk: Chunk) -> tuple[Array, Array]:
@@ -72,6 +74,12 @@ class ArraySource:
         """Rows and weights at the given positions, ascending for the sake of disks."""
         X = np.asarray(self.X[rows], dtype=self.dtype)
         return X, np.ones(len(X)) if self.weights is None else self.weights[rows]
+
+    def release(self) -> None:
+        """Let go of the pages of a memory map that were read, so that they do not count as memory of this process."""
+        pages = getattr(self.X, "_mmap", None)
+        if pages is not None and hasattr(pages, "madvise"):
+            pages.madvise(mmap.MADV_DONTNEED)
 
     def sample(self, n: int, rng: np.random.Generator) -> "ArraySource":
         """A source of n random rows, held in memory (all rows where there are fewer)."""

@@ -13,19 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..allocations import Allocation, DirichletProcess, FiniteDirichlet
-from ..data import ArraySource, Chunk
+from ..allocations import Allocation
+from ..data import ArraySource
 from ..inference import Lap, Options, Search, Stochastic, StochasticLaps, Threads
-from ..inference.init import from_responsibilities, from_seeds, one_cluster
-from ..likelihoods import REGISTRY, Likelihood
+from ..likelihoods import Likelihood
 from ..model import Model, Parameters, Summary, local_step
+from . import _choices as choices
 from ._base import as_source, check_finite
+from ._start import choose_start
 
 Array = NDArray[np.floating]
-
-MOVES = ("birth", "merge", "delete")
-PRIOR_ROWS = 100_000  # rows that default priors are scaled from
-ROWS_PER_BATCH, MOST_BATCHES = 5000, 10
 
 
 class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
@@ -119,7 +116,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         n_batches: int | None = None,
         init: Any = "one",
         n_init_clusters: int = 10,
-        moves: Sequence[str] = MOVES,
+        moves: Sequence[str] = choices.MOVES,
         max_laps: int = 1000,
         tol: float = 1e-6,
         n_jobs: int | None = None,
@@ -156,12 +153,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             An interrupted fit (Ctrl-C) keeps the best model so far, with a warning; before the first lap is over it
             leaves the estimator as it was.
         """
-        self._check_parameters()
+        choices.check(self)
         source = as_source(self, X, sample_weight, reset=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
             check_finite(self, source, threads)
-            model = Model(self._resolved_likelihood(source), self._allocation())
+            model = choices.model(self, source)
             total, history, converged = self._infer(model, source, threads, np.random.default_rng(seed))
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, names, source.n_columns)
@@ -248,11 +245,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _infer(
         self, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator
     ) -> tuple[Summary, list[Lap], bool]:
-        stochastic = self._stochastic()
-        options = Options(self._batches(source), self.max_laps, self.tol)
+        stochastic = choices.stochastic(self.algorithm)
+        options = Options(choices.n_batches(self, source), self.max_laps, self.tol)
         history: list[Lap] = []
         with self._progress(source) as on_lap:
-            start = self._start(model, source, threads, rng)
+            start = choose_start(self, model, source, threads, rng)
             if stochastic is not None:
                 steps = StochasticLaps(model, source, stochastic, threads, rng, options, on_lap, history)
                 steps.run(start)
@@ -272,94 +269,6 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             message = f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         return total
-
-    def _start(self, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator) -> Summary:
-        if isinstance(self.init, Mixture):
-            return self._start_from_model(self.init, model, source, threads)
-        if not isinstance(self.init, str):
-            return self._start_from_array(np.asarray(self.init), model, source, threads)
-        if self.init == "one" and self._stochastic() is not None:
-            sample = source.sample(20_000, rng)
-            search = Search(model, sample, MOVES, threads, rng, Options(1, self.max_laps, max(self.tol, 1e-5)))
-            search.run(one_cluster(model))
-            return search.outcome.total * (source.total_weight / sample.total_weight)
-        if self.init == "one":
-            return one_cluster(model)
-        return from_seeds(model, source, self.n_init_clusters, self.init == "k-means++", rng)
-
-    def _start_from_model(self, other: "Mixture", model: Model, source: ArraySource, threads: Threads) -> Summary:
-        check_is_fitted(other)
-        if other.n_features_in_ != source.n_columns:
-            raise ValueError(f"init has {other.n_features_in_} columns, but X has {source.n_columns}.")
-        parameters = other._parameters(source.dtype)
-        return from_responsibilities(
-            model, source, lambda chunk, X: other._responsibilities(X, np.ones(len(X)), parameters), threads
-        )
-
-    def _start_from_array(self, given: NDArray[Any], model: Model, source: ArraySource, threads: Threads) -> Summary:
-        if given.ndim not in (1, 2) or len(given) != source.n_rows:
-            raise ValueError(
-                f"init must be labels (N,) or responsibilities (N, K) for N = {source.n_rows} rows; got {given.shape}."
-            )
-        if given.ndim == 1:
-            codes = np.unique(given, return_inverse=True)[1]
-            K = int(codes.max()) + 1
-            rows: Callable[[Chunk, Array], Array] = lambda chunk, X: np.eye(K)[codes[chunk.start : chunk.stop]]  # noqa: E731
-        else:
-            R = np.asarray(given, dtype=np.float64)
-            if not (np.isfinite(R).all() and (R >= 0).all() and np.allclose(R.sum(axis=1), 1.0, atol=1e-4)):
-                raise ValueError("init: responsibilities must be non-negative and sum to one in each row.")
-            rows = lambda chunk, X: R[chunk.start : chunk.stop]  # noqa: E731
-        start = from_responsibilities(model, source, rows, threads)
-        return start.take(model.allocation.order(start.N))
-
-    def _resolved_likelihood(self, source: ArraySource) -> Likelihood:
-        if isinstance(self.likelihood, str):
-            if self.likelihood not in REGISTRY:
-                raise ValueError(f"likelihood must be one of {sorted(REGISTRY)} or an object; got {self.likelihood!r}.")
-            likelihood = REGISTRY[self.likelihood]()
-        else:
-            likelihood = self.likelihood
-        rows = np.unique(np.linspace(0, source.n_rows - 1, min(source.n_rows, PRIOR_ROWS)).astype(np.intp))
-        X, weights = source.take(rows)
-        return likelihood.resolve(np.asarray(X, dtype=np.float64), weights if weights.sum() > 0 else np.ones(len(X)))
-
-    def _allocation(self) -> Allocation:
-        if not isinstance(self.allocation, str):
-            return self.allocation
-        if self.allocation == "dp":
-            return DirichletProcess(self.concentration)
-        if self.allocation == "finite":
-            return FiniteDirichlet(self.n_init_clusters, self.concentration)
-        raise ValueError(f'allocation must be "dp", "finite" or an object; got {self.allocation!r}.')
-
-    def _stochastic(self) -> Stochastic | None:
-        if isinstance(self.algorithm, Stochastic):
-            return self.algorithm
-        return Stochastic() if self.algorithm == "stochastic" else None
-
-    def _batches(self, source: ArraySource) -> int:
-        if self.algorithm == "full":
-            return 1
-        if self.n_batches is not None:
-            return min(self.n_batches, source.n_rows)
-        if self._stochastic() is not None:
-            return int(np.clip(source.n_rows // 1000, 1, 100))
-        return int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, MOST_BATCHES))
-
-    def _check_parameters(self) -> None:
-        for name, least in (("n_init_clusters", 1), ("max_laps", 1), ("n_batches", 1)):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or int(value) != value or value < least):
-                raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-        if not (np.isfinite(self.tol) and self.tol >= 0):
-            raise ValueError(f"tol must be a number of at least 0; got {self.tol!r}.")
-        if isinstance(self.moves, str) or not set(self.moves) <= set(MOVES):
-            raise ValueError(f"moves must be a sequence of names among {MOVES}; got {self.moves!r}.")
-        if not isinstance(self.algorithm, Stochastic) and self.algorithm not in ("memoized", "full", "stochastic"):
-            raise ValueError(f'algorithm must be "memoized", "full", "stochastic" or Stochastic(); got {self.algorithm!r}.')
-        if isinstance(self.init, str) and self.init not in ("one", "k-means++", "random"):
-            raise ValueError(f'init must be "one", "k-means++", "random", an array or a model; got {self.init!r}.')
 
     def _checked(self, X: Any, threads: Threads) -> ArraySource:
         check_is_fitted(self)

@@ -34,7 +34,9 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.n)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._limits.restore_original_limits()
 

@@ -33,7 +33,7 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
     T = model.likelihood.features(X, out=np.empty((len(X), F), X.dtype))
     whole = hard_summary(T, weights, np.zeros(len(X), dtype=np.intp))
     labels = nearest_seeds(model, X, weights, whole, K, rng, distance_biased)
-    return hard_summary(T, weights, labels) * (source.total_weight / weights.sum())
+    return hard_summary(T, weights, labels) * float(source.total_weight / weights.sum())
 
 
 def from_responsibilities(

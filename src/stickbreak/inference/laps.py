@@ -209,7 +209,7 @@ class Laps:
         self.on_lap(lap)
 
     def _settled(self, bound: float, counts: NDArray[np.floating]) -> bool:
-        if self.settle > 0 or self._proposals or self._previous is None or self.total.K != len(counts):
+        if self.settle > 0 or self._proposals or self._previous is None or len(counts) != self.total.K:
             return False
         rows = self.source.total_weight
         gain = (self.bound - bound) / rows

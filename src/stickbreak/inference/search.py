@@ -13,8 +13,8 @@ from .executor import Threads
 from .laps import Laps, Options
 from .trace import Lap
 
-GAMBLE = 0.9  # a split may cost this share of what its parameters cost, and still be worth an excursion
-COARSE = 30.0  # excursions are compared when settled to this multiple of the tolerance
+GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
+COARSE = 100.0  # excursions are compared when settled to this multiple of the tolerance
 SETTLE = 12  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance is the last
 
@@ -50,7 +50,9 @@ class Search:
             trial_start = self._split(self.best)
             if trial_start is None:
                 break
-            trial = self.trial = self._laps(tuple(m for m in self.moves if m != "birth"), coarse, floor=self.best, settle=SETTLE)
+            trial = self.trial = self._laps(
+                tuple(m for m in self.moves if m != "birth"), coarse, floor=self.best, settle=SETTLE
+            )
             trial.run(trial_start)
             gain = trial.bound - self.best.bound
             if gain > self.options.tol * abs(self.best.bound):
@@ -82,7 +84,11 @@ class Search:
         targets = laps.schedule.targets(total, self.source, laps.drawn, lambda k: 2)
         cost = model.parameter_cost(total)
         fits = self.threads.map(lambda target: fit_children(model, target), targets)
-        hopeful = [(gain, t.cluster, children) for t, (children, gain) in zip(targets, fits) if gain > -GAMBLE * cost[t.cluster]]
+        hopeful = [
+            (gain, t.cluster, children)
+            for t, (children, gain) in zip(targets, fits)
+            if gain > -GAMBLE * cost[t.cluster]
+        ]
         hopeful = sorted(hopeful, key=lambda fit: -fit[0])[: max(0, model.allocation.max_clusters - total.K)]
         if not hopeful:
             return None

@@ -1,11 +1,12 @@
 """Visiting one batch: the local step on every chunk of rows, with proposals tracked and rows drawn beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..data import ArraySource, Chunk
 from ..model import Model, Parameters, Summary, local_step
 from ..moves import Proposal
-from ..moves.schedule import Draw
+from ..moves.schedule import Draw, Drawn
 from .executor import Threads
 
 
@@ -15,7 +16,7 @@ class Visit:
 
     summary: Summary
     tracked: list[Summary]
-    drawn: list = field(default_factory=list)
+    drawn: list[Drawn] = field(default_factory=list)
 
 
 def visit(
@@ -24,7 +25,7 @@ def visit(
     source: ArraySource,
     chunks: list[Chunk],
     threads: Threads,
-    proposals: list[Proposal] = [],
+    proposals: Sequence[Proposal] = (),
     draw: Draw | None = None,
 ) -> Visit:
     """Visit a batch given as chunks.  Tasks are stateless, and their results are added in order."""
@@ -42,4 +43,5 @@ def visit(
         for mine, its in zip(whole.tracked, part.tracked):
             mine.add_in_place(its)
         whole.drawn += part.drawn
+    source.release()
     return whole

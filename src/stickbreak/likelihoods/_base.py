@@ -67,6 +67,8 @@ def require(condition: bool, name: str, value: Any, wanted: str) -> None:
 def column_values(name: str, value: Any, D: int) -> Array:
     """A hyperparameter given as a scalar or per column, as a finite (D,) float64 array."""
     values = np.asarray(value, dtype=np.float64)
-    require(values.ndim <= 1 and values.size in (1, D), name, value, f"a number or an array of {D} numbers, one per column")
+    require(
+        values.ndim <= 1 and values.size in (1, D), name, value, f"a number or an array of {D} numbers, one per column"
+    )
     require(bool(np.isfinite(values).all()), name, value, "finite")
     return np.array(np.broadcast_to(values, (D,)))

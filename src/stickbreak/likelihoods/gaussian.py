@@ -59,11 +59,11 @@ class Gaussian:
     """
 
     mean: Any = None
-    mean_precision: float | None = None
-    degrees_of_freedom: float | None = None
+    mean_precision: Any = None
+    degrees_of_freedom: Any = None
     scale: Any = None
-    origin: Array | None = field(default=None, repr=False)
-    unit: Array | None = field(default=None, repr=False)
+    origin: Any = field(default=None, repr=False)
+    unit: Any = field(default=None, repr=False)
 
     def resolve(self, X: Array, weights: Array) -> Self:
         """Fill in the defaults from a sample X (n, D) with row weights (n,), and check what was given."""
@@ -75,9 +75,7 @@ class Gaussian:
         nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
         mean = origin if self.mean is None else column_values("mean", self.mean, D)
         B = quadratic.prior_scale(self.scale, X, unit**2, nu)
-        return replace(
-            self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit
-        )
+        return replace(self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit)
 
     @property
     def n_statistics(self) -> int:
@@ -129,7 +127,7 @@ class Gaussian:
             L, dof = self._predictive(q, k)
             logdet = float(quadratic.log_determinant(L))
             out[:, k] = quadratic.log_student(quadratic.mahalanobis(Z - q.m[k], L), logdet, dof, D)
-        return out - np.log(self._unit).sum()
+        return np.asarray(out - np.log(self._unit).sum())
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
         """Draw ``size`` rows (size, D) from the predictive Student-t of one cluster."""
@@ -142,7 +140,7 @@ class Gaussian:
     def _unit(self) -> Array:
         if self.unit is None:
             raise TypeError("this likelihood has no data yet; call resolve(X, weights) first.")
-        return self.unit
+        return np.asarray(self.unit)
 
     def _to_work(self, X: Array) -> Array:
         return np.asarray((X - self.origin) / self._unit)
@@ -163,4 +161,4 @@ class Gaussian:
 
     def _log_normaliser(self, q: _NormalWishart) -> Array:
         D = len(self._unit)
-        return quadratic.log_wishart(q.nu, quadratic.log_determinant(q.L), D) - 0.5 * D * np.log(q.kappa)
+        return np.asarray(quadratic.log_wishart(q.nu, quadratic.log_determinant(q.L), D) - 0.5 * D * np.log(q.kappa))

@@ -37,9 +37,9 @@ class ZeroMeanGaussian:
     2013 supplement, section 1, Eq. 3 to 20.
     """
 
-    degrees_of_freedom: float | None = None
+    degrees_of_freedom: Any = None
     scale: Any = None
-    unit: Array | None = field(default=None, repr=False)
+    unit: Any = field(default=None, repr=False)
 
     def resolve(self, X: Array, weights: Array) -> Self:
         """Fill in the defaults from a sample X (n, D) with row weights (n,), and check what was given."""
@@ -107,21 +107,21 @@ class ZeroMeanGaussian:
             shape = L[k] / np.sqrt(dof)
             logdet = float(quadratic.log_determinant(shape))
             out[:, k] = quadratic.log_student(quadratic.mahalanobis(Z, shape), logdet, dof, D)
-        return out - np.log(self._unit).sum()
+        return np.asarray(out - np.log(self._unit).sum())
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
         """Draw ``size`` rows (size, D) from the predictive Student-t of one cluster."""
         nu, L = self._update(np.atleast_1d(N), np.atleast_2d(S))
         dof = float(nu[0]) - len(self._unit) + 1.0
-        return quadratic.sample_student(L[0] / np.sqrt(dof), dof, rng, size) * self._unit
+        return np.asarray(quadratic.sample_student(L[0] / np.sqrt(dof), dof, rng, size) * self._unit)
 
     @property
     def _unit(self) -> Array:
         if self.unit is None:
             raise TypeError("this likelihood has no data yet; call resolve(X, weights) first.")
-        return self.unit
+        return np.asarray(self.unit)
 
     def _update(self, N: Array, S: Array) -> tuple[Array, Array]:
         B = quadratic.unpack_symmetric(S, len(self._unit))
         B += self.scale / np.outer(self._unit, self._unit)
-        return self.degrees_of_freedom + N, quadratic.cholesky(B)
+        return np.asarray(self.degrees_of_freedom + N), quadratic.cholesky(B)

@@ -78,4 +78,3 @@ def join(pieces: list[Responsibilities]) -> Responsibilities:
         np.concatenate([piece.indices for piece in pieces]) if pieces else np.empty(0, np.int32),
         np.concatenate([piece.values for piece in pieces]) if pieces else np.empty(0),
     )
-

@@ -7,10 +7,10 @@ from .summary import Summary
 
 
 class Memo:
-    """Summaries of the batches visited last time, and their total.
+    """Summaries of the batches as last visited, and their total.
 
-    Summaries held here are never changed in place.  Replacing one batch's summary keeps the total exact at the cost of one subtraction and one addition; `refresh` adds the
-    total up anew once a lap, so that rounding never drifts.
+    Summaries held here are never changed in place.  Replacing one batch's summary keeps the total exact at the cost of one
+    subtraction and one addition; `refresh` adds the total up anew once a lap, so that rounding never drifts.
     """
 
     def __init__(self, n_batches: int) -> None:

@@ -57,4 +57,4 @@ def distinct_rows(X: Array, weights: Array) -> tuple[Array, Array]:
     words = (words ^ (words >> np.uint64(29))) * mixers
     codes = (words ^ (words >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return X[first], np.bincount(inverse, weights, minlength=len(first))
+    return X[first], np.bincount(inverse, weights, minlength=len(first)).astype(np.float64)

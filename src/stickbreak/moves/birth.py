@@ -57,7 +57,7 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     for _ in range(ITERATIONS):
         before = children.N
         children = _step(model, children, T, target.weights) * scale
-        small = children.N < SMALLEST_SHARE * children.N.sum()
+        small = SMALLEST_SHARE * children.N.sum() > children.N
         settled = np.abs(children.N - before).max() < SETTLED * children.N.sum()
         if small.any():
             children = children.take(np.flatnonzero(~small))

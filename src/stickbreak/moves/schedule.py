@@ -39,7 +39,7 @@ class _History:
 
 
 class Drawn(NamedTuple):
-    """Rows drawn from one chunk: cluster (as its identity, once out of the lap), row number, responsibility."""
+    """Rows drawn from one chunk: identity of the cluster, row number, responsibility."""
 
     clusters: NDArray[np.integer]
     rows: NDArray[np.integer]
@@ -48,7 +48,7 @@ class Drawn(NamedTuple):
 
 @dataclass
 class Draw:
-    """How rows are drawn in a lap to represent the clusters: chance per cluster, and a salt for the pseudo-random numbers."""
+    """How rows are drawn in a lap to represent the clusters: chances, a salt for the pseudo-random numbers, identities."""
 
     limits: Array
     salt: int
@@ -116,7 +116,10 @@ class Schedule:
         bytes_per_cluster = 8 * (model.likelihood.n_statistics + 2) * n_batches
         room, chosen = MEMORY // bytes_per_cluster, []
         for proposal in sorted(proposals, key=lambda p: -p.estimate):
-            if room >= proposal.n_added and total.K + proposal.n_added - len(proposal.removed) <= model.allocation.max_clusters:
+            if (
+                room >= proposal.n_added
+                and total.K + proposal.n_added - len(proposal.removed) <= model.allocation.max_clusters
+            ):
                 room -= proposal.n_added
                 chosen.append(proposal)
         return chosen
@@ -139,15 +142,15 @@ class Schedule:
         used: set[int] = set()
         counts, columns = total.N, list(range(total.K))
         for i in sorted(range(len(proposals)), key=lambda i: -gains[i]):
-            removed = proposals[i].removed
-            if used & set(removed) or len(columns) + added[i].K - len(removed) > model.allocation.max_clusters:
+            replaced = proposals[i].removed
+            if used & set(replaced) or len(columns) + added[i].K - len(replaced) > model.allocation.max_clusters:
                 continue
-            keep = [c not in removed for c in columns]
+            keep = [c not in replaced for c in columns]
             after = np.concatenate([counts[keep], added[i].N])
             gain = gains[i] + _allocation_bound(model, after) - _allocation_bound(model, counts)
             if gain > 1e-9 * abs(gains[i]) + 1e-6:
                 accepted[i] = gain
-                used |= set(removed)
+                used |= set(replaced)
                 counts, columns = after, [c for c, kept in zip(columns, keep) if kept] + [-1] * added[i].K
         self._remember(proposals, accepted, used, total.N)
         removed = sorted(used)

@@ -1,0 +1,102 @@
+"""Every move is one exact replacement of responsibilities: track and exchange against dense algebra."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stickbreak.model import Parameters, local_step
+from stickbreak.moves.merge import merge_scores, propose_merges
+from stickbreak.moves.proposal import Proposal
+
+SEEDS = st.integers(0, 2**32 - 1)
+FLOAT = np.dtype(float)
+
+
+def current(p):
+    """Parameters, and the local step's summary and responsibilities, sparse and dense, on which proposals build."""
+    parameters = p.model.parameters(p.summary, FLOAT)
+    summary, kept = local_step(p.model, parameters, p.X, p.weights)
+    return parameters, summary, kept
+
+
+def propose(p, naive, kind, parameters):
+    """A proposal of each kind for random clusters."""
+    K = len(parameters.bias)
+    if kind == "merge":
+        return Proposal(kind, tuple(p.rng.permutation(K)[:2].tolist()), None, 0.0)
+    if kind == "birth":
+        J = p.rng.integers(1, 5)
+        labels = np.eye(J)[p.rng.integers(J, size=len(p.X))]
+        T = naive.features(p.model.likelihood, p.X)
+        W, b = p.model.likelihood.weights(labels.sum(axis=0), labels.T @ T)
+        return Proposal(kind, (int(p.rng.integers(K)),), Parameters(W, b + p.rng.standard_normal(J)), 0.0)
+    k, *absorbers = p.rng.permutation(K)[: p.rng.integers(2, K + 1)].tolist()
+    return Proposal(kind, (k, *absorbers), Parameters(parameters.W[absorbers], parameters.bias[absorbers]), 0.0)
+
+
+@pytest.mark.parametrize("kind", ["merge", "birth", "delete"])
+@given(seed=SEEDS, K=st.integers(2, 5))
+def test_tracking_is_the_replacement_of_responsibilities(problem, naive, kind, seed, K):
+    p = problem(seed, K=K)
+    parameters, summary, kept = current(p)
+    proposal = propose(p, naive, kind, parameters)
+    A, R = list(proposal.removed), naive.dense(kept, K)
+    shares = np.ones((len(p.X), 1))
+    if proposal.parameters is not None:
+        shares = naive.responsibilities(p.model, proposal.parameters, p.X)
+    handed = R[:, A].sum(axis=1, keepdims=True) * shares  # r'_nj = (sum_A r_nk) p_nj
+    added = proposal.track(p.model, p.X, p.weights, kept, summary)
+    assert added.K == proposal.n_added == handed.shape[1]
+    assert added.base == 0.0
+    after = naive.summarise(p.model.likelihood, p.X, np.hstack([np.delete(R, A, axis=1), handed]), p.weights)
+    naive.assert_same(summary.exchange(A, added), after)
+    assert added.N.sum() == pytest.approx(summary.N[A].sum(), rel=1e-10, abs=1e-12)
+    change = p.model.bound(summary.exchange(A, added)) - p.model.bound(summary)
+    dense_change = p.model.bound(after) - p.model.bound(naive.summarise(p.model.likelihood, p.X, R, p.weights))
+    assert change == pytest.approx(dense_change, abs=1e-10 * (1.0 + abs(p.model.bound(summary))))
+
+
+@pytest.mark.parametrize("kind", ["merge", "birth", "delete"])
+def test_tracking_adds_up_over_chunks(problem, naive, kind):
+    p = problem(6)
+    parameters, summary, kept = current(p)
+    proposal = propose(p, naive, kind, parameters)
+    parts = []
+    for rows in (slice(0, 7), slice(7, 7), slice(7, None)):
+        X, weights = p.X[rows], p.weights[rows]
+        part, part_kept = local_step(p.model, parameters, X, weights)
+        parts.append(proposal.track(p.model, X, weights, part_kept, part))
+    naive.assert_same(parts[0] + parts[1] + parts[2], proposal.track(p.model, p.X, p.weights, kept, summary))
+
+
+@given(seed=SEEDS, K=st.integers(2, 6))
+def test_merge_score_is_the_change_of_the_bound_without_entropy(problem, seed, K):
+    p = problem(seed, K=K)
+    _, summary, kept = current(p)
+    first, second = np.triu_indices(K, 1)
+    scores = merge_scores(p.model, summary, first, second)
+    for a, b, score in zip(first, second, scores):
+        proposal = Proposal("merge", (a, b), None, 0.0)
+        after = summary.exchange((a, b), proposal.track(p.model, p.X, p.weights, kept, summary))
+        entropy = after.H.sum() - summary.H.sum()
+        assert entropy <= 1e-12 * (1.0 + summary.H.sum())  # merging never gains entropy
+        change = p.model.bound(after.take(p.model.allocation.order(after.N))) - p.model.bound(summary)
+        assert score == pytest.approx(change - entropy, abs=1e-11 * (1.0 + abs(p.model.bound(summary))))
+
+
+@given(seed=SEEDS, K=st.integers(1, 6), limit=st.integers(0, 4))
+def test_merges_proposed_are_the_best_of_all_pairs(problem, seed, K, limit):
+    p = problem(seed, K=K)
+    _, summary, _ = current(p)
+    proposals = propose_merges(p.model, summary, p.model.divergences(summary), limit)
+    pairs = list(combinations(range(K), 2))
+    score = {pair: merge_scores(p.model, summary, *np.array([pair]).T)[0] for pair in pairs}
+    want = sorted((s for s in score.values() if s > 0.0), reverse=True)[:limit]
+    assert [proposal.estimate for proposal in proposals] == pytest.approx(want, rel=1e-12, abs=1e-9)
+    for proposal in proposals:
+        assert proposal.kind == "merge"
+        assert proposal.parameters is None
+        assert proposal.estimate == pytest.approx(score[proposal.removed], rel=1e-12, abs=1e-9)
