@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,9 @@ from scipy.special import betaln, gammaln, psi
 
 from ..kernels.assign import softmax_rows
 from ._base import Array, Responsibilities
+
+if TYPE_CHECKING:
+    from ..model.summary import Summary
 
 
 class _IndependentRows:
@@ -47,24 +51,24 @@ class DirichletProcess(_IndependentRows):
         """The most clusters that may be in use: no limit."""
         return sys.maxsize
 
-    def update(self, N: Array) -> Array:
+    def update(self, summary: "Summary") -> Array:
         """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
-        eta1, eta0 = self._sticks(N)
+        eta1, eta0 = self._sticks(summary.N)
         both = psi(eta1 + eta0)
         log_rest = np.cumsum(psi(eta0) - both)
         return np.asarray(psi(eta1) - both + np.concatenate([[0.0], log_rest[:-1]]))
 
-    def bound(self, N: Array) -> float:
+    def bound(self, summary: "Summary") -> float:
         """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
-        return float((betaln(*self._sticks(N)) - betaln(1.0, self.concentration)).sum())
+        return float((betaln(*self._sticks(summary.N)) - betaln(1.0, self.concentration)).sum())
 
-    def order(self, N: Array) -> NDArray[np.integer]:
+    def order(self, summary: "Summary") -> NDArray[np.integer]:
         """Decreasing size, which is the order of sticks with the highest bound."""
-        return np.argsort(-N, kind="stable")
+        return np.argsort(-summary.N, kind="stable")
 
-    def mean_weights(self, N: Array) -> Array:
+    def mean_weights(self, summary: "Summary") -> Array:
         """E[u_k] prod_{l<k} (1 - E[u_l]) over the K clusters in use, normalised, (K,)  (Thesis Eq. 3.18)."""
-        eta1, eta0 = self._sticks(N)
+        eta1, eta0 = self._sticks(summary.N)
         log_rest = np.cumsum(np.log(eta0 / (eta1 + eta0)))
         weights = eta1 / (eta1 + eta0) * np.exp(np.concatenate([[0.0], log_rest[:-1]]))
         return np.asarray(weights / weights.sum())
@@ -101,22 +105,22 @@ class FiniteDirichlet(_IndependentRows):
         """The most clusters that may be in use."""
         return self.n_clusters
 
-    def update(self, N: Array) -> Array:
+    def update(self, summary: "Summary") -> Array:
         """E[log pi_k] = psi(N_k + a) - psi(N + n_clusters a),  a = concentration / n_clusters  (Thesis 2.6.2)."""
-        return np.asarray(psi(N + self._share) - psi(N.sum() + self.concentration))
+        return np.asarray(psi(summary.N + self._share) - psi(summary.N.sum() + self.concentration))
 
-    def bound(self, N: Array) -> float:
+    def bound(self, summary: "Summary") -> float:
         """Log Dirichlet-multinomial normaliser ratio; unused clusters contribute nothing."""
-        total = gammaln(self.concentration) - gammaln(self.concentration + N.sum())
-        return float((gammaln(N + self._share) - gammaln(self._share)).sum() + total)
+        total = gammaln(self.concentration) - gammaln(self.concentration + summary.N.sum())
+        return float((gammaln(summary.N + self._share) - gammaln(self._share)).sum() + total)
 
-    def order(self, N: Array) -> NDArray[np.integer]:
+    def order(self, summary: "Summary") -> NDArray[np.integer]:
         """Decreasing size (the bound does not depend on the order)."""
-        return np.argsort(-N, kind="stable")
+        return np.argsort(-summary.N, kind="stable")
 
-    def mean_weights(self, N: Array) -> Array:
+    def mean_weights(self, summary: "Summary") -> Array:
         """Posterior mean weights over the clusters in use, normalised, (K,)."""
-        weights = N + self._share
+        weights = summary.N + self._share
         return np.asarray(weights / weights.sum())
 
     @property

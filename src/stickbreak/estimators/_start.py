@@ -69,4 +69,4 @@ def _from_array(given: NDArray[Any], model: Model, source: ArraySource, threads:
         if not (np.isfinite(R).all() and (R >= 0).all() and np.allclose(R.sum(axis=1), 1.0, atol=1e-4)):
             raise ValueError("init: responsibilities must be non-negative and sum to one in each row.")
         start = from_responsibilities(model, source, lambda chunk, X: R[chunk.start : chunk.stop], threads)
-    return start.take(model.allocation.order(start.N))
+    return model.ordered(start)

@@ -236,7 +236,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         if feature_names is not None:
             self.feature_names_in_ = np.asarray(feature_names, dtype=object)
         self.n_clusters_ = summary.K
-        self.weights_ = model.allocation.mean_weights(summary.N)
+        self.weights_ = model.allocation.mean_weights(summary)
         self.means_, self.covariances_ = model.likelihood.posterior(summary.N, summary.S)
         self.lower_bound_ = model.bound(summary)
         self.lower_bounds_ = [lap.lower_bound for lap in history]

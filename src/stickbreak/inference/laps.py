@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..data import ArraySource
 from ..model import Memo, Model, Parameters, Summary
 from ..moves import MoveRecord, Proposal, Schedule
-from ..moves.schedule import Drawn
+from ..moves.sample import Drawn
 from .executor import Threads
 from .trace import Lap
 from .visit import visit
@@ -119,7 +119,7 @@ class Laps:
     def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
         """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
         began = time.perf_counter()
-        draw = self.schedule.draw(self.model, counts, self.source.n_columns)
+        draw = self.schedule.draw(self.model, counts)
         drawn: list[Drawn] = []
         tracked: list[list[Summary]] = [[] for _ in self.batches]
         last = self.bound
@@ -154,10 +154,9 @@ class Laps:
     def _resolve(self, tracked: list[list[Summary]]) -> list[MoveRecord]:
         if not self._proposals:
             return []
-        previous = self._previous
-        edit, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked)
-        if edit is not None:
-            self._previous = previous and previous.exchange(*edit)
+        verdict, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked)
+        if verdict.added is not None and self._previous is not None:
+            self._previous = self._previous.exchange(verdict.removed, verdict.added)
         self._reorder()
         self._check(self.model.bound(self._memo.total), self.bound, "a move")
         return records
@@ -178,7 +177,7 @@ class Laps:
 
     def _reorder(self) -> None:
         """Keep clusters in the order with the highest bound, decreasing size."""
-        order = self.model.allocation.order(self._memo.total.N)
+        order = self.model.allocation.order(self._memo.total)
         if (order != np.arange(len(order))).any():
             self._take(order)
 

@@ -9,6 +9,7 @@ from ..data import ArraySource
 from ..model import Model, Summary
 from ..moves import Schedule
 from ..moves.birth import fit_children
+from ..moves.sample import targets
 from .executor import Threads
 from .laps import Laps, Options
 from .trace import Lap
@@ -81,12 +82,12 @@ class Search:
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
         total, model = laps.total, self.model
-        targets = laps.schedule.targets(total, self.source, laps.drawn, lambda k: 2)
+        samples = targets(total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng)
         cost = model.parameter_cost(total)
-        fits = self.threads.map(lambda target: fit_children(model, target), targets)
+        fits = self.threads.map(lambda target: fit_children(model, target), samples)
         hopeful = [
             (gain, t.cluster, children)
-            for t, (children, gain) in zip(targets, fits)
+            for t, (children, gain) in zip(samples, fits)
             if gain > -GAMBLE * cost[t.cluster]
         ]
         hopeful = sorted(hopeful, key=lambda fit: -fit[0])[: max(0, model.allocation.max_clusters - total.K)]
@@ -95,4 +96,4 @@ class Search:
         start = total.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
         for _, _, children in hopeful:
             start = start.exchange((), children)
-        return start.take(model.allocation.order(start.N))
+        return model.ordered(start)

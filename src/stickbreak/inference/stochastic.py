@@ -79,7 +79,7 @@ class StochasticLaps:
         everything = [chunk for batch in batches for chunk in batch]
         parameters = self.model.parameters(self.total, self.source.dtype)
         total = visit(self.model, parameters, self.source, everything, self.threads).summary
-        self.total = total.take(self.model.allocation.order(total.N))
+        self.total = self.model.ordered(total)
         self.bound = self.model.bound(self.total)
         self._record(began)
 

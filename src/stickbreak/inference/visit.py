@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ..data import ArraySource, Chunk
 from ..model import Model, Parameters, Summary, local_step
 from ..moves import Proposal
-from ..moves.schedule import Draw, Drawn
+from ..moves.sample import Draw, Drawn
 from .executor import Threads
 
 

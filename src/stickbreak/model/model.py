@@ -33,7 +33,7 @@ class Model:
     def parameters(self, summary: Summary, dtype: np.dtype[np.floating]) -> Parameters:
         """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43), rounded to the data's type."""
         W, b = self.likelihood.weights(summary.N, summary.S)
-        bias = b + self.allocation.update(summary.N)
+        bias = b + self.allocation.update(summary)
         return Parameters(W.astype(dtype, copy=False), bias.astype(dtype, copy=False))
 
     def log_marginal(self, summary: Summary) -> Array:
@@ -46,7 +46,11 @@ class Model:
         It is a function of the total summary alone.  ``log_marginal`` may be given where it is known already.
         """
         data = self.log_marginal(summary) if log_marginal is None else log_marginal
-        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary.N)
+        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary)
+
+    def ordered(self, summary: Summary) -> Summary:
+        """The summary with its clusters in the order of the highest bound."""
+        return summary.take(self.allocation.order(summary))
 
     def parameter_cost(self, summary: Summary) -> Array:
         """KL(q(phi_k) || prior): what the bound pays for the parameters of each cluster, (K,)."""

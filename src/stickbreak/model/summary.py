@@ -72,7 +72,11 @@ class Summary:
 
         return self._each(pad)
 
-    def exchange(self, removed: Sequence[int], added: Self) -> Self:
+    def without_statistics(self) -> Self:
+        """The same without S, (K, 0): all that allocations read, cheap to rearrange."""
+        return replace(self, S=self.S[:, :0])
+
+    def exchange(self, removed: Sequence[int] | NDArray[np.integer], added: Self) -> Self:
         """Drop the clusters ``removed`` and append those of ``added``: the edit that every move makes."""
         kept = self.take([k for k in range(self.K) if k not in set(removed)]).insert_empty(added.K)
         moved = added.insert_empty(kept.K - added.K).take(np.roll(np.arange(kept.K), kept.K - added.K))

@@ -65,7 +65,7 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
             break
         if children.K < 2:
             return children, -np.inf
-    children = children.take(model.allocation.order(children.N))
+    children = model.ordered(children)
     parent = hard_summary(T, target.weights, np.zeros(n, dtype=np.intp)) * scale
     gain = float(model.log_marginal(children).sum() + children.H.sum() - model.log_marginal(parent).sum())
     return children, gain

@@ -32,12 +32,11 @@ def propose_merges(model: Model, summary: Summary, divergence: Array, limit: int
 
 def merge_scores(model: Model, summary: Summary, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
     """Gain of data and allocation terms when clusters first[i] and second[i] become one (Thesis Eq. 4.6 and 4.9)."""
-    N, S = summary.N[first] + summary.N[second], summary.S[first] + summary.S[second]
     marginal = model.log_marginal(summary)
-    data = model.likelihood.log_marginal(N, S) - marginal[first] - marginal[second]
-    now = model.allocation.bound(summary.N)
+    together = model.likelihood.log_marginal(summary.N[first] + summary.N[second], summary.S[first] + summary.S[second])
+    slim, now = summary.without_statistics(), model.allocation.bound(summary)
     allocation = []
-    for a, b, n in zip(first, second, N):
-        counts = np.append(np.delete(summary.N, [a, b]), n)
-        allocation.append(model.allocation.bound(counts[model.allocation.order(counts)]) - now)
-    return np.asarray(data + np.array(allocation))
+    for a, b in zip(first, second):
+        merged = slim.exchange((a, b), slim.take([a]) + slim.take([b]))
+        allocation.append(model.allocation.bound(model.ordered(merged)) - now)
+    return np.asarray(together - marginal[first] - marginal[second] + np.array(allocation))

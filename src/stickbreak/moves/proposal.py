@@ -38,6 +38,11 @@ class Proposal:
         """The number of clusters J."""
         return 1 if self.parameters is None else len(self.parameters.bias)
 
+    @property
+    def subjects(self) -> tuple[int, ...]:
+        """The clusters the move is about: for a delete, the one to go, without its absorbers."""
+        return self.removed[:1] if self.kind == "delete" else self.removed
+
     def track(self, model: Model, X: Array, weights: Array, kept: Responsibilities, summary: Summary) -> Summary:
         """The summary of clusters J for a chunk of rows whose responsibilities and ordinary summary are given."""
         member = np.zeros(summary.K, dtype=np.bool_)

@@ -1,0 +1,77 @@
+"""Samples of the rows of each cluster, drawn while the data are visited, for births to be fitted to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocations import Responsibilities
+from ..data import ArraySource
+from ..kernels.assign import select_rows
+from ..model import Model, Summary
+from ..model.seeding import distinct_rows
+from .birth import Target
+
+Array = NDArray[np.floating]
+
+THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
+FEATURES = 1 << 22  # numbers in the features of one sample: 32 MiB in float64
+ROWS = 3000
+SMALLEST_CHILD = 2  # distinct rows per child
+
+
+class Drawn(NamedTuple):
+    """Rows drawn from one chunk: identity of the cluster, row number, responsibility."""
+
+    owners: NDArray[np.integer]
+    rows: NDArray[np.integer]
+    chosen: Array
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How rows are drawn in a lap: chance per cluster, a salt for the pseudo-random numbers, identities of the clusters."""
+
+    limits: Array
+    salt: int
+    ids: NDArray[np.integer]
+
+    def chunk(self, kept: Responsibilities, first: int) -> Drawn:
+        """The rows drawn from one chunk that starts at row ``first``."""
+        n = kept.values.size
+        clusters, rows, chosen = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
+        count = select_rows(*kept, THRESHOLD, self.limits, np.uint64(self.salt), first, clusters, rows, chosen)
+        return Drawn(self.ids[clusters[:count]], rows[:count] + first, chosen[:count].copy())
+
+
+def plan_draw(model: Model, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
+    """Draw about 3,000 rows of each cluster, fewer where their features would not fit in 32 MiB."""
+    wanted = min(ROWS, FEATURES // model.likelihood.n_statistics)
+    limits = np.minimum(1.0, wanted / np.maximum(counts, 1e-300))
+    return Draw(limits, int(rng.integers(2**63)), np.array(ids))
+
+
+def targets(
+    total: Summary,
+    ids: Sequence[int],
+    source: ArraySource,
+    drawn: list[Drawn],
+    children: Callable[[int], int],
+    rng: np.random.Generator,
+) -> list[Target]:
+    """Samples of the clusters k for which ``children(k)``, how many to fit, is at least two."""
+    owners, rows, chosen = (np.concatenate(parts) for parts in zip(*drawn))
+    found = []
+    for k, identity in enumerate(ids):
+        mine = np.flatnonzero(owners == identity)
+        J = min(children(k), mine.size // SMALLEST_CHILD)
+        if J >= 2:
+            mine = mine[np.argsort(rows[mine], kind="stable")]
+            X, weights = source.take(rows[mine])
+            X, weights = distinct_rows(X, weights * chosen[mine])
+            J = min(J, len(X) // SMALLEST_CHILD)
+            if J >= 2:
+                found.append(Target(k, total.take([k]), X, weights, J, int(rng.integers(2**63))))
+    return found

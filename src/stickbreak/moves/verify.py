@@ -1,0 +1,66 @@
+"""The end of a lap: which proposals raise the ELBO of the whole data set, and the edit that accepts them."""
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from ..model import Memo, Model, Summary
+from .proposal import Proposal
+
+
+class Verdict(NamedTuple):
+    """Gains of the accepted proposals by number, the clusters they remove, and the clusters they add."""
+
+    gains: dict[int, float]
+    removed: list[int]
+    added: Summary | None
+
+
+def verify(model: Model, memo: Memo, proposals: Sequence[Proposal], tracked: list[list[Summary]]) -> Verdict:
+    """Accept proposals best first where both configurations, exact summaries of all rows, say that the ELBO rises.
+
+    Proposals that share a cluster exclude each other.  Accepted ones are edited into every batch of the memo.
+
+    tracked : for each batch, the summary of every proposal's clusters J
+    """
+    added = [reduce(Summary.__add__, (batch[i] for batch in tracked)) for i in range(len(proposals))]
+    marginals = [model.log_marginal(J) for J in added]
+    marginal = model.log_marginal(memo.total)
+    scores = [
+        (marginals[i] + added[i].H).sum() - (marginal + memo.total.H)[list(proposal.removed)].sum()
+        for i, proposal in enumerate(proposals)
+    ]
+    gains: dict[int, float] = {}
+    used: set[int] = set()
+    current, columns = memo.total.without_statistics(), np.arange(memo.total.K)
+    bound = _bound(model, current, marginal)
+    for i in sorted(range(len(proposals)), key=lambda i: -scores[i]):
+        if used & set(proposals[i].removed):
+            continue
+        here = np.flatnonzero(np.isin(columns, proposals[i].removed))
+        candidate = current.exchange(here, added[i].without_statistics())
+        if max(model.allocation.max_clusters, current.K) < candidate.K:
+            continue
+        candidate_marginal = np.concatenate([np.delete(marginal, here), marginals[i]])
+        after = _bound(model, candidate, candidate_marginal)
+        if after - bound > 1e-9 * abs(scores[i]) + 1e-6:
+            gains[i] = after - bound
+            used |= set(proposals[i].removed)
+            columns = np.concatenate([np.delete(columns, here), np.full(added[i].K, -1)])
+            current, marginal, bound = candidate, candidate_marginal, after
+    if not gains:
+        return Verdict({}, [], None)
+    removed = sorted(used)
+    memo.edit(lambda b, summary: summary.exchange(removed, _side_by_side(tracked[b][i] for i in gains)))
+    return Verdict(gains, removed, _side_by_side(added[i] for i in gains))
+
+
+def _bound(model: Model, summary: Summary, marginal: np.ndarray) -> float:
+    order = model.allocation.order(summary)
+    return model.bound(summary.take(order), marginal[order])
+
+
+def _side_by_side(summaries: Iterable[Summary]) -> Summary:
+    return reduce(lambda left, right: left.exchange((), right), summaries)
