@@ -134,6 +134,11 @@ def dense(kept, K):
     return R
 
 
+def counted(N):
+    """A summary with counts N alone."""
+    return Summary(np.asarray(N, float), np.zeros((len(N), 0)), np.zeros(len(N)), np.zeros(()))
+
+
 def assert_same(one, other, rtol=1e-11):
     """Summaries agree to rounding, in each array relative to its largest entry."""
     for name in ("N", "S", "H", "base"):
@@ -145,7 +150,12 @@ def assert_same(one, other, rtol=1e-11):
 def naive():
     """The library's operations written plainly, on dense arrays."""
     return SimpleNamespace(
-        features=features, summarise=summarise, responsibilities=responsibilities, dense=dense, assert_same=assert_same
+        features=features,
+        summarise=summarise,
+        responsibilities=responsibilities,
+        dense=dense,
+        counted=counted,
+        assert_same=assert_same,
     )
 
 

@@ -89,7 +89,7 @@ def test_local_and_global_steps_never_lower_the_bound(problem, seed, K):
     p = problem(seed, K=K)
     summary, bounds = p.summary, [p.model.bound(p.summary)]
     for _ in range(6):
-        summary = summary.take(p.model.allocation.order(summary.N))
+        summary = p.model.ordered(summary)
         bounds.append(p.model.bound(summary))
         summary, _ = local_step(p.model, p.model.parameters(summary, np.dtype(float)), p.X, p.weights)
         bounds.append(p.model.bound(summary))

@@ -56,6 +56,7 @@ def test_take_and_insert_empty_change_every_cluster_axis(seed, K, n):
     assert_equal(
         a.take(chosen), Transitions(a.N[chosen], a.S[chosen], a.H[chosen], a.base, a.M[np.ix_(chosen, chosen)])
     )
+    assert_equal(a.without_statistics(), Transitions(a.N, np.zeros((K, 0)), a.H, a.base, a.M))
     M = np.zeros((K + n, K + n))
     M[:K, :K] = a.M
     zeros = np.zeros(n)

@@ -51,6 +51,7 @@ def test_tracking_is_the_replacement_of_responsibilities(problem, naive, kind, s
     added = proposal.track(p.model, p.X, p.weights, kept, summary)
     assert added.K == proposal.n_added == handed.shape[1]
     assert added.base == 0.0
+    assert proposal.subjects == (tuple(A[:1]) if kind == "delete" else tuple(A))
     after = naive.summarise(p.model.likelihood, p.X, np.hstack([np.delete(R, A, axis=1), handed]), p.weights)
     naive.assert_same(summary.exchange(A, added), after)
     assert added.N.sum() == pytest.approx(summary.N[A].sum(), rel=1e-10, abs=1e-12)
@@ -83,7 +84,7 @@ def test_merge_score_is_the_change_of_the_bound_without_entropy(problem, seed, K
         after = summary.exchange((a, b), proposal.track(p.model, p.X, p.weights, kept, summary))
         entropy = after.H.sum() - summary.H.sum()
         assert entropy <= 1e-12 * (1.0 + summary.H.sum())  # merging never gains entropy
-        change = p.model.bound(after.take(p.model.allocation.order(after.N))) - p.model.bound(summary)
+        change = p.model.bound(p.model.ordered(after)) - p.model.bound(summary)
         assert score == pytest.approx(change - entropy, abs=1e-11 * (1.0 + abs(p.model.bound(summary))))
 
 

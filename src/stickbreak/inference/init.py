@@ -31,8 +31,7 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
     X, weights = source.take(np.sort(rng.choice(source.n_rows, n, replace=False)))
     X, weights = X[weights > 0], weights[weights > 0]
     T = model.likelihood.features(X, out=np.empty((len(X), F), X.dtype))
-    whole = hard_summary(T, weights, np.zeros(len(X), dtype=np.intp))
-    labels = nearest_seeds(model, X, weights, whole, K, rng, distance_biased)
+    labels = nearest_seeds(model, X, weights, K, rng, distance_biased)
     return hard_summary(T, weights, labels) * float(source.total_weight / weights.sum())
 
 

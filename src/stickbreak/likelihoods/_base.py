@@ -41,8 +41,8 @@ class Likelihood(Protocol):
         """Log marginal likelihood of each cluster's data, without base measure: logZ(posterior) - logZ(prior), (K,)."""
         ...
 
-    def divergence(self, X: Array, centers: Array, N: Array, S: Array) -> Array:
-        """Bregman divergence (n, J) of rows X from rows ``centers``, in the geometry of one cluster's statistics N, S."""
+    def divergence(self, X: Array, centers: Array) -> Array:
+        """Bregman divergence (n, J) of rows X from rows ``centers``, both smoothed by the prior (Thesis Alg. 2.2)."""
         ...
 
     def posterior(self, N: Array, S: Array) -> NamedTuple:

@@ -47,8 +47,11 @@ def prior_scale(scale: Any, X: Array, variance: Array, degrees_of_freedom: float
     if B.ndim < 2:
         B = np.diag(column_values("scale", scale, D))
     require(B.shape == (D, D), "scale", scale, f"a number, {D} numbers or a {D} x {D} matrix")
-    require(bool(np.isfinite(B).all()) and np.allclose(B, B.T), "scale", scale, "finite and symmetric")
-    require(bool(np.linalg.eigvalsh(B)[0] > 0.0), "scale", scale, "positive definite")
+    require(bool(np.isfinite(B).all()), "scale", scale, "finite")
+    deviation = np.sqrt(np.abs(np.diagonal(B)))
+    correlation = B / np.outer(deviation, deviation) if deviation.all() else B  # judged free of the columns' units
+    require(np.allclose(correlation, correlation.T), "scale", scale, "symmetric")
+    require(bool(np.linalg.eigvalsh(correlation)[0] > 0.0), "scale", scale, "positive definite")
     return B
 
 

@@ -106,11 +106,10 @@ class Gaussian:
         q, prior = self._update(N, S), self._update(np.zeros(1), np.zeros((1, self.n_statistics)))
         return self._log_normaliser(q) - self._log_normaliser(prior)
 
-    def divergence(self, X: Array, centers: Array, N: Array, S: Array) -> Array:
-        """Half the squared Mahalanobis distance under the expected precision of one cluster (N, S), (n, J)."""
-        q = self._update(np.atleast_1d(N), np.atleast_2d(S))
-        half = np.linalg.inv(q.L[0]).T * np.sqrt(q.nu[0])
-        return quadratic.squared_distances(self._to_work(X) @ half, self._to_work(centers) @ half)
+    def divergence(self, X: Array, centers: Array) -> Array:
+        """Half the squared Mahalanobis distance under the prior mean of the precision, nu B^-1, (n, J)."""
+        half = np.linalg.inv(quadratic.cholesky(self.scale)).T * np.sqrt(self.degrees_of_freedom)
+        return quadratic.squared_distances((X - self.origin) @ half, (centers - self.origin) @ half)
 
     def posterior(self, N: Array, S: Array) -> GaussianPosterior:
         """Posterior means of mu and of the covariance, B_k / (nu_k - D - 1) (where that exists, else B_k / nu_k)."""

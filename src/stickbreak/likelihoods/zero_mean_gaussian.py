@@ -77,19 +77,18 @@ class ZeroMeanGaussian:
         prior = quadratic.log_wishart(prior_nu, quadratic.log_determinant(prior_L), D)
         return quadratic.log_wishart(nu, quadratic.log_determinant(L), D) - prior
 
-    def divergence(self, X: Array, centers: Array, N: Array, S: Array) -> Array:
-        """Divergence (n, J) between the covariances that single rows suggest, each smoothed by that of one cluster (N, S).
+    def divergence(self, X: Array, centers: Array) -> Array:
+        """Divergence (n, J) between the covariances that single rows suggest, smoothed by the prior.
 
-        With z a row whitened by the cluster and M(z) = (D I + z z') / (D + 1):
+        With M(x) = (B + x x') / (nu + 1), and z, c the rows whitened by B:
 
-            KL[Normal(0, M(z)) || Normal(0, M(c))] = ( tr(M(c)^-1 M(z)) - D - log |M(z)| + log |M(c)| ) / 2
+            KL[Normal(0, M(x)) || Normal(0, M(c))] = ( tr(M(c)^-1 M(x)) - D - log |M(x)| + log |M(c)| ) / 2
         """
-        nu, L = self._update(np.atleast_1d(N), np.atleast_2d(S))
-        half = np.linalg.inv(L[0]).T * np.sqrt(nu[0]) / self._unit[:, None]
+        half = np.linalg.inv(quadratic.cholesky(self.scale)).T
         Z, C, D = X @ half, centers @ half, len(self._unit)
         z, c = (Z**2).sum(axis=1)[:, None], (C**2).sum(axis=1)
-        trace = (D - c / (D + c)) + (z - (Z @ C.T) ** 2 / (D + c)) / D
-        return np.asarray(0.5 * np.maximum(trace - D - np.log1p(z / D) + np.log1p(c / D), 0.0))
+        trace = D - c / (1.0 + c) + z - (Z @ C.T) ** 2 / (1.0 + c)
+        return np.asarray(0.5 * np.maximum(trace - D - np.log1p(z) + np.log1p(c), 0.0))
 
     def posterior(self, N: Array, S: Array) -> ZeroMeanGaussianPosterior:
         """Posterior mean of the covariance, B_k / (nu_k - D - 1) (where that exists, else B_k / nu_k)."""

@@ -13,7 +13,6 @@ def nearest_seeds(
     model: Model,
     X: Array,
     weights: Array,
-    summary: Summary,
     J: int,
     rng: np.random.Generator,
     distance_biased: bool = True,
@@ -21,13 +20,13 @@ def nearest_seeds(
     """Label each row with the nearest of up to J rows drawn as seeds, (n,).
 
     Seeds are drawn with chances in proportion to weight and, if ``distance_biased``, to the divergence from the nearest
-    seed so far (Bregman k-means++, Thesis Alg. 2.2).  ``summary`` is that of the rows as one cluster.
+    seed so far (Bregman k-means++, Thesis Alg. 2.2).
     """
     nearest = np.full(len(X), np.inf)
     labels = np.zeros(len(X), dtype=np.intp)
     seed = int(rng.choice(len(X), p=weights / weights.sum()))
     for j in range(J):
-        distance = model.likelihood.divergence(X, X[seed : seed + 1], summary.N, summary.S)[:, 0]
+        distance = model.likelihood.divergence(X, X[seed : seed + 1])[:, 0]
         closer = distance < nearest
         labels[closer], nearest[closer] = j, distance[closer]
         chance = weights * nearest if distance_biased else weights * (nearest > 0.0)

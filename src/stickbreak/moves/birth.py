@@ -52,7 +52,7 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     n, dtype = len(target.X), target.X.dtype
     scale = float(target.summary.N[0] / target.weights.sum())
     T = model.likelihood.features(target.X, out=np.empty((n, model.likelihood.n_statistics), dtype))
-    labels = nearest_seeds(model, target.X, target.weights, target.summary, target.children, rng)
+    labels = nearest_seeds(model, target.X, target.weights, target.children, rng)
     children = hard_summary(T, target.weights, labels) * scale
     for _ in range(ITERATIONS):
         before = children.N
@@ -67,8 +67,7 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
             return children, -np.inf
     children = model.ordered(children)
     parent = hard_summary(T, target.weights, np.zeros(n, dtype=np.intp)) * scale
-    gain = float(model.log_marginal(children).sum() + children.H.sum() - model.log_marginal(parent).sum())
-    return children, gain
+    return children, model.bound(children) - model.bound(parent)
 
 
 def _step(model: Model, children: Summary, T: Array, weights: Array) -> Summary:

@@ -1,5 +1,6 @@
 """The demonstration: handwritten digits, clustered from a single cluster without being told how many there are."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from .. import Mixture
 from .figures import plot_fit
 
 N_COMPONENTS = 16  # 85% of the variance
+N_STARTS = 10  # fits; the one with the highest ELBO is kept, which uses no true digit
 
 
 def run(out: Path) -> None:
@@ -34,13 +36,22 @@ def run(out: Path) -> None:
     projection = PCA(N_COMPONENTS, random_state=0).fit(images)
     X = projection.transform(images)
     print(f"{len(X):,} images of digits, {images.shape[1]} pixels, projected to {N_COMPONENTS} dimensions")
-    model = Mixture(random_state=0, verbose=True).fit(X)
+    model = _best_fit(X)
     Console().print(digits_table(model, digits))
     _print_scores(model, X, digits)
-    means = projection.inverse_transform(model.means_).reshape(-1, 8, 8)
-    captions = [f"{100.0 * weight:.1f}%" for weight in model.weights_]
-    plot_fit(model.history_, means, out / "digits.png", weights=model.weights_, captions=captions)
+    means = projection.inverse_transform(model.means_).clip(0.0).reshape(-1, 8, 8)
+    plot_fit(model.history_, means, out / "digits.png", weights=model.weights_)
     print(f"picture: {out / 'digits.png'}")
+
+
+def _best_fit(X: NDArray[Any]) -> Mixture:
+    """The fit with the highest ELBO of several that start from one cluster each."""
+    began = time.perf_counter()
+    fits = [Mixture(random_state=seed).fit(X) for seed in range(N_STARTS)]
+    bounds = [model.lower_bound_ for model in fits]
+    seconds = time.perf_counter() - began
+    print(f"{N_STARTS} fits from one cluster in {seconds:.1f} s: ELBO {min(bounds):,.0f} to {max(bounds):,.0f} nats")
+    return fits[int(np.argmax(bounds))]
 
 
 def digits_table(model: Any, digits: NDArray[Any]) -> Table:
@@ -59,6 +70,6 @@ def digits_table(model: Any, digits: NDArray[Any]) -> Table:
 def _print_scores(model: Any, X: NDArray[Any], digits: NDArray[Any]) -> None:
     told = KMeans(10, n_init=10, random_state=0).fit_predict(X)
     ours, theirs = (normalized_mutual_info_score(digits, labels) for labels in (model.labels_, told))
-    print(f"ELBO {model.lower_bound_:,.1f} after {model.n_laps_} laps in {model.history_[-1].seconds:.1f} s")
-    print(f"agreement with the true digits (normalized mutual information): {ours:.3f}")
-    print(f"k-means, told that there are 10: {theirs:.3f}")
+    print(f"the best after {model.n_laps_} laps in {model.history_[-1].seconds:.1f} s, the true digits unseen:")
+    print(f"  agreement with the true digits (normalized mutual information): {ours:.3f}")
+    print(f"  k-means, told that there are 10: {theirs:.3f}")

@@ -56,9 +56,9 @@ def plot_fit(
         _draw_laps(figure.add_subplot(), history)
     else:
         figure = figure_class(figsize=(13.0, 4.8), layout="constrained")
-        left, right = figure.subfigures(1, 2, width_ratios=[1.2, 1.0], wspace=0.03)
-        _draw_laps(left.add_subplot(), history)
-        _draw_clusters(right, *_ordered(images, weights, captions))
+        halves: Any = figure.subfigures(1, 2, width_ratios=[1.2, 1.0], wspace=0.04)
+        _draw_laps(halves[0].add_subplot(), history)
+        _draw_clusters(halves[1], *_ordered(images, weights, captions))
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
@@ -101,7 +101,7 @@ def _draw_laps(axes: "Axes", history: Sequence[Lap]) -> None:
     axes.set_xlabel("lap")
     axes.set_ylabel("ELBO (nats)")
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(_whole_numbers())
     axes.spines["top"].set_visible(False)
     axes.legend(loc="lower right", frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
     last = history[-1]
@@ -112,11 +112,17 @@ def _draw_laps(axes: "Axes", history: Sequence[Lap]) -> None:
 def _draw_counts(axes: "Axes", laps: NDArray[Any], history: Sequence[Lap]) -> None:
     tried = [lap.explored_clusters for lap in history]
     axes.fill_between(laps, tried, step="mid", color=PALE, linewidth=0)
-    axes.set_ylim(0, 1.6 * max(tried))
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_ylim(0, 1.8 * max(tried))
+    axes.yaxis.set_major_locator(_whole_numbers())
     axes.set_ylabel("clusters at work (shaded)", color=QUIET)
     axes.tick_params(axis="y", colors=QUIET)
     axes.spines[["top", "left"]].set_visible(False)
+
+
+def _whole_numbers() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True)
 
 
 def _accepted(lap: Lap, kind: str) -> int:
@@ -159,15 +165,16 @@ def _ordered(
 
 def _draw_clusters(figure: Any, images: NDArray[np.floating], captions: list[str]) -> None:
     K, shown = len(images), min(len(images), MOST_IMAGES)
-    columns = min(shown, int(np.ceil(np.sqrt(1.5 * shown))))
+    widths = range(int(np.ceil(np.sqrt(shown))), int(np.ceil(np.sqrt(2 * shown))) + 1)
+    columns = min(widths, key=lambda width: (-shown % width, width))  # the fewest gaps
     grid = figure.subplots(-(-shown // columns), columns, squeeze=False).ravel()
     low, high = float(images[:shown].min()), float(images[:shown].max())
     for axes, image, caption in zip(grid, images, captions):
-        axes.imshow(image, cmap="gray_r", vmin=low, vmax=high, interpolation="nearest")
+        axes.imshow(image, cmap="gray_r", vmin=low, vmax=high, interpolation="bilinear")
         axes.set_xlabel(caption, fontsize=10, color=INK, labelpad=3)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_color("#cccccc")
     for axes in grid[shown:]:
         axes.set_visible(False)
-    rest = f", the largest {shown} of {K}" if K > shown else ""
+    rest = f", the largest {shown} of {K}" if shown < K else ""
     figure.suptitle(f"Clusters by weight{rest}", fontsize=11)

@@ -1,0 +1,58 @@
+# From a fresh clone, with nothing but Python 3.11 or newer and make:  make demo
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types examples bench
+.NOTPARALLEL:
+
+help:
+	@echo "make demo      cluster handwritten digits; the picture is demo/digits.png"
+	@echo "make test      run the tests"
+	@echo "make lint      check style and format"
+	@echo "make types     check types"
+	@echo "make examples  run the examples of the README and the docstrings"
+	@echo "make bench     list the benchmarks"
+
+demo: $(VENV)/.demo
+	@$(BIN)/stickbreak demo --out demo
+
+test: $(VENV)/.test
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	@$(BIN)/mypy
+
+examples: $(VENV)/.test
+	@$(BIN)/python .ci/readme.py README.md
+	@$(BIN)/python -m pytest --doctest-modules src
+
+bench:
+	@echo "Each benchmark is one command, run in an environment made by 'make test' ($(BIN)/python):"
+	@grep -hE '^ *python benchmarks/' benchmarks/*.py | sed -E 's/^ */  /'
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/pip
+	@echo "installing stickbreak and what the demo needs into $(VENV)"
+	@$(PIP) -e '.[plot]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/pip
+	@echo "installing stickbreak and what the tests need into $(VENV)"
+	@$(PIP) -e '.[test]'
+	@touch $@
+
+# The first Python that is new enough and can make an environment; set PYTHON to choose.
+$(BIN)/pip:
+	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11 /usr/bin/python3; do \
+	    rm -rf $(VENV); \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	        && $$python -m venv $(VENV) >/dev/null 2>&1; then exit 0; fi; \
+	done; \
+	rm -rf $(VENV); \
+	echo "error: no Python 3.11 or newer that can make environments (venv); try: make demo PYTHON=/path/to/python" >&2; \
+	exit 1

@@ -1,0 +1,482 @@
+"""What every fit promises, whatever the likelihood, the allocation and the algorithm."""
+
+import os
+import subprocess
+import sys
+import warnings
+from functools import reduce
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from stickbreak import Mixture
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.data import ArraySource
+from stickbreak.inference import Options, Search, Stochastic, Threads
+from stickbreak.inference.init import one_cluster
+from stickbreak.inference.laps import Laps
+from stickbreak.likelihoods import REGISTRY
+from stickbreak.model import Model, Summary, local_step
+from stickbreak.moves import Schedule
+
+MOVES = ("birth", "merge", "delete")
+KINDS = ("clusters", "overlapping", "outliers", "duplicates")
+ALGORITHMS = {
+    "full": {"algorithm": "full"},
+    "memoized": {"algorithm": "memoized", "n_batches": 5},
+    "stochastic": {"algorithm": Stochastic(1.0, 0.9), "n_batches": 4, "tol": 1e-4},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+
+
+@pytest.fixture(scope="module", params=[DirichletProcess(1.0), FiniteDirichlet(8, 3.0)], ids=["dp", "finite"])
+def allocation(request):
+    return request.param
+
+
+def rows(family, kind, seed, n=180, D=2):
+    """Data of four difficulties made of a family's rows, so that they suit every likelihood."""
+    rng = np.random.default_rng(seed)
+    X = family.rows(rng, n, D)
+    if kind == "overlapping":
+        return rng.permuted(X, axis=0)  # each column by itself
+    if kind == "outliers":
+        X[rng.random(n) < 0.05] *= 30.0
+    if kind == "duplicates":
+        return X[rng.integers(n // 8, size=n)]
+    return X
+
+
+def search(model, X, weights=None, n_batches=1, moves=MOVES, seed=0, start=None, n_jobs=1, **options):
+    """A search with the bound checked after every step."""
+    options = Options(n_batches=n_batches, check=True, **{"max_laps": 150, **options})
+    with Threads(n_jobs) as threads:
+        found = Search(model, ArraySource(X, weights), moves, threads, np.random.default_rng(seed), options)
+        found.run(one_cluster(model) if start is None else start)
+    return found
+
+
+def fit(family, X, weights=None, **parameters):
+    """An estimator fitted from fixed seeds; runs may stop before they converge."""
+    defaults = {"likelihood": REGISTRY[family.name](**family.prior(X.shape[1])), "n_jobs": 1, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Mixture(**{**defaults, **parameters}).fit(X, sample_weight=weights)
+
+
+def state(estimator):
+    """Everything a fit found, for comparison bit for bit."""
+    s = estimator.summary_
+    arrays = (s.N, s.S, s.H, s.base, estimator.weights_, estimator.means_, estimator.covariances_, estimator.labels_)
+    return [a.tobytes() for a in arrays], estimator.lower_bounds_, [lap.moves for lap in estimator.history_]
+
+
+def assert_same_model(one, other, rtol=1e-8):
+    """Two fits found the same clusters, to rounding."""
+    assert one.n_clusters_ == other.n_clusters_
+    assert one.lower_bound_ == pytest.approx(other.lower_bound_, rel=rtol)
+    for name in ("weights_", "means_", "covariances_"):
+        a, b = getattr(one, name), getattr(other, name)
+        np.testing.assert_allclose(a, b, rtol=0, atol=100 * rtol * np.abs(b).max(), err_msg=name)
+
+
+# The bound
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_batches", [1, 5])
+@every_kind
+def test_the_bound_never_decreases(family, allocation, kind, n_batches, dtype):
+    X = rows(family, kind, seed=KINDS.index(kind)).astype(dtype)
+    found = search(Model(family.likelihood(X.astype(float)), allocation), X, n_batches=n_batches)
+    bounds = np.array([lap.lower_bound for lap in found.history])
+    assert np.isfinite(bounds).all()
+    assert np.all(np.diff(bounds) >= -(1e-9 if dtype == np.float64 else 1e-6) * np.abs(bounds[1:]))
+    assert found.outcome.bound == bounds[-1]
+    assert found.outcome.total.K == found.history[-1].n_clusters <= allocation.max_clusters
+
+
+def partitions(n):
+    """Every partition of n rows as labels 0, 1, ... in order of appearance."""
+    if n == 0:
+        return [()]
+    return [(*z, k) for z in partitions(n - 1) for k in range(len(set(z)) + 1)]
+
+
+def log_evidence(model, X, T):
+    """log p(X) = log sum over partitions of p(partition) prod over blocks of p(rows of the block)."""
+    allocation, terms = model.allocation, []
+    for z in partitions(len(X)):
+        R = np.eye(max(z) + 1)[list(z)]
+        N, gamma = R.sum(axis=0), allocation.concentration
+        prior = gammaln(gamma) - gammaln(gamma + len(X))
+        if isinstance(allocation, DirichletProcess):
+            prior += len(N) * np.log(gamma) + gammaln(N).sum()
+        elif len(N) <= allocation.n_clusters:
+            n, share = allocation.n_clusters, gamma / allocation.n_clusters
+            prior += gammaln(n + 1) - gammaln(n - len(N) + 1) + (gammaln(N + share) - gammaln(share)).sum()
+        else:
+            continue
+        terms.append(prior + model.likelihood.log_marginal(N, R.T @ T).sum())
+    return logsumexp(terms) + model.likelihood.log_base(X).sum()
+
+
+@every_algorithm
+@pytest.mark.parametrize("prior", [DirichletProcess(0.5), DirichletProcess(5.0), FiniteDirichlet(3, 2.0)], ids=str)
+def test_the_bound_is_below_the_evidence(family, naive, prior, algorithm):
+    for n in (1, 2, 6):
+        X = rows(family, "clusters", seed=n, n=30)[:n]
+        found = fit(family, X, allocation=prior, init="random", n_init_clusters=3, **ALGORITHMS[algorithm])
+        exact = log_evidence(found.model_, X, naive.features(found.model_.likelihood, X))
+        assert found.lower_bound_ <= exact + 1e-10 * (1.0 + abs(exact))
+
+
+@pytest.mark.parametrize("init", ["labels", "k-means++"])
+def test_more_clusters_than_the_prior_has_are_refused_or_reduced(family, init):
+    """Else the bound would exceed the evidence."""
+    X = rows(family, "clusters", seed=1, n=60)
+    given = np.arange(60) % 6 if init == "labels" else init
+    prior = FiniteDirichlet(2, 1.0)
+    try:
+        found = fit(family, X, allocation=prior, init=given, n_init_clusters=6, moves=())
+    except ValueError as error:
+        assert "init" in str(error)  # noqa: PT017
+    else:
+        assert max(lap.explored_clusters for lap in found.history_) <= 2
+
+
+@every_algorithm
+@every_kind
+def test_a_fit_describes_its_data(family, allocation, naive, kind, algorithm):
+    """The summary is that of whole rows, and one more plain lap from it raises the bound, by little."""
+    X = rows(family, kind, seed=5)
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], len(X))
+    found = fit(family, X, weights, allocation=allocation, **{"tol": 1e-8, **ALGORITHMS[algorithm]})
+    model, total = found.model_, found.summary_
+    T = naive.features(model.likelihood, X)
+    assert total.N.sum() == pytest.approx(weights.sum(), rel=1e-12)
+    np.testing.assert_allclose(total.S.sum(axis=0), weights @ T, atol=1e-9 * np.abs(T).sum(axis=0).max())
+    assert total.base == pytest.approx(weights @ model.likelihood.log_base(X), rel=1e-12)
+    assert np.all(np.diff(total.N) <= 0.0)
+    assert found.lower_bound_ == model.bound(total) == found.lower_bounds_[-1]
+    assert found.n_laps_ == len(found.lower_bounds_) == len(found.history_)
+    R = naive.responsibilities(model, model.parameters(total, np.dtype(float)), X)
+    np.testing.assert_allclose(found.predict_proba(X), R, atol=1e-10)
+    np.testing.assert_array_equal(found.labels_, R.argmax(axis=1))
+    gain = model.bound(naive.summarise(model.likelihood, X, R, weights)) - found.lower_bound_
+    assert gain >= -1e-10 * abs(found.lower_bound_)
+    if algorithm != "stochastic" and found.converged_:
+        assert gain <= 1e-7 * abs(found.lower_bound_)
+
+
+def test_laps_are_plain_variational_inference(family, allocation, naive):
+    """Full-dataset laps without moves against the same steps on dense arrays."""
+    X = rows(family, "overlapping", seed=3)
+    model = Model(family.likelihood(X), allocation)
+    R = np.random.default_rng(3).dirichlet(np.full(4, 0.3), len(X))
+    total = naive.summarise(model.likelihood, X, R)
+    start = total = total.take(allocation.order(total.N))
+    bounds = []
+    for _ in range(12):
+        R = naive.responsibilities(model, model.parameters(total, np.dtype(float)), X)
+        total = naive.summarise(model.likelihood, X, R)
+        total = total.take(allocation.order(total.N))
+        bounds.append(model.bound(total))
+    found = search(model, X, moves=(), start=start, tol=0.0, accelerate=False, max_laps=12)
+    np.testing.assert_allclose([lap.lower_bound for lap in found.history], bounds, rtol=1e-10)
+    naive.assert_same(found.outcome.total, total, rtol=1e-8)
+
+
+# Batches, threads, order of rows, randomness
+
+
+def test_one_batch_is_full_inference(family, allocation):
+    X = rows(family, "clusters", seed=2)
+    full = fit(family, X, allocation=allocation, algorithm="full", n_batches=7)
+    assert state(full) == state(fit(family, X, allocation=allocation, algorithm="memoized", n_batches=1))
+
+
+def test_the_first_lap_does_not_depend_on_batches_or_order(family, allocation, naive):
+    """All batches are visited with the starting parameters, so their summaries add up to the same."""
+    X = rows(family, "overlapping", seed=4)
+    labels, order = np.arange(len(X)) % 5, np.random.default_rng(1).permutation(len(X))
+    common = {"allocation": allocation, "moves": (), "max_laps": 1}
+    one = fit(family, X, algorithm="full", init=labels, **common)
+    for n_batches in (2, 3, 7, 180, 1000):
+        many = fit(family, X, n_batches=n_batches, init=labels, **common)
+        naive.assert_same(many.summary_, one.summary_)
+    naive.assert_same(fit(family, X[order], n_batches=3, init=labels[order], **common).summary_, one.summary_)
+
+
+def test_batches_end_at_the_same_optimum(family, allocation):
+    X = rows(family, "clusters", seed=4)
+    common = {"allocation": allocation, "moves": (), "tol": 1e-12, "max_laps": 2000}
+    start = fit(family, X, allocation=allocation, algorithm="full")
+    one = fit(family, X, algorithm="full", init=start, **common)
+    for n_batches in (2, 6):
+        many = fit(family, X, n_batches=n_batches, init=start, **common)
+        assert many.lower_bound_ == pytest.approx(one.lower_bound_, rel=1e-9)
+        np.testing.assert_allclose(many.weights_, one.weights_, atol=1e-4)
+
+
+@every_kind
+def test_the_order_of_rows_changes_only_rounding(family, allocation, kind):
+    """Also with moves: samples of clusters are drawn by what rows are, not by where they stand."""
+    X = rows(family, kind, seed=6)
+    order = np.random.default_rng(2).permutation(len(X))
+    one, other = (fit(family, data, allocation=allocation, algorithm="full") for data in (X, X[order]))
+    assert_same_model(one, other)
+    np.testing.assert_array_equal(one.labels_[order], other.labels_)
+
+
+@every_algorithm
+def test_threads_change_nothing(family, allocation, algorithm):
+    X = rows(family, "overlapping", seed=7, n=1300)  # batches of several chunks
+    common = {"allocation": allocation, "max_laps": 12, **ALGORITHMS[algorithm]}
+    one, two, three = (fit(family, X, n_jobs=n_jobs, **common) for n_jobs in (1, 2, 3))
+    assert state(one) == state(two) == state(three)
+
+
+@every_algorithm
+def test_a_seed_decides_everything(family, allocation, algorithm):
+    X = rows(family, "outliers", seed=8)
+    common = {"allocation": allocation, **ALGORITHMS[algorithm]}
+    one, again = (fit(family, X, random_state=np.random.RandomState(5), **common) for _ in range(2))
+    assert state(one) == state(again)
+
+
+def test_hash_seeds_of_the_process_are_irrelevant():
+    program = (
+        "import numpy as np; from stickbreak import Mixture; X = np.random.default_rng(0).standard_t(3, (300, 2)); "
+        "m = Mixture(random_state=1, n_batches=3, n_jobs=2).fit(X); print(m.lower_bounds_, m.means_.tobytes().hex())"
+    )
+
+    def output(seed):
+        run = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return run.stdout
+
+    assert output("1") == output("2") != ""
+
+
+# Weights
+
+
+@pytest.mark.parametrize("algorithm", ["full", "memoized"])
+@every_kind
+def test_a_weight_is_a_number_of_copies(family, allocation, kind, algorithm):
+    """A row of weight 2 equals the row twice, a row of weight 0 none; from one cluster, with all moves."""
+    X = rows(family, kind, seed=9, n=120)
+    copies = np.random.default_rng(3).integers(0, 4, len(X))
+    common = {"allocation": allocation, "algorithm": algorithm, "n_batches": 1}
+    weighted = fit(family, X, copies, **common)
+    repeated = fit(family, np.repeat(X, copies, axis=0), **common)
+    assert_same_model(weighted, repeated)
+    np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
+    np.testing.assert_array_equal(np.repeat(weighted.labels_, copies), repeated.labels_)
+
+
+@pytest.mark.parametrize("weight", [1e-2, 1e3, 1e6, 1e12])
+def test_clusters_are_found_whatever_the_size_of_weights(weight):
+    """Three tight, distant clusters are there for any number of copies; weights are no number of rows."""
+    X, labels = blobs(np.random.default_rng(0), sizes=(60, 60, 60), width=0.01)
+    found = Mixture(random_state=0, n_jobs=1, max_laps=60, moves=("birth",), concentration=1e-2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found.fit(X, sample_weight=np.full(len(X), weight))
+    largest = np.argsort(-found.summary_.N)[:3]
+    assert found.n_clusters_ >= 3
+    if weight < 1.0:
+        assert adjusted_rand_score(labels, found.labels_) == 1.0
+    assert all(len(set(labels[found.labels_ == k])) == 1 for k in largest)
+
+
+@pytest.mark.parametrize("init", ["one", "k-means++", "random"])
+@pytest.mark.parametrize("algorithm", ["memoized", "stochastic"])
+def test_few_rows_with_weight_among_many(algorithm, init):
+    X = np.random.default_rng(0).normal(size=(25_000, 1))
+    weights = np.zeros(len(X))
+    weights[[3, 9_001, 24_000]] = 1.0
+    common = {"random_state": 0, "n_jobs": 1, "n_batches": 2, "init": init, "n_init_clusters": 2}
+    found = Mixture(algorithm=algorithm, **common).fit(X, sample_weight=weights)
+    assert found.summary_.N.sum() == pytest.approx(3.0)
+    assert np.isfinite(found.lower_bound_)
+
+
+# Moves
+
+
+@pytest.mark.parametrize("n_batches", [1, 5])
+@every_kind
+def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_batches, monkeypatch):
+    X = rows(family, kind, seed=10)
+    weights = np.random.default_rng(1).choice([0.5, 1.0, 3.0], len(X))
+    model = Model(family.likelihood(X), allocation)
+    sums = naive.summarise(model.likelihood, X, np.ones((len(X), 1)), weights)
+    resolve, accepted = Schedule.resolve, []
+
+    def bound(total):
+        return model.bound(total.take(allocation.order(total.N)))
+
+    def observed(self, model, memo, proposals, tracked):
+        before = bound(memo.total)
+        edit, records = resolve(self, model, memo, proposals, tracked)
+        gains = [gain for record in records for gain in record.gains]
+        assert all(gain > 0.0 for gain in gains)
+        assert bound(memo.total) - before == pytest.approx(sum(gains), abs=1e-10 * (1.0 + abs(before)))
+        naive.assert_same(memo.total, reduce(Summary.__add__, memo.batches), rtol=1e-12)
+        whole = Summary(*(np.sum(a, axis=0, keepdims=True) for a in (memo.total.N, memo.total.S)), sums.H, sums.base)
+        naive.assert_same(replace_base(whole, memo.total.base), sums, rtol=1e-10)
+        assert len(self.ids) == memo.total.K == len(set(self.ids))
+        assert (edit is None) == (not gains)
+        accepted.extend(gains)
+        return edit, records
+
+    monkeypatch.setattr(Schedule, "resolve", observed)
+    found = search(model, X, weights, n_batches=n_batches, seed=1)
+    assert sum(gain for lap in found.history for record in lap.moves for gain in record.gains) == sum(accepted)
+    if kind in ("clusters", "outliers"):
+        assert accepted
+
+
+def replace_base(summary, base):
+    return Summary(summary.N, summary.S, summary.H, base)
+
+
+def test_empty_clusters_change_nothing(family, allocation, naive):
+    """Neither the bound, nor the other clusters' laps, nor what is predicted (nested truncation)."""
+    X = rows(family, "clusters", seed=11)
+    found = fit(family, X, allocation=allocation, max_laps=4, init=np.arange(len(X)) % 3, moves=())
+    model, total = found.model_, found.summary_
+    padded = total.insert_empty(allocation.max_clusters - total.K if allocation.max_clusters < 100 else 4)
+    assert model.bound(padded) == pytest.approx(found.lower_bound_, rel=1e-14)
+    np.testing.assert_allclose(model.log_marginal(padded)[total.K :], 0.0, atol=1e-12)
+    plain, more = model.parameters(total, np.dtype(float)), model.parameters(padded, np.dtype(float))
+    np.testing.assert_array_equal(more.W[: total.K], plain.W)
+    np.testing.assert_allclose(more.bias[: total.K], plain.bias, rtol=1e-14)
+    emptied = Summary(*(np.append(a, 0.0 * a[:1], axis=0) for a in (total.N, total.S, total.H)), total.base)
+    one, other = (search(model, X, start=start, moves=(), tol=0.0, max_laps=1) for start in (total, emptied))
+    assert other.outcome.total.K <= one.outcome.total.K + 1
+    assert other.outcome.bound >= one.outcome.bound - 0.05 * abs(one.outcome.bound)
+
+
+# Stochastic inference
+
+
+@pytest.mark.parametrize("n_batches", [1, 4])
+def test_stochastic_steps(family, allocation, n_batches):
+    """K stays, the bound of the last lap is exact, above that of the start, and no better than exact inference's."""
+    X = rows(family, "clusters", seed=12, n=400)
+    start = np.random.default_rng(2).integers(4, size=len(X))
+    common = {"allocation": allocation, "init": start, "moves": ()}
+    steps = {"algorithm": Stochastic(1.0, 0.7), "n_batches": n_batches, "tol": 1e-5, "max_laps": 300}
+    noisy = fit(family, X, **common, **steps)
+    first = fit(family, X, algorithm="full", max_laps=1, **common)
+    best = fit(family, X, allocation=allocation, init=noisy, moves=(), algorithm="full", tol=1e-10)
+    assert noisy.n_clusters_ == 4
+    assert {lap.n_clusters for lap in noisy.history_} == {4}
+    assert first.lower_bound_ < noisy.lower_bound_ <= best.lower_bound_ + 1e-9 * abs(best.lower_bound_)
+    assert best.lower_bound_ - noisy.lower_bound_ < 0.05 * (best.lower_bound_ - first.lower_bound_)
+
+
+def test_a_whole_stochastic_step_is_a_lap(family, allocation, naive):
+    """One batch and xi = 1: the first two laps of full inference."""
+    X = rows(family, "clusters", seed=13)
+    labels = np.searchsorted(np.cumsum([0.6, 0.3]), np.arange(len(X)) / len(X))
+    common = {"allocation": allocation, "init": labels, "moves": (), "max_laps": 2}
+    step = fit(family, X, algorithm=Stochastic(delay=0.0, decay=1.0), n_batches=1, **common)
+    full = fit(family, X, algorithm="full", **common)
+    np.testing.assert_allclose(step.lower_bounds_, full.lower_bounds_, rtol=1e-10)
+    naive.assert_same(step.summary_, full.summary_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("delay", -1.0), ("delay", np.nan), ("delay", np.inf), ("decay", 0.5), ("decay", 1.01), ("decay", np.nan)],
+)
+def test_schedules_that_do_not_converge_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"^{name} .*{value}"):
+        Stochastic(**{name: value})
+
+
+def test_steps_shrink_as_stated():
+    schedule = Stochastic(delay=3.0, decay=0.75)
+    assert [schedule.step(t) for t in (1, 13)] == [4.0**-0.75, 16.0**-0.75]
+
+
+# Recovery
+
+
+def blobs(rng, sizes, D=2, width=0.5):
+    """Gaussian clusters on a grid of spacing 10."""
+    side = int(np.ceil(len(sizes) ** (1 / D)))
+    centers = 10.0 * np.stack(np.meshgrid(*[np.arange(side)] * D), axis=-1).reshape(-1, D)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    X = rng.permuted(centers, axis=0)[: len(sizes)]
+    X = centers[rng.permutation(len(centers))[: len(sizes)]][labels] + width * rng.standard_normal((len(labels), D))
+    order = rng.permutation(len(labels))
+    return X[order], labels[order]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ten_unequal_clusters_are_found_from_one(seed):
+    sizes = (12, 15, 20, 30, 40, 60, 90, 140, 200, 300)
+    X, labels = blobs(np.random.default_rng(seed), sizes)
+    found = Mixture(random_state=seed, n_jobs=1, n_batches=1 + seed % 3).fit(X)
+    assert found.n_clusters_ == 10
+    assert adjusted_rand_score(labels, found.labels_) == 1.0
+    np.testing.assert_array_equal(np.round(found.summary_.N), sorted(sizes, reverse=True))
+
+
+def test_textures_are_found_without_means():
+    rng = np.random.default_rng(0)
+    axes, labels = np.eye(3) * 10.0 + 0.1, np.repeat([0, 1, 2], [50, 100, 200])
+    X = axes[labels] * rng.standard_normal((350, 3))
+    found = Mixture("zero_mean_gaussian", random_state=0, n_jobs=1).fit(X)
+    assert found.n_clusters_ == 3
+    far = np.abs(X).max(axis=1) > 2.0  # rows near the origin belong to any
+    assert adjusted_rand_score(labels[far], found.labels_[far]) > 0.95
+
+
+@pytest.mark.parametrize("D", [1, 2, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_normal_cluster_stays_one(D, seed):
+    X = np.random.default_rng(seed).multivariate_normal(np.arange(D), np.eye(D) + 0.5, size=500)
+    assert Mixture(random_state=seed, n_jobs=1).fit(X).n_clusters_ == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_units_and_offsets_of_columns_are_irrelevant(dtype):
+    X, labels = blobs(np.random.default_rng(1), (20, 30, 50, 80, 120), width=0.7)
+    offset = 1e6 if dtype == np.float64 else 1e4
+    changed = [X * [1e-8, 1.0], X * [1e8, 1e-8], X * 1e8, X + offset, (X + offset) * [1.0, 1e-8], 1e-30 * X]
+    for data in [X, *changed]:
+        found = Mixture(random_state=0, n_jobs=1).fit(data.astype(dtype))
+        assert found.n_clusters_ == 5
+        assert adjusted_rand_score(labels, found.labels_) == 1.0
+
+
+@pytest.mark.parametrize("n_batches", [1, 4])
+def test_extrapolation_ends_at_the_same_optimum(family, allocation, n_batches):
+    X = rows(family, "overlapping", seed=14)
+    model = Model(family.likelihood(X), allocation)
+    start, _ = local_step(model, model.parameters(one_cluster(model), np.dtype(float)), X, np.ones(len(X)))
+    assert start.K == 1
+    common = {"n_batches": n_batches, "tol": 1e-9, "max_laps": 1000, "moves": ()}
+    given = fit(family, X, allocation=allocation, init=rows(family, "clusters", 14)[:, 0] > 0, moves=(), max_laps=2)
+    fast, plain = (
+        search(given.model_, X, start=given.summary_, accelerate=accelerate, **common) for accelerate in (True, False)
+    )
+    assert fast.converged
+    assert plain.converged
+    assert fast.outcome.bound == pytest.approx(plain.outcome.bound, rel=1e-5)
+    assert isinstance(fast.best, Laps)
