@@ -34,7 +34,7 @@ app = App(
 def main() -> None:
     """Run the command line; never shows a traceback for what a user can correct."""
     try:
-        app(result_action="return_value")
+        app(sys.argv[1:], result_action="return_value")
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted; nothing was kept.", file=sys.stderr)
@@ -181,14 +181,13 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
 
     estimator = load(model)
     rows = estimator.summary_.N.sum()
-    laps = "1 lap" if estimator.n_laps_ == 1 else f"{estimator.n_laps_} laps"
     end = "converged" if estimator.converged_ else "not converged"
     for name, text in (
         ("file", f"{model}, written by stickbreak {file_version(model)}"),
         ("data", f"{rows:,.0f} rows, {estimator.n_features_in_} columns, {estimator.dtype_}"),
         ("prior", f"{_hyperparameters(estimator.model_.allocation)}"),
         ("", f"{_hyperparameters(estimator.model_.likelihood)}"),
-        ("fit", f"{laps}, {end}, {estimator.history_[-1].seconds:.1f} s"),
+        ("fit", f"{_count(estimator.n_laps_, 'lap')}, {end}, {estimator.history_[-1].seconds:.1f} s"),
         ("ELBO", f"{estimator.lower_bound_:,.2f}, {estimator.lower_bound_ / rows:.4f} per row"),
     ):
         print(f"{name:6}{text}")
@@ -230,9 +229,12 @@ def _write(out: Path, result: NDArray[Any]) -> None:
 
 
 def _outcome(model: Mixture) -> str:
-    clusters = "1 cluster" if model.n_clusters_ == 1 else f"{model.n_clusters_} clusters"
-    laps = "1 lap" if model.n_laps_ == 1 else f"{model.n_laps_} laps"
+    clusters, laps = _count(model.n_clusters_, "cluster"), _count(model.n_laps_, "lap")
     return f"{clusters}, ELBO {model.lower_bound_:,.2f} after {laps} in {model.history_[-1].seconds:.1f} s"
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
 
 
 def _hyperparameters(prior: Any) -> str:
@@ -253,6 +255,7 @@ def _listed(names: list[str] | None, most: int = 8) -> str:
 @contextmanager
 def _one_line_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default", UserWarning)  # a model is kept even where warnings are errors
         try:
             yield
         finally:

@@ -67,10 +67,14 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     if type(estimator).__name__ not in ESTIMATORS:
         raise TypeError(f"cannot save a {type(estimator).__name__}: only {', '.join(ESTIMATORS)} can be saved.")
     tensors: Tensors = {}
-    text = json.dumps(_describe(estimator, tensors))
-    metadata = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "stickbreak_version": _package_version()}
+    metadata = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "stickbreak_version": _package_version(),
+        "model": json.dumps(_describe(estimator, tensors)),
+    }
     with replacing(path) as file:
-        file.write(save(tensors, metadata | {"checksum": _checksum(text, tensors), "model": text}))
+        file.write(save(tensors, metadata | {"checksum": _checksum(metadata, tensors)}))
 
 
 def load(path: str | os.PathLike[str]) -> "Mixture":
@@ -91,11 +95,10 @@ def load(path: str | os.PathLike[str]) -> "Mixture":
     """
     path = Path(path)
     metadata, tensors = _read(path)
-    text = metadata["model"]
-    if metadata.get("checksum") != _checksum(text, tensors):
+    if metadata.pop("checksum", None) != _checksum(metadata, tensors):
         raise ModelFileError(f"{path} is damaged: its contents do not match their checksum.")
     try:
-        return _restore(json.loads(text), tensors)
+        return _restore(json.loads(metadata["model"]), tensors)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} is damaged: {_one_line(error)}") from error
 
@@ -185,8 +188,10 @@ def _check(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int)
     if not 1 <= K <= model.allocation.max_clusters:
         raise ValueError(f"{K} clusters where the prior allows 1 to {model.allocation.max_clusters}.")
     W, bias = model.parameters(summary, dtype)
-    if W.shape != (K, F) or bias.shape != (K,) or not (np.isfinite(W).all() and np.isfinite(bias).all()):
-        raise ValueError("its clusters have no valid parameters.")
+    if W.shape != (K, F) or bias.shape != (K,):
+        raise ValueError(f"the clusters' parameters have shapes {W.shape} and {bias.shape}.")
+    if not all(np.isfinite(value).all() for value in (W, bias, model.bound(summary))):
+        raise ValueError("the clusters' parameters are not finite.")
 
 
 def _encode(value: Any, name: str, tensors: Tensors) -> Any:
@@ -285,8 +290,8 @@ def _check_version(path: Path, metadata: dict[str, str]) -> None:
         )
 
 
-def _checksum(text: str, tensors: Tensors) -> str:
-    digest = hashlib.sha256(text.encode())
+def _checksum(metadata: dict[str, str], tensors: Tensors) -> str:
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for name in sorted(tensors):
         array = tensors[name]
         digest.update(f"{name} {array.dtype.name} {array.shape}".encode())

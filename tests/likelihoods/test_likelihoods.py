@@ -279,7 +279,7 @@ def test_bad_hyperparameters_are_refused_by_name(normal_family, name):
 
 
 def test_symmetry_of_the_scale_is_judged_in_the_units_of_the_data(normal_family):
-    with pytest.raises(ValueError, match=r"^scale must be .* symmetric"):
+    with pytest.raises(ValueError, match=r"^scale must be symmetric"):
         normal_family.likelihood(1e-6 * np.random.default_rng(12).standard_normal((20, 3)), scale=1e-12 * ASYMMETRIC)
 
 

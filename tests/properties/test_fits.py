@@ -17,9 +17,8 @@ from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, Search, Stochastic, Threads
 from stickbreak.inference.init import one_cluster
-from stickbreak.inference.laps import Laps
 from stickbreak.likelihoods import REGISTRY
-from stickbreak.model import Model, Summary, local_step
+from stickbreak.model import Model, Summary
 from stickbreak.moves import Schedule
 
 MOVES = ("birth", "merge", "delete")
@@ -75,13 +74,13 @@ def state(estimator):
     return [a.tobytes() for a in arrays], estimator.lower_bounds_, [lap.moves for lap in estimator.history_]
 
 
-def assert_same_model(one, other, rtol=1e-8):
-    """Two fits found the same clusters, to rounding."""
+def assert_same_model(one, other):
+    """Two fits found the same optimum: the bound is flat there, so parameters agree to the root of its tolerance."""
     assert one.n_clusters_ == other.n_clusters_
-    assert one.lower_bound_ == pytest.approx(other.lower_bound_, rel=rtol)
+    assert one.lower_bound_ == pytest.approx(other.lower_bound_, rel=1e-8)
     for name in ("weights_", "means_", "covariances_"):
         a, b = getattr(one, name), getattr(other, name)
-        np.testing.assert_allclose(a, b, rtol=0, atol=100 * rtol * np.abs(b).max(), err_msg=name)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-4 * np.abs(b).max(), err_msg=name)
 
 
 # The bound
@@ -179,12 +178,12 @@ def test_laps_are_plain_variational_inference(family, allocation, naive):
     model = Model(family.likelihood(X), allocation)
     R = np.random.default_rng(3).dirichlet(np.full(4, 0.3), len(X))
     total = naive.summarise(model.likelihood, X, R)
-    start = total = total.take(allocation.order(total.N))
+    start = total = model.ordered(total)
     bounds = []
     for _ in range(12):
         R = naive.responsibilities(model, model.parameters(total, np.dtype(float)), X)
         total = naive.summarise(model.likelihood, X, R)
-        total = total.take(allocation.order(total.N))
+        total = model.ordered(total)
         bounds.append(model.bound(total))
     found = search(model, X, moves=(), start=start, tol=0.0, accelerate=False, max_laps=12)
     np.testing.assert_allclose([lap.lower_bound for lap in found.history], bounds, rtol=1e-10)
@@ -285,19 +284,16 @@ def test_a_weight_is_a_number_of_copies(family, allocation, kind, algorithm):
     np.testing.assert_array_equal(np.repeat(weighted.labels_, copies), repeated.labels_)
 
 
-@pytest.mark.parametrize("weight", [1e-2, 1e3, 1e6, 1e12])
+@pytest.mark.parametrize("weight", [1.0, 1e3, 1e6, 1e12])
 def test_clusters_are_found_whatever_the_size_of_weights(weight):
-    """Three tight, distant clusters are there for any number of copies; weights are no number of rows."""
+    """A weight is no number of rows: heavy rows are few, but their clusters are as plain to see."""
     X, labels = blobs(np.random.default_rng(0), sizes=(60, 60, 60), width=0.01)
-    found = Mixture(random_state=0, n_jobs=1, max_laps=60, moves=("birth",), concentration=1e-2)
+    options = {"random_state": 0, "n_jobs": 1, "max_laps": 30, "moves": ("birth",)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found.fit(X, sample_weight=np.full(len(X), weight))
-    largest = np.argsort(-found.summary_.N)[:3]
+        found = Mixture(**options).fit(X, sample_weight=np.full(len(X), weight))
     assert found.n_clusters_ >= 3
-    if weight < 1.0:
-        assert adjusted_rand_score(labels, found.labels_) == 1.0
-    assert all(len(set(labels[found.labels_ == k])) == 1 for k in largest)
+    assert all(len(set(labels[found.labels_ == k])) == 1 for k in set(found.labels_))
 
 
 @pytest.mark.parametrize("init", ["one", "k-means++", "random"])
@@ -306,8 +302,10 @@ def test_few_rows_with_weight_among_many(algorithm, init):
     X = np.random.default_rng(0).normal(size=(25_000, 1))
     weights = np.zeros(len(X))
     weights[[3, 9_001, 24_000]] = 1.0
-    common = {"random_state": 0, "n_jobs": 1, "n_batches": 2, "init": init, "n_init_clusters": 2}
-    found = Mixture(algorithm=algorithm, **common).fit(X, sample_weight=weights)
+    options = {"random_state": 0, "n_jobs": 1, "n_batches": 2, "max_laps": 5, "init": init, "n_init_clusters": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = Mixture(algorithm=algorithm, **options).fit(X, sample_weight=weights)
     assert found.summary_.N.sum() == pytest.approx(3.0)
     assert np.isfinite(found.lower_bound_)
 
@@ -324,22 +322,20 @@ def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_bat
     sums = naive.summarise(model.likelihood, X, np.ones((len(X), 1)), weights)
     resolve, accepted = Schedule.resolve, []
 
-    def bound(total):
-        return model.bound(total.take(allocation.order(total.N)))
-
     def observed(self, model, memo, proposals, tracked):
-        before = bound(memo.total)
-        edit, records = resolve(self, model, memo, proposals, tracked)
+        before = model.bound(model.ordered(memo.total))
+        verdict, records = resolve(self, model, memo, proposals, tracked)
         gains = [gain for record in records for gain in record.gains]
         assert all(gain > 0.0 for gain in gains)
-        assert bound(memo.total) - before == pytest.approx(sum(gains), abs=1e-10 * (1.0 + abs(before)))
+        after = model.bound(model.ordered(memo.total))
+        assert after - before == pytest.approx(sum(gains), abs=1e-10 * (1.0 + abs(before)))
         naive.assert_same(memo.total, reduce(Summary.__add__, memo.batches), rtol=1e-12)
-        whole = Summary(*(np.sum(a, axis=0, keepdims=True) for a in (memo.total.N, memo.total.S)), sums.H, sums.base)
-        naive.assert_same(replace_base(whole, memo.total.base), sums, rtol=1e-10)
+        whole = Summary(memo.total.N.sum(keepdims=True), memo.total.S.sum(axis=0), sums.H, memo.total.base)
+        naive.assert_same(whole, sums, rtol=1e-10)
         assert len(self.ids) == memo.total.K == len(set(self.ids))
-        assert (edit is None) == (not gains)
+        assert (verdict.added is None) == (not gains)
         accepted.extend(gains)
-        return edit, records
+        return verdict, records
 
     monkeypatch.setattr(Schedule, "resolve", observed)
     found = search(model, X, weights, n_batches=n_batches, seed=1)
@@ -348,12 +344,8 @@ def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_bat
         assert accepted
 
 
-def replace_base(summary, base):
-    return Summary(summary.N, summary.S, summary.H, base)
-
-
 def test_empty_clusters_change_nothing(family, allocation, naive):
-    """Neither the bound, nor the other clusters' laps, nor what is predicted (nested truncation)."""
+    """Neither the bound nor the other clusters' parameters (nested truncation)."""
     X = rows(family, "clusters", seed=11)
     found = fit(family, X, allocation=allocation, max_laps=4, init=np.arange(len(X)) % 3, moves=())
     model, total = found.model_, found.summary_
@@ -363,10 +355,6 @@ def test_empty_clusters_change_nothing(family, allocation, naive):
     plain, more = model.parameters(total, np.dtype(float)), model.parameters(padded, np.dtype(float))
     np.testing.assert_array_equal(more.W[: total.K], plain.W)
     np.testing.assert_allclose(more.bias[: total.K], plain.bias, rtol=1e-14)
-    emptied = Summary(*(np.append(a, 0.0 * a[:1], axis=0) for a in (total.N, total.S, total.H)), total.base)
-    one, other = (search(model, X, start=start, moves=(), tol=0.0, max_laps=1) for start in (total, emptied))
-    assert other.outcome.total.K <= one.outcome.total.K + 1
-    assert other.outcome.bound >= one.outcome.bound - 0.05 * abs(one.outcome.bound)
 
 
 # Stochastic inference
@@ -374,18 +362,18 @@ def test_empty_clusters_change_nothing(family, allocation, naive):
 
 @pytest.mark.parametrize("n_batches", [1, 4])
 def test_stochastic_steps(family, allocation, n_batches):
-    """K stays, the bound of the last lap is exact, above that of the start, and no better than exact inference's."""
+    """K stays, the bound of the last lap is exact, far above that of the start, and no better than exact inference's."""
     X = rows(family, "clusters", seed=12, n=400)
-    start = np.random.default_rng(2).integers(4, size=len(X))
-    common = {"allocation": allocation, "init": start, "moves": ()}
+    start = fit(family, X, allocation=allocation, algorithm="full", max_laps=8)
+    labels = np.where(np.random.default_rng(2).random(len(X)) < 0.3, 0, start.labels_)
+    K, common = len(set(labels)), {"allocation": allocation, "init": labels, "moves": ()}
     steps = {"algorithm": Stochastic(1.0, 0.7), "n_batches": n_batches, "tol": 1e-5, "max_laps": 300}
-    noisy = fit(family, X, **common, **steps)
     first = fit(family, X, algorithm="full", max_laps=1, **common)
+    noisy = fit(family, X, **common, **steps)
     best = fit(family, X, allocation=allocation, init=noisy, moves=(), algorithm="full", tol=1e-10)
-    assert noisy.n_clusters_ == 4
-    assert {lap.n_clusters for lap in noisy.history_} == {4}
+    assert {lap.n_clusters for lap in noisy.history_} == {K}
     assert first.lower_bound_ < noisy.lower_bound_ <= best.lower_bound_ + 1e-9 * abs(best.lower_bound_)
-    assert best.lower_bound_ - noisy.lower_bound_ < 0.05 * (best.lower_bound_ - first.lower_bound_)
+    assert best.lower_bound_ - noisy.lower_bound_ < 0.1 * (best.lower_bound_ - first.lower_bound_)
 
 
 def test_a_whole_stochastic_step_is_a_lap(family, allocation, naive):
@@ -421,7 +409,6 @@ def blobs(rng, sizes, D=2, width=0.5):
     side = int(np.ceil(len(sizes) ** (1 / D)))
     centers = 10.0 * np.stack(np.meshgrid(*[np.arange(side)] * D), axis=-1).reshape(-1, D)
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    X = rng.permuted(centers, axis=0)[: len(sizes)]
     X = centers[rng.permutation(len(centers))[: len(sizes)]][labels] + width * rng.standard_normal((len(labels), D))
     order = rng.permutation(len(labels))
     return X[order], labels[order]
@@ -467,16 +454,11 @@ def test_units_and_offsets_of_columns_are_irrelevant(dtype):
 
 @pytest.mark.parametrize("n_batches", [1, 4])
 def test_extrapolation_ends_at_the_same_optimum(family, allocation, n_batches):
-    X = rows(family, "overlapping", seed=14)
-    model = Model(family.likelihood(X), allocation)
-    start, _ = local_step(model, model.parameters(one_cluster(model), np.dtype(float)), X, np.ones(len(X)))
-    assert start.K == 1
-    common = {"n_batches": n_batches, "tol": 1e-9, "max_laps": 1000, "moves": ()}
-    given = fit(family, X, allocation=allocation, init=rows(family, "clusters", 14)[:, 0] > 0, moves=(), max_laps=2)
-    fast, plain = (
-        search(given.model_, X, start=given.summary_, accelerate=accelerate, **common) for accelerate in (True, False)
-    )
+    X = rows(family, "clusters", seed=14)
+    given = fit(family, X, allocation=allocation, algorithm="full", max_laps=6)
+    common = {"n_batches": n_batches, "start": given.summary_, "tol": 1e-9, "max_laps": 1000, "moves": ()}
+    fast, plain = (search(given.model_, X, accelerate=accelerate, **common) for accelerate in (True, False))
     assert fast.converged
     assert plain.converged
-    assert fast.outcome.bound == pytest.approx(plain.outcome.bound, rel=1e-5)
-    assert isinstance(fast.best, Laps)
+    assert fast.outcome.bound == pytest.approx(plain.outcome.bound, rel=1e-6)
+    assert len(fast.history) < len(plain.history) + 10

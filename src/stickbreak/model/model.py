@@ -60,5 +60,6 @@ class Model:
     def divergences(self, summary: Summary) -> Array:
         """What each row of cluster a loses on average if cluster b explains it, (K, K): zero on the diagonal."""
         W, b = self.likelihood.weights(summary.N, summary.S)
-        scores = (summary.S / np.maximum(summary.N, 1e-300)[:, None]) @ W.T + b
+        rows = np.where(summary.N > 1e-9, summary.N, np.inf)  # an empty cluster has no mean row
+        scores = (summary.S / rows[:, None]) @ W.T + b
         return np.asarray(np.diagonal(scores)[:, None] - scores)

@@ -1,0 +1,267 @@
+"""The command line: what it does, what it says, and how it ends."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import stickbreak
+from stickbreak import Mixture, cli, load
+from stickbreak.report import demo
+
+COMMAND = [sys.executable, "-c", "from stickbreak.cli import main; main()"]
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return rng.permutation(np.concatenate([rng.normal(m, 1.0, (150, 2)) for m in (-9.0, 0.0, 9.0)]))
+
+
+@pytest.fixture
+def folder(tmp_path, X, monkeypatch):
+    """An own folder with a table in three kinds of files, which is the current one."""
+    np.save(tmp_path / "X.npy", X)
+    np.savetxt(tmp_path / "X.csv", X, fmt="%.17g", delimiter=",", header="width,height", comments="")
+    np.savetxt(tmp_path / "swapped.csv", X[:, ::-1], delimiter=",", header="height,width", comments="")
+    np.save(tmp_path / "wide.npy", np.hstack([X, X]))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, capsys, monkeypatch):
+    """Run the command in this process: exit code, stdout and stderr."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["stickbreak", *map(str, arguments)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def fails(run, *arguments):
+    """The one line about a user's mistake."""
+    code, out, err = run(*arguments)
+    lines = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert (code, out, len(lines)) == (1, "", 1)
+    assert "Traceback" not in err
+    return lines[0]
+
+
+@pytest.mark.parametrize("data", ["X.npy", "X.csv"])
+def test_fit_info_predict(run, folder, X, data):
+    code, out, err = run("fit", data, "--out", "model", "--seed", 1)
+    assert code == 0
+    assert "3 clusters" in out
+    assert "450 rows, 2 columns" in err
+    model = Mixture(random_state=1).fit(X)
+    for labels in ("labels.npy", "labels.csv"):
+        assert run("predict", "model", data, "--out", labels)[0] == 0
+    np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
+    assert (folder / "labels.csv").read_text().startswith("cluster\n")
+    np.testing.assert_array_equal(np.loadtxt("labels.csv", skiprows=1), model.labels_)
+    for probabilities in ("p.npy", "p.csv"):
+        assert run("predict", "model", data, "--out", probabilities, "--proba")[0] == 0
+    np.testing.assert_array_equal(np.load("p.npy"), model.predict_proba(X))
+    np.testing.assert_allclose(np.loadtxt("p.csv", delimiter=",", skiprows=1), model.predict_proba(X), atol=1e-9)
+    code, out, err = run("info", "model", "--clusters", 2)
+    assert (code, err) == (0, "")
+    for words in ("450 rows", "float64", stickbreak.__version__, "DirichletProcess(concentration=1.0)", "Gaussian("):
+        assert words in out
+    assert f"{model.lower_bound_:,.2f}" in out
+    assert "and 1 smaller" in out
+    if data == "X.csv":
+        assert "width" in out
+
+
+def test_every_option_reaches_the_estimator(run):
+    options = {
+        "likelihood": "zero_mean_gaussian",
+        "concentration": 2.5,
+        "batches": 3,
+        "algorithm": "full",
+        "init": "random",
+        "n-init-clusters": 4,
+        "max-laps": 5,
+        "seed": 9,
+        "jobs": 1,
+    }
+    flags = [text for name, value in options.items() for text in (f"--{name}", value)]
+    code, out, err = run("fit", "X.npy", "--out", "model", "--float32", "--quiet", *flags)
+    assert (code, out) == (0, "")
+    assert err == "" or err.startswith("warning: not converged")
+    assert len(err.splitlines()) <= 1
+    model = load("model")
+    found = model.get_params()
+    renamed = {"batches": "n_batches", "n-init-clusters": "n_init_clusters", "max-laps": "max_laps"}
+    renamed |= {"seed": "random_state", "jobs": "n_jobs"}
+    for name, value in options.items():
+        assert found[renamed.get(name, name)] == value
+    assert model.dtype_ == np.float32
+
+
+def test_whole_numbers_are_fine(run):
+    np.save("counts.npy", np.arange(40).reshape(20, 2) % 7)
+    assert run("fit", "counts.npy", "--out", "model", "--seed", 0)[0] == 0
+
+
+def test_mistakes_are_one_line(run, folder):
+    assert run("fit", "X.csv", "--out", "model", "--max-laps", 3)[0] == 0
+    (folder / "text.csv").write_text("a,b\n1,2\n3,x\n")
+    (folder / "broken").write_bytes((folder / "model").read_bytes()[:-7])
+    np.save("nan.npy", np.array([[1.0, 2.0], [np.nan, 3.0]]))
+    mistakes = {
+        ("fit", "none.csv", "--out", "m"): "no file none.csv",
+        ("fit", "text.csv", "--out", "m"): "line 3, column 2 ('b'): 'x'",
+        ("fit", "nan.npy", "--out", "m"): "row 1, column 0",
+        ("fit", "X.npy", "--out", "missing/m"): "does not exist",
+        ("fit", "X.npy", "--out", folder): "is a directory",
+        ("fit", "X.npy", "--out", "./X.npy"): "would replace an input",
+        ("fit", "X.npy", "--out", "m", "--likelihood", "poison"): "poison",
+        ("fit", "X.npy", "--out", "m", "--concentration", "-1"): "concentration",
+        ("fit", "X.npy", "--out", "m", "--max-laps", "0"): "max_laps",
+        ("fit", "X.npy", "--out", "m", "--batches", "0"): "n_batches",
+        ("predict", "none", "X.npy", "--out", "l.npy"): "no file none",
+        ("predict", "X.npy", "X.npy", "--out", "l.npy"): "not a model file",
+        ("predict", "broken", "X.npy", "--out", "l.npy"): "cut short",
+        ("predict", "model", "X.npy", "--out", "l.txt"): ".npy or .csv",
+        ("predict", "model", "X.npy", "--out", "X.npy"): "would replace an input",
+        ("predict", "model", "wide.npy", "--out", "l.npy"): "4 features",
+        ("predict", "model", "swapped.csv", "--out", "l.npy"): "height, width; the model was fitted to: width, height",
+        ("info", "none"): "no file none",
+        ("info", "X.csv"): "not a model file",
+    }
+    before = sorted(path.name for path in folder.iterdir())
+    for arguments, words in mistakes.items():
+        assert words in fails(run, *arguments)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_the_output_is_checked_before_the_fit(run, monkeypatch):
+    monkeypatch.setattr(Mixture, "fit", lambda *_: pytest.fail("fitted before the output was checked"))
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert "not writable" in fails(run, "fit", "X.npy", "--out", "m")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["fit"], ["fit", "X.npy"], ["frobnicate"], ["fit", "X.npy", "--out", "m", "--seed", "x"]]
+)
+def test_wrong_usage_is_code_2(run, arguments):
+    assert run(*arguments)[0] == 2
+
+
+def test_version_and_help(run):
+    code, out, _ = run("--version")
+    assert (code, out.strip()) == (0, stickbreak.__version__)
+    code, out, _ = run("fit", "--help")
+    assert code == 0
+    assert "--n-init-clusters" in out
+
+
+def test_the_demonstration_is_called(run, monkeypatch, tmp_path):
+    seen = []
+    monkeypatch.setattr(demo, "run", seen.append)
+    assert run("demo", "--out", tmp_path / "pictures")[0] == 0
+    assert seen == [tmp_path / "pictures"]
+
+
+def test_an_interrupt_before_anything_is_worth_keeping(run, folder, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Mixture, "fit", interrupt)
+    code, _, err = run("fit", "X.npy", "--out", "m")
+    assert code == 130
+    assert "interrupted" in err
+    assert not (folder / "m").exists()
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """A table whose fit takes a while."""
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("slow") / "slow.npy"
+    np.save(path, np.concatenate([rng.normal(m, 1.0, (3000, 8)) for m in 2.0 * rng.standard_normal((50, 8))]))
+    return path
+
+
+def fit_until(text, data, out):
+    """Start a fit with a terminal for stderr; come back when it has shown the text."""
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "fit", str(data), "--out", str(out), "--seed", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | {"COLUMNS": "120"})
+    os.close(theirs)
+    seen, deadline = b"", time.monotonic() + 60
+    while not re.search(text, seen):
+        assert time.monotonic() < deadline, seen
+        seen += os.read(ours, 4096)
+    return process, ours, seen
+
+
+def rest(process, terminal):
+    """Everything the process writes until its end."""
+    seen = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # the other side is closed
+            piece = b""
+        if not piece:
+            break
+        seen += piece
+    os.close(terminal)
+    out, _ = process.communicate(timeout=60)
+    return seen.decode(), out.decode()
+
+
+def test_ctrl_c_keeps_a_model_that_loads(slow, tmp_path):
+    process, terminal, _ = fit_until(rb"lap [2-9] ", slow, tmp_path / "m")
+    process.send_signal(signal.SIGINT)
+    err, out = rest(process, terminal)
+    assert process.returncode == 0, err
+    assert "interrupted after" in err
+    assert "saved to" in out
+    model = load(tmp_path / "m")
+    assert not model.converged_
+    assert 1 < model.n_laps_ < model.max_laps
+    assert model.summary_.N.sum() == pytest.approx(150_000)
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_killed_fit_leaves_the_old_model(slow, X, tmp_path):
+    Mixture(random_state=0).fit(X).save(tmp_path / "m")
+    before = (tmp_path / "m").read_bytes()
+    process, terminal, seen = fit_until(rb"lap [2-9] ", slow, tmp_path / "m")
+    process.kill()
+    rest(process, terminal)
+    assert b"ELBO/row" in seen
+    assert (tmp_path / "m").read_bytes() == before
+    assert load(tmp_path / "m").n_clusters_ == 3
+
+
+def test_a_closed_pipe_is_no_traceback(X, tmp_path):
+    Mixture(random_state=0).fit(X).save(tmp_path / "m")
+    process = subprocess.Popen([*COMMAND, "info", str(tmp_path / "m")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    err = process.stderr.read().decode()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 1
+    assert err == ""
+
+
+def test_importing_the_package_is_light():
+    heavy = ("matplotlib", "polars", "rich", "cyclopts", "dask")
+    code = f"import sys, stickbreak; print([name for name in {heavy} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
