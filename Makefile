@@ -23,7 +23,7 @@ test: $(VENV)/.test
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff format --check $(wildcard src tests benchmarks examples .ci)
 
 types: $(VENV)/.test
 	@$(BIN)/mypy

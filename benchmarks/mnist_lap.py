@@ -87,7 +87,9 @@ def scikit_learn(dtype: type) -> float:
         warnings.simplefilter("ignore")
         for iterations in (1, 4):
             began = time.perf_counter()
-            BayesianGaussianMixture(n_components=K, init_params="random", max_iter=iterations, tol=0.0, random_state=0).fit(X)
+            BayesianGaussianMixture(
+                n_components=K, init_params="random", max_iter=iterations, tol=0.0, random_state=0
+            ).fit(X)
             seconds.append(time.perf_counter() - began)
     return (seconds[1] - seconds[0]) / 3.0
 

@@ -117,6 +117,16 @@ def test_whole_numbers_are_fine(run):
     assert run("fit", "counts.npy", "--out", "model", "--seed", 0)[0] == 0
 
 
+def test_column_names_are_shown_as_they_are(run, folder):
+    rows = (folder / "X.csv").read_text().split("\n", 1)[1]
+    (folder / "named.csv").write_text("price [m],[/x] :smile:\n" + rows)
+    assert run("fit", "named.csv", "--out", "model", "--quiet")[0] == 0
+    code, out, _ = run("info", "model")
+    assert code == 0
+    assert "price [m] +" in out
+    assert "[/x] :smile: +" in out
+
+
 def test_mistakes_are_one_line(run, folder):
     assert run("fit", "X.csv", "--out", "model", "--max-laps", 3)[0] == 0
     (folder / "text.csv").write_text("a,b\n1,2\n3,x\n")

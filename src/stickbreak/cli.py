@@ -192,7 +192,7 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
     ):
         print(f"{name:6}{text}")
     print()
-    Console().print(cluster_table(estimator, clusters))
+    Console(markup=False, emoji=False).print(cluster_table(estimator, clusters))  # names are shown as they are
 
 
 def _check_output(out: Path, *inputs: Path) -> None:

@@ -28,6 +28,8 @@ ALGORITHMS = {
     "memoized": {"algorithm": "memoized", "n_batches": 5},
     "stochastic": {"algorithm": Stochastic(1.0, 0.9), "n_batches": 4, "tol": 1e-4},
 }
+default_priors = pytest.mark.parametrize("family", [f"{name}-default" for name in REGISTRY], indirect=True)
+given_priors = pytest.mark.parametrize("family", [f"{name}-given" for name in REGISTRY], indirect=True)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
 
@@ -149,7 +151,7 @@ def test_more_clusters_than_the_prior_has_are_refused_or_reduced(family, init):
 
 
 @every_algorithm
-@every_kind
+@pytest.mark.parametrize("kind", ["overlapping", "outliers"])
 def test_a_fit_describes_its_data(family, allocation, naive, kind, algorithm):
     """The summary is that of whole rows, and one more plain lap from it raises the bound, by little."""
     X = rows(family, kind, seed=5)
@@ -222,6 +224,7 @@ def test_batches_end_at_the_same_optimum(family, allocation):
         np.testing.assert_allclose(many.weights_, one.weights_, atol=1e-4)
 
 
+@given_priors
 @every_kind
 def test_the_order_of_rows_changes_only_rounding(family, allocation, kind):
     """Also with moves: samples of clusters are drawn by what rows are, not by where they stand."""
@@ -232,53 +235,40 @@ def test_the_order_of_rows_changes_only_rounding(family, allocation, kind):
     np.testing.assert_array_equal(one.labels_[order], other.labels_)
 
 
+@default_priors
 @every_algorithm
 def test_threads_change_nothing(family, allocation, algorithm):
-    X = rows(family, "overlapping", seed=7, n=1300)  # batches of several chunks
+    """Nor does fitting again: the seed decides everything, bit for bit."""
+    X = rows(family, "outliers", seed=7, n=1300)  # batches of several chunks
     common = {"allocation": allocation, "max_laps": 12, **ALGORITHMS[algorithm]}
-    one, two, three = (fit(family, X, n_jobs=n_jobs, **common) for n_jobs in (1, 2, 3))
-    assert state(one) == state(two) == state(three)
+    one, two, many = (fit(family, X, n_jobs=n, random_state=np.random.RandomState(5), **common) for n in (1, 2, None))
+    assert state(one) == state(two) == state(many)
 
 
-@every_algorithm
-def test_a_seed_decides_everything(family, allocation, algorithm):
-    X = rows(family, "outliers", seed=8)
-    common = {"allocation": allocation, **ALGORITHMS[algorithm]}
-    one, again = (fit(family, X, random_state=np.random.RandomState(5), **common) for _ in range(2))
-    assert state(one) == state(again)
-
-
-def test_hash_seeds_of_the_process_are_irrelevant():
+def test_other_processes_find_the_same():
+    """Whatever the hash seed of the process."""
     program = (
         "import numpy as np; from stickbreak import Mixture; X = np.random.default_rng(0).standard_t(3, (300, 2)); "
-        "m = Mixture(random_state=1, n_batches=3, n_jobs=2).fit(X); print(m.lower_bounds_, m.means_.tobytes().hex())"
+        "m = Mixture(random_state=1, n_batches=3, n_jobs=2).fit(X); text = m.means_.tobytes().hex(), m.lower_bounds_"
     )
-
-    def output(seed):
-        run = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return run.stdout
-
-    assert output("1") == output("2") != ""
+    here = {}
+    exec(program, here)
+    command, env = [sys.executable, "-c", program + "; print(text)"], {**os.environ, "PYTHONHASHSEED": "12345"}
+    there = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == str(here["text"])
 
 
 # Weights
 
 
-@pytest.mark.parametrize("algorithm", ["full", "memoized"])
+@default_priors
 @every_kind
-def test_a_weight_is_a_number_of_copies(family, allocation, kind, algorithm):
+def test_a_weight_is_a_number_of_copies(family, allocation, kind):
     """A row of weight 2 equals the row twice, a row of weight 0 none; from one cluster, with all moves."""
     X = rows(family, kind, seed=9, n=120)
     copies = np.random.default_rng(3).integers(0, 4, len(X))
-    common = {"allocation": allocation, "algorithm": algorithm, "n_batches": 1}
-    weighted = fit(family, X, copies, **common)
-    repeated = fit(family, np.repeat(X, copies, axis=0), **common)
+    weighted = fit(family, X, copies, allocation=allocation, algorithm="full")
+    repeated = fit(family, np.repeat(X, copies, axis=0), allocation=allocation, algorithm="full")
     assert_same_model(weighted, repeated)
     np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
     np.testing.assert_array_equal(np.repeat(weighted.labels_, copies), repeated.labels_)
@@ -313,6 +303,7 @@ def test_few_rows_with_weight_among_many(algorithm, init):
 # Moves
 
 
+@default_priors
 @pytest.mark.parametrize("n_batches", [1, 5])
 @every_kind
 def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_batches, monkeypatch):
@@ -330,7 +321,9 @@ def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_bat
         after = model.bound(model.ordered(memo.total))
         assert after - before == pytest.approx(sum(gains), abs=1e-10 * (1.0 + abs(before)))
         naive.assert_same(memo.total, reduce(Summary.__add__, memo.batches), rtol=1e-12)
-        whole = Summary(memo.total.N.sum(keepdims=True), memo.total.S.sum(axis=0), sums.H, memo.total.base)
+        whole = Summary(
+            memo.total.N.sum(keepdims=True), memo.total.S.sum(axis=0, keepdims=True), sums.H, memo.total.base
+        )
         naive.assert_same(whole, sums, rtol=1e-10)
         assert len(self.ids) == memo.total.K == len(set(self.ids))
         assert (verdict.added is None) == (not gains)
@@ -373,7 +366,7 @@ def test_stochastic_steps(family, allocation, n_batches):
     best = fit(family, X, allocation=allocation, init=noisy, moves=(), algorithm="full", tol=1e-10)
     assert {lap.n_clusters for lap in noisy.history_} == {K}
     assert first.lower_bound_ < noisy.lower_bound_ <= best.lower_bound_ + 1e-9 * abs(best.lower_bound_)
-    assert best.lower_bound_ - noisy.lower_bound_ < 0.1 * (best.lower_bound_ - first.lower_bound_)
+    assert noisy.lower_bound_ > 0.5 * (first.lower_bound_ + best.lower_bound_)
 
 
 def test_a_whole_stochastic_step_is_a_lap(family, allocation, naive):

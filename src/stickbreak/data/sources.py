@@ -77,9 +77,10 @@ class ArraySource:
 
     def release(self) -> None:
         """Let go of the pages of a memory map that were read, so that they do not count as memory of this process."""
-        pages = getattr(self.X, "_mmap", None)
-        if pages is not None and hasattr(pages, "madvise"):
-            pages.madvise(mmap.MADV_DONTNEED)
+        if isinstance(self.X, np.memmap) and self.X.mode != "c":  # pages changed in memory alone must not be dropped
+            pages = self.X._mmap  # type: ignore[attr-defined]
+            if hasattr(pages, "madvise"):
+                pages.madvise(mmap.MADV_DONTNEED)
 
     def sample(self, n: int, rng: np.random.Generator) -> "ArraySource":
         """A source of n random rows, held in memory (all rows where there are fewer)."""

@@ -42,6 +42,7 @@ def check_finite(estimator: BaseEstimator, source: ArraySource, threads: Threads
     def check(chunk: Any) -> str | None:
         X, _ = source.read(chunk)
         if np.isfinite(X).all():
+            source.release()
             return None
         row, column = np.argwhere(~np.isfinite(X))[0]
         value = "NaN" if np.isnan(X[row, column]) else "infinity"

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation
-from ..data import ArraySource
+from ..data import ArraySource, Chunk
 from ..inference import Lap, Options, Search, Stochastic, StochasticLaps, Threads
 from ..likelihoods import Likelihood
 from ..model import Model, Parameters, Summary, local_step
@@ -285,7 +285,13 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _map_rows(self, source: ArraySource, threads: Threads, task: Callable[..., Array]) -> Any:
         parameters = self._parameters(source.dtype)
-        return threads.map(lambda chunk: task(*source.read(chunk), parameters), source.batches(1)[0])
+
+        def rows(chunk: Chunk) -> Array:
+            result = task(*source.read(chunk), parameters)
+            source.release()
+            return result
+
+        return threads.map(rows, source.batches(1)[0])
 
     def _responsibilities(self, X: Array, weights: Array, parameters: Parameters) -> Array:
         _, kept = local_step(self.model_, parameters, X, weights)
