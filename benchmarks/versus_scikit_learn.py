@@ -12,11 +12,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from common import mnist50, report
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.mixture import BayesianGaussianMixture
 
+from common import mnist50, report
 from stickbreak import Mixture
 
 

@@ -1,9 +1,28 @@
 """Clusters, and how many there are, in data too large for the usual tools."""
 
-from . import likelihoods
-from .estimators import Mixture
-from .storage import load
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import likelihoods
+    from .estimators import Mixture
+    from .storage import load
 
 __version__ = "0.1.0"
 
 __all__ = ["Mixture", "__version__", "likelihoods", "load"]
+
+_HOMES = {"Mixture": "estimators", "load": "storage"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names when they are first used, so that importing the package is quick."""
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name == "likelihoods":
+        return import_module(".likelihoods", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -40,7 +40,7 @@ def _found_on_sample(
     options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5))
     search = Search(model, sample, choices.MOVES, threads, rng, options)
     search.run(one_cluster(model))
-    return search.outcome.total * (source.total_weight / sample.total_weight)
+    return search.total * (source.total_weight / sample.total_weight)
 
 
 def _from_model(other: Any, model: Model, source: ArraySource, threads: Threads) -> Summary:

@@ -154,16 +154,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             leaves the estimator as it was.
         """
         choices.check(self)
-        source = as_source(self, X, sample_weight, reset=True)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        with Threads(self.n_jobs) as threads:
-            check_finite(self, source, threads)
-            model = choices.model(self, source)
-            total, history, converged = self._infer(model, source, threads, np.random.default_rng(seed))
-            names = getattr(self, "feature_names_in_", None)
-            self._set_fitted(model, total, source.dtype, history, names, source.n_columns)
-            self.converged_ = converged
-            self.labels_ = self._predict(source, threads)
+        before = dict(vars(self))
+        try:
+            trouble = self._fit(X, sample_weight)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        if trouble is not None:
+            warnings.warn(trouble, ConvergenceWarning, stacklevel=2)
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -242,33 +241,50 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.lower_bounds_ = [lap.lower_bound for lap in history]
         self.n_laps_ = len(history)
 
+    def _fit(self, X: Any, sample_weight: Any) -> str | None:
+        """Fit, set the attributes, and say what there is to warn of."""
+        source = as_source(self, X, sample_weight, reset=True)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        with Threads(self.n_jobs) as threads:
+            check_finite(self, source, threads)
+            model = choices.model(self, source)
+            total, history, trouble = self._infer(model, source, threads, np.random.default_rng(seed))
+            names = getattr(self, "feature_names_in_", None)
+            self._set_fitted(model, total, source.dtype, history, names, source.n_columns)
+            try:
+                self.labels_ = self._predict(source, threads)
+            except KeyboardInterrupt:
+                vars(self).pop("labels_", None)
+                trouble = "interrupted while labelling the rows: the model is complete, but labels_ is not set."
+        self.converged_ = trouble is None
+        return trouble
+
     def _infer(
         self, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator
-    ) -> tuple[Summary, list[Lap], bool]:
-        stochastic = choices.stochastic(self.algorithm)
-        options = Options(choices.n_batches(self, source), self.max_laps, self.tol)
+    ) -> tuple[Summary, list[Lap], str | None]:
+        """The summary found, the history, and what there is to warn of."""
         history: list[Lap] = []
+        options = Options(choices.n_batches(self, source), self.max_laps, self.tol)
         with self._progress(source) as on_lap:
             start = choose_start(self, model, source, threads, rng)
-            if stochastic is not None:
-                steps = StochasticLaps(model, source, stochastic, threads, rng, options, on_lap, history)
-                steps.run(start)
-                return self._warn_unless(steps.converged, steps.total), history, steps.converged
-            search = Search(model, source, tuple(self.moves), threads, rng, options, on_lap, history)
+            steps = choices.stochastic(self.algorithm)
+            ascent: Search | StochasticLaps
+            if steps is None:
+                ascent = Search(model, source, tuple(self.moves), threads, rng, options, on_lap, history)
+            else:
+                ascent = StochasticLaps(model, source, steps, threads, rng, options, on_lap, history)
+            trouble = None
             try:
-                search.run(start)
+                ascent.run(start)
+                if not ascent.converged:
+                    trouble = (
+                        f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
+                    )
             except KeyboardInterrupt:
                 if not history:
                     raise
-                warnings.warn(f"interrupted after {len(history)} laps; the best model so far is kept.", stacklevel=3)
-                return search.outcome.total, history, False
-            return self._warn_unless(search.converged, search.outcome.total), history, search.converged
-
-    def _warn_unless(self, converged: bool, total: Summary) -> Summary:
-        if not converged:
-            message = f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        return total
+                trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
+        return ascent.total, history, trouble
 
     def _checked(self, X: Any, threads: Threads) -> ArraySource:
         check_is_fitted(self)

@@ -69,6 +69,11 @@ class Search:
         return max(ascents, key=lambda laps: laps.bound)
 
     @property
+    def total(self) -> Summary:
+        """The summary of the best model."""
+        return self.outcome.total
+
+    @property
     def converged(self) -> bool:
         """Whether the search ended by itself."""
         return self.best is not None and self.best.converged

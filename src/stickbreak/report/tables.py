@@ -15,8 +15,9 @@ def cluster_table(model: Any, n_clusters: int = 20) -> Table:
     spread = (model.weights_ @ ((model.means_ - center) ** 2 + _variances(model))) ** 0.5
     names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)])
     table = Table(title=f"{model.n_clusters_} clusters, ELBO {model.lower_bound_:,.1f}", title_justify="left")
-    for title, justify in (("cluster", "right"), ("weight", "right"), ("rows", "right"), ("most distinctive", "left")):
-        table.add_column(title, justify=justify)  # type: ignore[arg-type]
+    for title in ("cluster", "weight", "rows"):
+        table.add_column(title, justify="right")
+    table.add_column("most distinctive")
     for k in range(min(n_clusters, model.n_clusters_)):
         z = (model.means_[k] - center) / spread
         top = sorted(range(len(z)), key=lambda d: -abs(z[d]))[:4]
@@ -29,7 +30,7 @@ def cluster_table(model: Any, n_clusters: int = 20) -> Table:
 
 def print_summary(model: Any, n_clusters: int = 20) -> None:
     """Print `cluster_table` to the console."""
-    Console().print(cluster_table(model, n_clusters))
+    Console(markup=False, emoji=False).print(cluster_table(model, n_clusters))
 
 
 def _variances(model: Any) -> Any:
