@@ -34,10 +34,15 @@ def mnist_prior() -> stickbreak.likelihoods.Gaussian:
     return stickbreak.likelihoods.Gaussian(mean=0.0, mean_precision=1e-4, degrees_of_freedom=52, scale=0.1)
 
 
-def peak_memory() -> float:
-    """Peak resident memory of this process in MB."""
-    with open("/proc/self/status") as status:  # not getrusage, which a child inherits from its parent
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024.0
+def memory(figure: str = "VmHWM") -> float:
+    """Resident memory of this process in MB: the peak, or "VmRSS" for now.  (What getrusage calls a peak, a child inherits.)"""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(figure)) / 1024.0
+
+
+def forget_peak() -> None:
+    """Let the peak start from the memory in use now."""
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 def report(name: str, rows: list[dict[str, Any]]) -> None:

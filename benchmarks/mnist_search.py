@@ -9,7 +9,7 @@ import contextlib
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
-from common import mnist50, mnist_prior, peak_memory, report
+from common import memory, mnist50, mnist_prior, report
 from stickbreak.allocations import DirichletProcess, Responsibilities
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, Search, Threads
@@ -63,7 +63,7 @@ def run(seed: int, seconds: float, dtype: type) -> dict[str, object]:
         "laps": len(laps),
         "seconds": laps[-1].seconds,
         "NMI with digits": float(normalized_mutual_info_score(y, labels)),
-        "peak MB": peak_memory(),
+        "peak MB": memory(),
     }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import peak_memory, report
+from common import memory, report
 
 D, K = 32, 50
 
@@ -49,7 +49,7 @@ def fit(path: Path) -> None:
         "laps": model.n_laps_,
         "seconds": seconds,
         "s per lap": float(len(X) / np.median([lap.rows_per_second for lap in final])),
-        "peak MB": peak_memory(),
+        "peak MB": memory(),
     }
     print(json.dumps(row))
 

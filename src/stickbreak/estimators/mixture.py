@@ -154,12 +154,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             leaves the estimator as it was.
         """
         choices.check(self)
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             trouble = self._fit(X, sample_weight)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
         if trouble is not None:
             warnings.warn(trouble, ConvergenceWarning, stacklevel=2)
@@ -254,7 +253,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             try:
                 self.labels_ = self._predict(source, threads)
             except KeyboardInterrupt:
-                vars(self).pop("labels_", None)
+                self.__dict__.pop("labels_", None)
                 trouble = "interrupted while labelling the rows: the model is complete, but labels_ is not set."
         self.converged_ = trouble is None
         return trouble

@@ -1,0 +1,200 @@
+"""The search and its laps: what they may change, when they stop, what they keep."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.data import ArraySource
+from stickbreak.inference import Options, Search, Threads
+from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
+from stickbreak.inference.laps import BoundDecreased, Laps
+from stickbreak.likelihoods import Gaussian
+from stickbreak.model import Model
+from stickbreak.moves import Schedule
+
+MOVES = ("birth", "merge", "delete")
+
+
+@pytest.fixture(scope="module")
+def X():
+    """Six clusters, some of which touch."""
+    rng = np.random.default_rng(0)
+    centers = np.array([[0, 0], [3, 0], [0, 8], [9, 9], [12, 9], [20, 0]], float)
+    return np.concatenate([c + rng.standard_normal((n, 2)) for c, n in zip(centers, (30, 40, 50, 60, 70, 80))])
+
+
+def model_of(X, allocation=None):
+    return Model(Gaussian().resolve(X, np.ones(len(X))), allocation or DirichletProcess(1.0))
+
+
+def run(X, moves=MOVES, start=None, seed=0, model=None, on_lap=lambda lap: None, **options):
+    model = model or model_of(X)
+    source, rng = ArraySource(X), np.random.default_rng(seed)
+    with Threads(1) as threads:
+        found = Search(model, source, moves, threads, rng, Options(check=True, **options), on_lap)
+        if start is None:
+            summary = one_cluster(model)
+        elif isinstance(start, int):
+            summary = model.ordered(from_seeds(model, source, start, True, np.random.default_rng(1)))
+        else:
+            R = np.eye(int(start.max()) + 1)[start]
+            given = from_responsibilities(model, source, lambda chunk, rows: R[chunk.start : chunk.stop], threads)
+            summary = model.ordered(given)
+        found.run(summary)
+    return found
+
+
+def explored(found):
+    return [lap.explored_clusters for lap in found.history]
+
+
+def test_the_history_counts_laps(X):
+    seen = []
+    found = run(X, on_lap=seen.append)
+    assert seen == found.history
+    assert [lap.number for lap in seen] == list(range(1, len(seen) + 1))
+    assert np.all(np.diff([lap.seconds for lap in seen]) >= 0.0)
+    assert all(lap.rows_per_second > 0.0 for lap in seen)
+    assert all(lap.accepted == sum(len(record.gains) for record in lap.moves) for lap in seen)
+    assert all(record.accepted <= record.tried for lap in seen for record in lap.moves)
+    assert all(lap.explored_bound <= lap.lower_bound for lap in seen)
+    assert found.converged
+    assert seen[-1].n_clusters == found.total.K == 4
+    assert seen[-1].lower_bound == found.outcome.bound == found.model.bound(found.total)
+
+
+@pytest.mark.parametrize("max_laps", [1, 2, 3, 10, 25])
+@pytest.mark.parametrize("moves", [(), MOVES], ids=str)
+def test_max_laps_is_the_most_that_are_done(X, moves, max_laps):
+    found = run(X, moves, start=4, max_laps=max_laps)
+    assert len(found.history) == max_laps or (found.converged and len(found.history) < max_laps)
+    assert found.history[-1].lower_bound == found.outcome.bound
+
+
+def test_moves_do_what_their_names_say(X):
+    """Without births K never rises, and without merges and deletes only clusters that lose every row go."""
+    for moves in ((), ("merge",), ("delete",), ("merge", "delete")):
+        found = run(X, moves, start=12)
+        assert np.all(np.diff(explored(found)) <= 0)
+        assert {record.kind for lap in found.history for record in lap.moves} == set(moves)
+        assert found.total.K == 4 if "merge" in moves else found.total.K <= 12
+    born = run(X, ("birth",))
+    assert born.total.K >= 4
+    assert {record.kind for lap in born.history for record in lap.moves} == {"birth"}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4])
+def test_the_prior_limits_the_number_of_clusters(X, limit):
+    found = run(X, model=model_of(X, FiniteDirichlet(limit, 1.0)))
+    assert max(explored(found)) == limit
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_excursions_are_kept_only_if_they_pay(X, seed):
+    """The search starts with an ascent of its own, which it ends no lower than."""
+    X = X + np.random.default_rng(seed).standard_t(2, X.shape)
+    model, source, options = model_of(X), ArraySource(X), Options(tol=1e-4)
+    with Threads(1) as threads:
+        rng = np.random.default_rng(seed)
+        alone = Laps(model, source, Schedule(MOVES, rng), threads, rng, options)
+        alone.run(one_cluster(model))
+    found = run(X, seed=seed, tol=1e-6)
+    same = [lap.lower_bound for lap in found.history[: len(alone.history)]]
+    assert same == [lap.lower_bound for lap in alone.history]
+    assert found.outcome.bound >= alone.bound
+    assert len(found.history) > len(alone.history)
+
+
+def test_tolerance_is_the_gain_at_which_laps_stop(X):
+    loose, tight = (run(X, (), start=7, tol=tol, accelerate=False) for tol in (1e-4, 1e-8))
+    assert len(loose.history) < len(tight.history)
+    for found, tol in ((loose, 1e-4), (tight, 1e-8)):
+        gains = np.diff([lap.lower_bound for lap in found.history])
+        scale = max(len(X), abs(found.outcome.bound))
+        assert gains[-1] <= tol * scale
+        assert np.all(gains[:-1] > 0.0)
+
+
+def test_extrapolation_saves_laps(X):
+    fast, plain = (run(X, (), start=7, tol=1e-9, accelerate=accelerate) for accelerate in (True, False))
+    assert fast.outcome.bound == pytest.approx(plain.outcome.bound, rel=1e-4)
+    assert len(fast.history) < 0.7 * len(plain.history)
+
+
+@pytest.mark.parametrize("name", ["weights", "log_marginal"])
+def test_the_check_finds_a_likelihood_that_is_wrong(X, name):
+    """A factor of 1.3 in either of two functions that must agree."""
+
+    class Wrong(Gaussian):
+        def weights(self, N, S):
+            W, b = super().weights(N, S)
+            return (1.3 * W, 0.7 * b) if name == "weights" else (W, b)
+
+        def log_marginal(self, N, S):
+            return super().log_marginal(N, S) * (-1.0 if name == "log_marginal" else 1.0)
+
+    model = Model(Wrong().resolve(X, np.ones(len(X))), DirichletProcess(1.0))
+    with pytest.raises(BoundDecreased, match="the bound fell from .* to .* after"):
+        run(X, (), start=5, model=model, accelerate=False, tol=0.0, max_laps=60)
+
+
+@pytest.mark.parametrize("lap", [1, 2, 5, 9, 14])
+def test_an_interrupted_search_has_the_best_model(X, lap):
+    """Wherever it is stopped, also during an excursion."""
+    state = {}
+
+    def stop(record):
+        state["last"] = record
+        if record.number == lap:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(X, stop, state)
+    found = state["search"]
+    assert found.outcome.bound == state["last"].lower_bound
+    assert state["last"].n_clusters == found.total.K
+    assert found.model.bound(found.total) == found.outcome.bound
+    assert found.total.N.sum() == pytest.approx(len(X), rel=1e-12)
+
+
+def interrupted(X, stop, state):
+    model = model_of(X)
+    with Threads(1) as threads:
+        rng = np.random.default_rng(0)
+        state["search"] = Search(model, ArraySource(X), MOVES, threads, rng, Options(), stop)
+        state["search"].run(one_cluster(model))
+
+
+def test_options_are_values():
+    options = Options(n_batches=3)
+    assert replace(options, tol=0.5).n_batches == 3
+    with pytest.raises(AttributeError):
+        options.tol = 1.0
+
+
+def test_no_thread_or_limit_is_left_behind(X):
+    import threading
+
+    from threadpoolctl import threadpool_info
+
+    def pools():
+        return [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()]
+
+    before, threads = pools(), threading.active_count()
+    with pytest.raises(RuntimeError, match="stop"), Threads(3) as workers:
+        for result in workers.map(lambda i: i, range(100)):
+            if result == 5:
+                raise RuntimeError("stop")
+    assert threading.active_count() == threads
+    assert pools() == before
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_threads_keep_the_order_and_raise_what_tasks_raise(n):
+    with Threads(n) as workers:
+        assert list(workers.map(lambda i: i * i, range(50))) == [i * i for i in range(50)]
+        assert list(workers.map(str, [])) == []
+        with pytest.raises(ZeroDivisionError):
+            list(workers.map(lambda i: 1 / (i - 7), range(50)))
