@@ -1,9 +1,11 @@
 """The search and its laps: what they may change, when they stop, what they keep."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
@@ -136,7 +138,7 @@ def test_the_check_finds_a_likelihood_that_is_wrong(X, name):
             return super().log_marginal(N, S) * (-1.0 if name == "log_marginal" else 1.0)
 
     model = Model(Wrong().resolve(X, np.ones(len(X))), DirichletProcess(1.0))
-    with pytest.raises(BoundDecreased, match="the bound fell from .* to .* after"):
+    with pytest.raises(BoundDecreased, match=r"the bound fell from .* to .* after"):
         run(X, (), start=5, model=model, accelerate=False, tol=0.0, max_laps=60)
 
 
@@ -174,21 +176,22 @@ def test_options_are_values():
         options.tol = 1.0
 
 
-def test_no_thread_or_limit_is_left_behind(X):
-    import threading
+def pools():
+    return [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()]
 
-    from threadpoolctl import threadpool_info
 
-    def pools():
-        return [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()]
-
-    before, threads = pools(), threading.active_count()
-    with pytest.raises(RuntimeError, match="stop"), Threads(3) as workers:
+def stop_after_five():
+    with Threads(3) as workers:
         for result in workers.map(lambda i: i, range(100)):
             if result == 5:
                 raise RuntimeError("stop")
-    assert threading.active_count() == threads
-    assert pools() == before
+
+
+def test_no_thread_or_limit_is_left_behind():
+    before = threading.active_count(), pools()
+    with pytest.raises(RuntimeError, match="stop"):
+        stop_after_five()
+    assert (threading.active_count(), pools()) == before
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

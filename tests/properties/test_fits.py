@@ -92,7 +92,7 @@ def assert_same_model(one, other):
 @pytest.mark.parametrize("n_batches", [1, 5])
 @every_kind
 def test_the_bound_never_decreases(family, allocation, kind, n_batches, dtype):
-    X = rows(family, kind, seed=KINDS.index(kind)).astype(dtype)
+    X = rows(family, kind, seed=KINDS.index(kind), n=120).astype(dtype)
     found = search(Model(family.likelihood(X.astype(float)), allocation), X, n_batches=n_batches)
     bounds = np.array([lap.lower_bound for lap in found.history])
     assert np.isfinite(bounds).all()
@@ -284,6 +284,19 @@ def test_clusters_are_found_whatever_the_size_of_weights(weight):
         found = Mixture(**options).fit(X, sample_weight=np.full(len(X), weight))
     assert found.n_clusters_ >= 3
     assert all(len(set(labels[found.labels_ == k])) == 1 for k in set(found.labels_))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_heavy_rows_are_clusters_among_many_light_ones(seed):
+    """Eight rows hold almost all the weight: births must see them, though they are few among the rows."""
+    rng = np.random.default_rng(0)
+    light, heavy = rng.normal(size=(30_000, 1)), np.repeat([[40.0], [50.0]], 4, axis=0)
+    X = np.concatenate([light, heavy + 1e-3 * rng.normal(size=(8, 1))])
+    found = Mixture(random_state=seed, n_jobs=1).fit(X, sample_weight=np.repeat([1.0, 1e5], [30_000, 8]))
+    labels = found.labels_[-8:]
+    assert len(set(labels[:4])) == len(set(labels[4:])) == 1
+    assert labels[0] != labels[4]
+    assert not set(labels) & set(found.labels_[:-8])
 
 
 @pytest.mark.parametrize("init", ["one", "k-means++", "random"])

@@ -86,5 +86,8 @@ class ArraySource:
         """A source of n random rows, held in memory (all rows where there are fewer)."""
         if n >= self.n_rows:
             return self
-        X, weights = self.take(np.sort(rng.choice(self.n_rows, n, replace=False)))
-        return ArraySource(X, weights)
+        return ArraySource(*self.take(np.sort(rng.permutation(self.present())[:n])))
+
+    def present(self) -> NDArray[np.integer]:
+        """The rows with a positive weight."""
+        return np.arange(self.n_rows) if self.weights is None else np.flatnonzero(self.weights > 0.0)

@@ -12,6 +12,8 @@ from ..inference import Threads
 
 Array = NDArray[np.floating]
 
+LARGEST = 1e150  # the square of a larger number overflows in sums
+
 
 def as_source(estimator: BaseEstimator, X: Any, sample_weight: Any = None, reset: bool = False) -> ArraySource:
     """Check the shape and type of X and its weights, remember or compare the columns, and wrap them as a source.
@@ -31,8 +33,10 @@ def as_source(estimator: BaseEstimator, X: Any, sample_weight: Any = None, reset
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, array, dtype=np.float64, ensure_non_negative=True)
-        if not weights.sum() > 0.0:
-            raise ValueError("sample_weight must not be zero for every row.")
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not 0.0 < total < np.inf:
+            raise ValueError("sample_weight must have a finite sum above zero.")
     return ArraySource(array, weights)
 
 
@@ -41,18 +45,23 @@ def check_finite(estimator: BaseEstimator, source: ArraySource, threads: Threads
 
     def check(chunk: Any) -> str | None:
         X, _ = source.read(chunk)
-        if np.isfinite(X).all():
-            source.release()
+        fine = np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max))
+        source.release()
+        if fine.all():
             return None
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        value = "NaN" if np.isnan(X[row, column]) else "infinity"
+        row, column = np.argwhere(~fine)[0]
         names = getattr(estimator, "feature_names_in_", None)
         name = "" if names is None else f" ({names[column]!r})"
-        return (
-            f"Input X contains {value}: row {chunk.start + row}, column {column}{name}. "
-            "Drop or fill such rows first; this likelihood cannot use missing values."
-        )
+        what, cure = _trouble(float(X[row, column]))
+        return f"Input X contains {what}: row {chunk.start + row}, column {column}{name}. {cure}"
 
     for message in threads.map(check, source.batches(1)[0]):
         if message:
             raise ValueError(message)
+
+
+def _trouble(value: float) -> tuple[str, str]:
+    if np.isfinite(value):
+        return f"{value}, a value too large to be squared", "Divide the column by a constant first."
+    kind = "NaN" if np.isnan(value) else "infinity"
+    return kind, "Drop or fill such rows first; this likelihood cannot use missing values."

@@ -1,5 +1,7 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
+from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,9 @@ ROWS_PER_STEP, MOST_STEPS = 1000, 100  # the same for stochastic inference
 
 def model(estimator: Any, source: ArraySource) -> Model:
     """The model of an estimator, its hyperparameters scaled from the data where they were not given."""
-    rows = np.unique(np.linspace(0, source.n_rows - 1, min(source.n_rows, PRIOR_ROWS)).astype(np.intp))
-    X, weights = source.take(rows)
-    weights = weights if weights.sum() > 0.0 else np.ones(len(X))
+    rows = source.present()
+    spaced = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), PRIOR_ROWS)).astype(np.intp))
+    X, weights = source.take(rows[spaced])
     likelihood = _likelihood(estimator.likelihood).resolve(np.asarray(X, dtype=np.float64), weights)
     return Model(likelihood, _allocation(estimator))
 
@@ -44,26 +46,47 @@ def n_batches(estimator: Any, source: ArraySource) -> int:
 
 
 def check(estimator: Any) -> None:
-    """Refuse parameters outside their range, naming the parameter, its value and what it must be."""
-    for name, least in (("n_init_clusters", 1), ("max_laps", 1), ("n_batches", 1)):
-        value = getattr(estimator, name)
-        if value is not None and not _whole(value, least):
-            raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-    if not (np.isfinite(estimator.tol) and estimator.tol >= 0):
-        raise ValueError(f"tol must be a number of at least 0; got {estimator.tol!r}.")
-    if isinstance(estimator.moves, str) or not set(estimator.moves) <= set(MOVES):
-        raise ValueError(f"moves must be a sequence of names among {MOVES}; got {estimator.moves!r}.")
-    _among(
-        "algorithm", estimator.algorithm, ("memoized", "full", "stochastic"), "or a Stochastic schedule", (Stochastic,)
+    """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
+    for name in ("n_init_clusters", "max_laps"):
+        _require(_whole(getattr(estimator, name)), name, estimator, "a whole number of at least 1")
+    _require(
+        estimator.n_batches is None or _whole(estimator.n_batches),
+        "n_batches",
+        estimator,
+        "None or a whole number >= 1",
     )
+    _require(_real(estimator.tol) and estimator.tol >= 0, "tol", estimator, "a number of at least 0")
+    _require(
+        _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
+    )
+    jobs = estimator.n_jobs
+    _require(
+        jobs is None or (isinstance(jobs, Integral) and jobs != 0), "n_jobs", estimator, "None or a whole number, not 0"
+    )
+    known = isinstance(estimator.moves, Iterable) and all(isinstance(m, str) and m in MOVES for m in estimator.moves)
+    _require(known and not isinstance(estimator.moves, str), "moves", estimator, f"a sequence of names among {MOVES}")
+    _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
+    _named("likelihood", estimator, tuple(sorted(REGISTRY)), "resolve")
+    _named("allocation", estimator, ("dp", "finite"), "update")
     if isinstance(estimator.init, str):
-        _among("init", estimator.init, ("one", "k-means++", "random"), "an array or a fitted model")
+        _named("init", estimator, ("one", "k-means++", "random"), "summary_")
+
+
+def _require(condition: bool, name: str, estimator: Any, wanted: str) -> None:
+    if not condition:
+        raise ValueError(f"{name} must be {wanted}; got {getattr(estimator, name)!r}.")
+
+
+def _named(name: str, estimator: Any, names: tuple[str, ...], method: str) -> None:
+    """Require one of the names, or an object (not a class) with the method that such objects have."""
+    value = getattr(estimator, name)
+    fits = value in names if isinstance(value, str) else hasattr(value, method) and not isinstance(value, type)
+    _require(fits, name, estimator, f"one of {', '.join(map(repr, names))}, or an object in its place")
 
 
 def _likelihood(choice: str | Likelihood) -> Likelihood:
     if not isinstance(choice, str):
         return choice
-    _among("likelihood", choice, tuple(sorted(REGISTRY)), "or a likelihood object")
     likelihood: Likelihood = REGISTRY[choice]()
     return likelihood
 
@@ -73,16 +96,14 @@ def _allocation(estimator: Any) -> Allocation:
     if not isinstance(choice, str):
         allocation: Allocation = choice
         return allocation
-    _among("allocation", choice, ("dp", "finite"), "or an allocation object")
     if choice == "dp":
         return DirichletProcess(estimator.concentration)
     return FiniteDirichlet(estimator.n_init_clusters, estimator.concentration)
 
 
-def _among(name: str, value: Any, names: tuple[str, ...], others: str, types: tuple[type, ...] = ()) -> None:
-    if not isinstance(value, types) and value not in names:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}, {others}; got {value!r}.")
+def _whole(value: Any) -> bool:
+    return type(value) is not bool and isinstance(value, Integral) and int(value) >= 1
 
 
-def _whole(value: Any, least: int) -> bool:
-    return not isinstance(value, bool) and np.isreal(value) and int(value) == value and value >= least
+def _real(value: Any) -> bool:
+    return type(value) is not bool and isinstance(value, Real) and bool(np.isfinite(float(value)))

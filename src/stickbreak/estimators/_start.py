@@ -21,8 +21,16 @@ def choose_start(
     estimator: Any, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator
 ) -> Summary:
     """The summary that ``estimator.init`` stands for."""
+    start = _start(estimator, model, source, threads, rng)
+    most = model.allocation.max_clusters
+    if most < start.K:
+        raise ValueError(f"init has {start.K} clusters, but the allocation has no more than {most}.")
+    return start
+
+
+def _start(estimator: Any, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator) -> Summary:
     init = estimator.init
-    if hasattr(init, "predict_proba"):
+    if isinstance(init, type(estimator)):
         return _from_model(init, model, source, threads)
     if not isinstance(init, str):
         return _from_array(np.asarray(init), model, source, threads)
@@ -59,6 +67,8 @@ def _from_array(given: NDArray[Any], model: Model, source: ArraySource, threads:
             f"init must be labels (N,) or responsibilities (N, K) for N = {source.n_rows} rows; got shape {given.shape}."
         )
     if given.ndim == 1:
+        if given.dtype.kind == "f" and not np.isfinite(given).all():
+            raise ValueError("init: labels must not be NaN or infinite.")
         codes = np.unique(given, return_inverse=True)[1]
         identity = np.eye(int(codes.max()) + 1)
         start = from_responsibilities(

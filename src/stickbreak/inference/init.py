@@ -27,9 +27,8 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
     distance_biased : Bregman k-means++ (Thesis Alg. 2.2); otherwise the seeds are drawn at random
     """
     F = model.likelihood.n_statistics
-    n = min(source.n_rows, max(min(SAMPLE_ROWS, SAMPLE_NUMBERS // F), 4 * K))
-    X, weights = source.take(np.sort(rng.choice(source.n_rows, n, replace=False)))
-    X, weights = X[weights > 0], weights[weights > 0]
+    sample = source.sample(max(min(SAMPLE_ROWS, SAMPLE_NUMBERS // F), 4 * K), rng)
+    X, weights = sample.take(sample.present())
     T = model.likelihood.features(X, out=np.empty((len(X), F), X.dtype))
     labels = nearest_seeds(model, X, weights, K, rng, distance_biased)
     return hard_summary(T, weights, labels) * float(source.total_weight / weights.sum())

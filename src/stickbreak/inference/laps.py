@@ -74,12 +74,17 @@ class Laps:
         self._memo = Memo(len(self.batches))
         self._previous: Summary | None = None  # total one lap ago, with today's clusters
         self._step = 0.0  # how far to extrapolate
+        self._stalled = False  # the last lap gained nothing
         self._proposals: list[Proposal] = []
 
     def run(self, start: Summary) -> None:
         """Lap until converged or out of laps, from the parameters that ``start`` implies."""
         self._first_lap(start)
         self._continue()
+
+    def beats(self, other: "Laps") -> bool:
+        """Whether the bound of this ascent is higher, by more than rounding."""
+        return self.bound - other.bound > 1e-9 * abs(other.bound)
 
     def polish(self, options: Options) -> None:
         """Lap on, to another tolerance."""
@@ -105,10 +110,15 @@ class Laps:
         parameters, extrapolated = self._extrapolate()
         tracked = self._pass(parameters, total.N, frozen=extrapolated)
         bound = self.model.bound(self._memo.total)
-        if extrapolated and not bound >= self.bound:
+        self._stalled = not extrapolated and not bound > self.bound
+        if not bound >= self.bound and (extrapolated or not self._proposals):
             self._memo, self.drawn, self._previous = undo, drawn, None
-            self._step *= SLOWER
-            self._record([])
+            if extrapolated:
+                self._step *= SLOWER
+                self._record([])
+            else:  # only rounding is left to gain
+                self._check(bound, self.bound, "a lap")
+                self._finish_lap([])
             return
         if self.options.accelerate:
             self._step = min(max(self._step * FASTER, FIRST_STEP), LONGEST_STEP)
@@ -119,7 +129,7 @@ class Laps:
     def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
         """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
         began = time.perf_counter()
-        draw = self.schedule.draw(self.model, counts)
+        draw = self.schedule.draw(self.model, counts * (self.source.n_rows / self.source.total_weight))
         drawn: list[Drawn] = []
         tracked: list[list[Summary]] = [[] for _ in self.batches]
         last = self.bound
@@ -142,7 +152,8 @@ class Laps:
         total, dtype = self._memo.total, self.source.dtype
         while self._previous is not None and self._step > 0.01:
             change = total.N - self._previous.N
-            step = np.minimum(self._step, 0.5 * total.N / np.maximum(np.abs(change), 1e-300))  # counts stay positive
+            largest = 0.5 * total.N / np.maximum(np.abs(change), 1e-9 * total.N)  # counts stay positive
+            step = np.minimum(self._step, largest)
             S = total.S + step[:, None] * (total.S - self._previous.S)
             try:
                 ahead = replace(total, N=total.N + step * change, S=S)
@@ -193,7 +204,7 @@ class Laps:
         self.schedule.take(clusters)
 
     def _record(self, records: list[MoveRecord]) -> None:
-        best = self if self.floor is None or self.bound > self.floor.bound else self.floor
+        best = self if self.floor is None or self.beats(self.floor) else self.floor
         lap = Lap(
             number=len(self.history) + 1,
             seconds=time.perf_counter() - self.options.began,
@@ -208,15 +219,17 @@ class Laps:
         self.on_lap(lap)
 
     def _settled(self, bound: float, counts: NDArray[np.floating]) -> bool:
-        if self.settle > 0 or self._proposals or self._previous is None or len(counts) != self.total.K:
+        if self.settle > 0 or self._proposals or len(counts) != self.total.K:
             return False
+        if self._previous is None:
+            return self._stalled
         rows = self.source.total_weight
         gain = (self.bound - bound) / rows
         moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max() / rows
         return bool(gain <= self.options.tol * max(1.0, abs(self.bound) / rows) and moved <= 1e-3)
 
     def _check(self, after: float, before: float, step: str) -> float:
-        slack = 1e-6 if self.source.dtype == np.float32 else 1e-9
+        slack = 4e-6 if self.source.dtype == np.float32 else 1e-9
         if self.options.check and not after >= before - slack * max(1.0, abs(before)):
             raise BoundDecreased(f"the bound fell from {before!r} to {after!r} after {step}")
         return after

@@ -56,7 +56,7 @@ class Search:
             )
             trial.run(trial_start)
             gain = trial.bound - self.best.bound
-            if gain > self.options.tol * abs(self.best.bound):
+            if trial.beats(self.best):
                 trial.floor, self.best = None, trial
             if gain <= WORTHWHILE * self.options.tol * abs(self.best.bound):
                 break
@@ -65,8 +65,9 @@ class Search:
     @property
     def outcome(self) -> Laps:
         """The ascent with the best model, also when the search was interrupted."""
-        ascents = [laps for laps in (self.best, self.trial) if laps is not None]
-        return max(ascents, key=lambda laps: laps.bound)
+        if self.best is None:
+            raise RuntimeError("the search has not begun")
+        return self.trial if self.trial is not None and self.trial.beats(self.best) else self.best
 
     @property
     def total(self) -> Summary:

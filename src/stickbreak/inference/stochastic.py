@@ -30,8 +30,8 @@ class Stochastic:
     decay: float = 0.6
 
     def __post_init__(self) -> None:
-        if not self.delay >= 0.0:
-            raise ValueError(f"delay must be at least 0; got {self.delay!r}.")
+        if not 0.0 <= self.delay < np.inf:
+            raise ValueError(f"delay must be a number of at least 0; got {self.delay!r}.")
         if not 0.5 < self.decay <= 1.0:
             raise ValueError(f"decay must be above 0.5 and at most 1; got {self.decay!r}.")
 
@@ -62,17 +62,18 @@ class StochasticLaps:
         batches = self.source.batches(self.options.n_batches)
         rows = self.source.total_weight
         self.total, self.bound, t = start, -np.inf, 0
+        mixed = start
         while not self.converged and len(self.history) < self.options.max_laps - 1:
             began = time.perf_counter()
             for b in self.rng.permutation(len(batches)):
                 t += 1
-                parameters = self.model.parameters(self.total, self.source.dtype)
+                parameters = self.model.parameters(mixed, self.source.dtype)
                 seen = visit(self.model, parameters, self.source, batches[b], self.threads).summary
                 weight = float(seen.N.sum())
                 if weight > 0.0:
                     xi = self.schedule.step(t)
-                    self.total = self.total * (1.0 - xi) + seen * (xi * rows / weight)
-            before, self.bound = self.bound, self.model.bound(self.total)
+                    mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
+            before, self.total, self.bound = self.bound, mixed, self.model.bound(mixed)
             self._record(began)
             self.converged = abs(self.bound - before) <= self.options.tol * max(abs(self.bound), rows)
         began = time.perf_counter()

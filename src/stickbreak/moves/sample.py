@@ -19,7 +19,6 @@ Array = NDArray[np.floating]
 THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
 FEATURES = 1 << 22  # numbers in the features of one sample: 32 MiB in float64
 ROWS = 3000
-SMALLEST_CHILD = 2  # distinct rows per child
 
 
 class Drawn(NamedTuple):
@@ -46,10 +45,10 @@ class Draw:
         return Drawn(self.ids[clusters[:count]], rows[:count] + first, chosen[:count].copy())
 
 
-def plan_draw(model: Model, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
-    """Draw about 3,000 rows of each cluster, fewer where their features would not fit in 32 MiB."""
-    wanted = min(ROWS, FEATURES // model.likelihood.n_statistics)
-    limits = np.minimum(1.0, wanted / np.maximum(counts, 1e-300))
+def plan_draw(model: Model, rows: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
+    """Draw about 3,000 of the ``rows`` (K,) of each cluster, fewer where their features would not fit in 32 MiB."""
+    wanted = max(1, min(ROWS, FEATURES // model.likelihood.n_statistics))
+    limits = wanted / np.maximum(rows, wanted)
     return Draw(limits, int(rng.integers(2**63)), np.array(ids))
 
 
@@ -66,12 +65,12 @@ def targets(
     found = []
     for k, identity in enumerate(ids):
         mine = np.flatnonzero(owners == identity)
-        J = min(children(k), mine.size // SMALLEST_CHILD)
-        if J >= 2:
+        J = children(k)
+        if J >= 2 and mine.size:
             mine = mine[np.argsort(rows[mine], kind="stable")]
             X, weights = source.take(rows[mine])
             X, weights = distinct_rows(X, weights * chosen[mine])
-            J = min(J, len(X) // SMALLEST_CHILD)
+            J = min(J, len(X))
             if J >= 2:
                 found.append(Target(k, total.take([k]), X, weights, J, int(rng.integers(2**63))))
     return found
