@@ -48,9 +48,9 @@ def n_batches(estimator: Any, source: ArraySource) -> int:
 def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
     for name in ("n_init_clusters", "max_laps"):
-        _require(_whole(getattr(estimator, name)), name, estimator, "a whole number of at least 1")
+        _require(whole(getattr(estimator, name)), name, estimator, "a whole number of at least 1")
     _require(
-        estimator.n_batches is None or _whole(estimator.n_batches),
+        estimator.n_batches is None or whole(estimator.n_batches),
         "n_batches",
         estimator,
         "None or a whole number >= 1",
@@ -101,7 +101,8 @@ def _allocation(estimator: Any) -> Allocation:
     return FiniteDirichlet(estimator.n_init_clusters, estimator.concentration)
 
 
-def _whole(value: Any) -> bool:
+def whole(value: Any) -> bool:
+    """Whether a value is a whole number of at least 1."""
     return type(value) is not bool and isinstance(value, Integral) and int(value) >= 1
 
 

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -193,7 +192,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
         """Draw rows from the posterior predictive: X (n_samples, D) and their clusters (n_samples,), sorted by cluster."""
         check_is_fitted(self)
-        if type(n_samples) is bool or not isinstance(n_samples, Integral) or n_samples < 1:
+        if not choices.whole(n_samples):
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
