@@ -87,10 +87,10 @@ def test_gather_mass_lists_rows_with_mass_on_the_set(dtype, n, K, seed):
     np.testing.assert_allclose(mass[:count], want[want > 0], rtol=1e-15)
 
 
-def draw(sparse, limits, salt, first=0, threshold=0.1):
-    size = sparse[2].size
+def draw(sparse, limits, salt, first=0, threshold=0.1, weights=None):
+    size, weights = sparse[2].size, np.ones(len(sparse[0]) - 1) if weights is None else weights
     clusters, rows, chosen = np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size)
-    count = assign.select_rows(*sparse, threshold, limits, np.uint64(salt), first, clusters, rows, chosen)
+    count = assign.select_rows(*sparse, weights, threshold, limits, np.uint64(salt), first, clusters, rows, chosen)
     return clusters[:count], rows[:count] + first, chosen[:count]
 
 
@@ -111,7 +111,7 @@ def test_rows_are_drawn_by_their_number_alone(salt):
     uniform = np.array([split_mix(first + i, salt) for i in range(200)])
     want = np.argwhere((R > 0.1) & (uniform[:, None] < limits))
     assert np.array_equal(np.column_stack([rows - first, clusters]), want)
-    assert np.array_equal(chosen, R[tuple(want.T)])
+    np.testing.assert_allclose(chosen, R[tuple(want.T)] / limits[clusters], rtol=1e-15)
     pieces = []
     for start, stop in [(0, 1), (1, 60), (60, 60), (60, 200)]:
         i, j = sparse[0][start], sparse[0][stop]
@@ -132,3 +132,14 @@ def test_rows_are_drawn_as_often_as_the_limits_say():
         both.append(np.isin(np.arange(n), rows[clusters == 1]))
     assert abs(np.mean(both[0] & both[1]) - 0.25**2) < 4.0 * np.sqrt(0.25**2 / n)  # salts draw independently
     assert draw(sparse, np.ones(3), 5, threshold=1 / 3)[0].size == 0  # the threshold is exclusive
+
+
+def test_heavy_rows_are_drawn_in_proportion_to_their_weight():
+    n = 40_000
+    sparse = np.arange(n + 1), np.zeros(n, np.int32), np.full(n, 0.5)
+    weights = np.where(np.arange(n) % 2, 2.0, 50.0)
+    _, rows, chosen = draw(sparse, np.array([0.1]), 7, weights=weights)
+    assert np.isin(np.flatnonzero(weights == 50.0), rows).all()
+    frequency = (weights[rows] == 2.0).sum() / (n / 2)
+    assert abs(frequency - 0.2) < 4.0 * np.sqrt(0.2 * 0.8 / (n / 2))
+    assert np.dot(weights[rows], chosen) == pytest.approx(0.5 * weights.sum(), rel=0.01)

@@ -267,8 +267,8 @@ def test_a_weight_is_a_number_of_copies(family, allocation, kind):
     """A row of weight 2 equals the row twice, a row of weight 0 none; from one cluster, with all moves."""
     X = rows(family, kind, seed=9, n=120)
     copies = np.random.default_rng(3).integers(0, 4, len(X))
-    weighted = fit(family, X, copies, allocation=allocation, algorithm="full")
-    repeated = fit(family, np.repeat(X, copies, axis=0), allocation=allocation, algorithm="full")
+    weighted = fit(family, X, copies, allocation=allocation, algorithm="full", tol=1e-9)
+    repeated = fit(family, np.repeat(X, copies, axis=0), allocation=allocation, algorithm="full", tol=1e-9)
     assert_same_model(weighted, repeated)
     np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
     np.testing.assert_array_equal(np.repeat(weighted.labels_, copies), repeated.labels_)

@@ -129,7 +129,7 @@ class Laps:
     def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
         """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
         began = time.perf_counter()
-        draw = self.schedule.draw(self.model, counts * (self.source.n_rows / self.source.total_weight))
+        draw = self.schedule.draw(self.model, counts)
         drawn: list[Drawn] = []
         tracked: list[list[Summary]] = [[] for _ in self.batches]
         last = self.bound

@@ -34,7 +34,7 @@ def visit(
         X, weights = source.read(chunk)
         summary, kept = local_step(model, parameters, X, weights)
         tracked = [p.track(model, X, weights, kept, summary) for p in proposals]
-        return Visit(summary, tracked, [] if draw is None else [draw.chunk(kept, chunk.start)])
+        return Visit(summary, tracked, [] if draw is None else [draw.chunk(kept, weights, chunk.start)])
 
     results = threads.map(task, chunks)
     whole = next(results)

@@ -114,14 +114,15 @@ def gather_mass(indptr, indices, values, member, rows, mass):  # type: ignore[no
 
 
 @_jit
-def select_rows(indptr, indices, values, threshold, limits, salt, first, clusters, rows, chosen):  # type: ignore[no-untyped-def]
+def select_rows(indptr, indices, values, weights, threshold, limits, salt, first, clusters, rows, chosen):  # type: ignore[no-untyped-def]
     """Draw rows for each cluster at random among those with responsibility above ``threshold``.
 
     Row ``first + i`` is drawn for cluster k when its pseudo-random number (SplitMix64 of the row number and ``salt``, so that
-    it depends on neither batches nor threads) lies below ``limits[k]``.
+    it depends on neither batches nor threads) lies below its chance, ``limits[k]`` times its weight.
+    Divided by that chance, the responsibilities of the rows drawn add up, on average, to those of all rows.
 
-    limits : (K,) float64 in: probability of drawing a row
-    clusters, rows, chosen : (nnz,) out: the cluster, the row within this chunk, its responsibility
+    weights : (n,) in;  limits : (K,) float64 in: chance per unit of weight
+    clusters, rows, chosen : (nnz,) out: the cluster, the row within this chunk, its responsibility / chance
     returns : the number of draws
     """
     count = 0
@@ -131,9 +132,10 @@ def select_rows(indptr, indices, values, threshold, limits, salt, first, cluster
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         uniform = np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
         for p in range(indptr[i], indptr[i + 1]):
-            if values[p] > threshold and uniform < limits[indices[p]]:
+            chance = min(1.0, limits[indices[p]] * weights[i])
+            if values[p] > threshold and uniform < chance:
                 clusters[count] = indices[p]
                 rows[count] = i
-                chosen[count] = values[p]
+                chosen[count] = values[p] / chance
                 count += 1
     return count

@@ -57,10 +57,9 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     for _ in range(ITERATIONS):
         before = children.N
         children = _step(model, children, T, target.weights) * scale
-        small = SMALLEST_SHARE * children.N.sum() > children.N
         settled = np.abs(children.N - before).max() < SETTLED * children.N.sum()
-        if small.any():
-            children = children.take(np.flatnonzero(~small))
+        if children.N.min() < SMALLEST_SHARE * children.N.sum():  # one at a time: its rows may make others large enough
+            children = children.take(np.delete(np.arange(children.K), children.N.argmin()))
         elif settled:
             break
         if children.K < 2:

@@ -22,7 +22,7 @@ ROWS = 3000
 
 
 class Drawn(NamedTuple):
-    """Rows drawn from one chunk: identity of the cluster, row number, responsibility."""
+    """Rows drawn from one chunk: identity of the cluster, row number, responsibility over the chance of being drawn."""
 
     owners: NDArray[np.integer]
     rows: NDArray[np.integer]
@@ -31,24 +31,24 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class Draw:
-    """How rows are drawn in a lap: chance per cluster, a salt for the pseudo-random numbers, identities of the clusters."""
+    """How rows are drawn in a lap: chance per unit of weight and cluster, a salt for the random numbers, identities."""
 
     limits: Array
     salt: int
     ids: NDArray[np.integer]
 
-    def chunk(self, kept: Responsibilities, first: int) -> Drawn:
+    def chunk(self, kept: Responsibilities, weights: Array, first: int) -> Drawn:
         """The rows drawn from one chunk that starts at row ``first``."""
         n = kept.values.size
         clusters, rows, chosen = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
-        count = select_rows(*kept, THRESHOLD, self.limits, np.uint64(self.salt), first, clusters, rows, chosen)
+        count = select_rows(*kept, weights, THRESHOLD, self.limits, np.uint64(self.salt), first, clusters, rows, chosen)
         return Drawn(self.ids[clusters[:count]], rows[:count] + first, chosen[:count].copy())
 
 
-def plan_draw(model: Model, rows: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
-    """Draw about 3,000 of the ``rows`` (K,) of each cluster, fewer where their features would not fit in 32 MiB."""
+def plan_draw(model: Model, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
+    """Draw about 3,000 rows of each cluster of ``counts`` (K,), fewer where their features would not fit in 32 MiB."""
     wanted = max(1, min(ROWS, FEATURES // model.likelihood.n_statistics))
-    limits = wanted / np.maximum(rows, wanted)
+    limits = wanted / np.maximum(counts, 1e-300)
     return Draw(limits, int(rng.integers(2**63)), np.array(ids))
 
 
