@@ -72,7 +72,10 @@ class ArraySource:
 
     def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
         """Rows and weights at the given positions, ascending for the sake of disks."""
-        X = np.asarray(self.X[rows], dtype=self.dtype)
+        X = np.empty((len(rows), self.n_columns), self.dtype)
+        for start in range(0, len(rows), CHUNK_ROWS):
+            X[start : start + CHUNK_ROWS] = self.X[rows[start : start + CHUNK_ROWS]]
+            self.release()
         return X, np.ones(len(X)) if self.weights is None else self.weights[rows]
 
     def release(self) -> None:

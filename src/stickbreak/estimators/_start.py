@@ -70,9 +70,9 @@ def _from_array(given: NDArray[Any], model: Model, source: ArraySource, threads:
         if given.dtype.kind == "f" and not np.isfinite(given).all():
             raise ValueError("init: labels must not be NaN or infinite.")
         codes = np.unique(given, return_inverse=True)[1]
-        identity = np.eye(int(codes.max()) + 1)
+        clusters = np.arange(int(codes.max()) + 1)
         start = from_responsibilities(
-            model, source, lambda chunk, X: identity[codes[chunk.start : chunk.stop]], threads
+            model, source, lambda chunk, X: codes[chunk.start : chunk.stop, None] == clusters, threads
         )
     else:
         R = np.asarray(given, dtype=np.float64)

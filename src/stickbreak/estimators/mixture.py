@@ -54,7 +54,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     n_init_clusters : int >= 1, default 10
         For ``init="k-means++"`` and ``"random"``, and the number of clusters of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, default all
-        What may change the number of clusters.  ``()`` keeps it.
+        What may change the number of clusters.  With ``()`` only clusters left without any row go.
     max_laps : int >= 1, default 1000
         Most passes over the data.
     tol : float >= 0, default 1e-6
@@ -269,7 +269,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             steps = choices.stochastic(self.algorithm)
             ascent: Search | StochasticLaps
             if steps is None:
-                ascent = Search(model, source, tuple(self.moves), threads, rng, options, on_lap, history)
+                ascent = Search(model, source, tuple(dict.fromkeys(self.moves)), threads, rng, options, on_lap, history)
             else:
                 ascent = StochasticLaps(model, source, steps, threads, rng, options, on_lap, history)
             trouble = None

@@ -16,6 +16,7 @@ from .trace import Lap
 from .visit import visit
 
 FASTER, SLOWER, FIRST_STEP, LONGEST_STEP = 1.5, 0.4, 0.5, 20.0
+MOVED = 1e-3  # a fit has not settled while the count of a cluster changes by more than this share of the rows
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ class Laps:
         rows = self.source.total_weight
         gain = (self.bound - bound) / rows
         moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max() / rows
-        return bool(gain <= self.options.tol * max(1.0, abs(self.bound) / rows) and moved <= 1e-3)
+        return bool(gain <= self.options.tol * max(1.0, abs(self.bound) / rows) and moved <= MOVED)
 
     def _check(self, after: float, before: float, step: str) -> float:
         slack = 4e-6 if self.source.dtype == np.float32 else 1e-9

@@ -9,7 +9,7 @@ import numpy as np
 from ..data import ArraySource
 from ..model import Model, Summary
 from .executor import Threads
-from .laps import Options
+from .laps import MOVED, Options
 from .trace import Lap
 from .visit import visit
 
@@ -73,9 +73,13 @@ class StochasticLaps:
                 if weight > 0.0:
                     xi = self.schedule.step(t)
                     mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
-            before, self.total, self.bound = self.bound, mixed, self.model.bound(mixed)
+            before, counts = self.bound, self.total.N
+            self.total, self.bound = mixed, self.model.bound(mixed)
             self._record(began)
-            self.converged = abs(self.bound - before) <= self.options.tol * max(abs(self.bound), rows)
+            moved = np.abs(mixed.N - counts).max() / rows
+            self.converged = (
+                abs(self.bound - before) <= self.options.tol * max(abs(self.bound), rows) and moved <= MOVED
+            )
         began = time.perf_counter()
         everything = [chunk for batch in batches for chunk in batch]
         parameters = self.model.parameters(self.total, self.source.dtype)

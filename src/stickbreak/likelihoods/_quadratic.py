@@ -1,8 +1,10 @@
 """Shared by likelihoods whose statistics are products of columns: symmetric packing and Wishart normalisers."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, multigammaln, psi
 
@@ -16,9 +18,15 @@ def n_products(D: int) -> int:
     return D * (D + 1) // 2
 
 
+@lru_cache(maxsize=16)
+def upper_triangle(D: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows a and columns b of the distinct products, a <= b."""
+    return np.triu_indices(D)
+
+
 def unpack_symmetric(P: Array, D: int) -> Array:
     """The symmetric matrices (K, D, D) whose upper triangles are the rows of P (K, D (D + 1) / 2)."""
-    a, b = np.triu_indices(D)
+    a, b = upper_triangle(D)
     M = np.empty((len(P), D, D))
     M[:, a, b] = P
     M[:, b, a] = P
@@ -27,7 +35,7 @@ def unpack_symmetric(P: Array, D: int) -> Array:
 
 def pack_quadratic(M: Array) -> Array:
     """The weights (K, D (D + 1) / 2) on packed products that give the quadratic forms z' M_k z."""
-    a, b = np.triu_indices(M.shape[-1])
+    a, b = upper_triangle(M.shape[-1])
     return np.asarray(M[:, a, b] * np.where(a == b, 1.0, 2.0))
 
 

@@ -12,7 +12,6 @@ Array = NDArray[np.floating]
 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
-FEW = 8  # with no more clusters than this, float32 statistics are added up in float64 throughout
 
 
 def responsibility_threshold(dtype: np.dtype[np.floating]) -> float:
@@ -62,9 +61,9 @@ def features_step(
     kept = model.allocation.local(scores, parameters.bias, responsibility_threshold(T.dtype))
     count_and_entropy(*kept, weights, mass, summary.N, summary.H)
     weights = weights * mass
-    if kept.values.size > DENSE_SHARE * scores.size and (T.dtype == np.float64 or scores.shape[1] > FEW):
-        scores *= weights.astype(scores.dtype)[:, None]
-        summary.S.__iadd__(scores.T @ T)
+    if kept.values.size > DENSE_SHARE * scores.size:
+        R = scores * weights[:, None]  # float64 also for float32 data: sums of rounded products would move the bound
+        summary.S.__iadd__(R.T @ T.astype(np.float64, copy=False))
     else:
         accumulate(*kept, weights, T, summary.S)
     return kept
