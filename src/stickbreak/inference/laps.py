@@ -230,7 +230,7 @@ class Laps:
         return bool(gain <= self.options.tol * max(1.0, abs(self.bound) / rows) and moved <= MOVED)
 
     def _check(self, after: float, before: float, step: str) -> float:
-        slack = 4e-6 if self.source.dtype == np.float32 else 1e-9
+        slack = 1e-6 if self.source.dtype == np.float32 else 1e-9
         if self.options.check and not after >= before - slack * max(1.0, abs(before)):
             raise BoundDecreased(f"the bound fell from {before!r} to {after!r} after {step}")
         return after

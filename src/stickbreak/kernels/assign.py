@@ -16,7 +16,7 @@ _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_SAFE_MA
 
 
 @_jit
-def softmax_rows(C, bias, threshold, indptr, indices, values):  # type: ignore[no-untyped-def]
+def softmax_rows(C, bias, threshold, indptr, indices, values):
     """Softmax of ``C + bias`` along each row, keeping the entries above ``threshold`` and renormalising them.
 
     C : (n, K) in: scores; out: the same responsibilities, dense
@@ -61,7 +61,7 @@ def softmax_rows_reference(C: Array, bias: Array, threshold: float) -> Array:
 
 
 @_jit
-def count_and_entropy(indptr, indices, values, weights, mass, N, H):  # type: ignore[no-untyped-def]
+def count_and_entropy(indptr, indices, values, weights, mass, N, H):
     """Add the counts and assignment entropies of responsibilities ``r = mass * value`` to N and H.
 
     N_k += sum_n w_n r_nk,  H_k += - sum_n w_n r_nk log r_nk                          (Thesis Eq. 3.35 and 3.51)
@@ -78,7 +78,7 @@ def count_and_entropy(indptr, indices, values, weights, mass, N, H):  # type: ig
 
 
 @_jit
-def accumulate(indptr, indices, values, weights, T, S):  # type: ignore[no-untyped-def]
+def accumulate(indptr, indices, values, weights, T, S):
     """Add the statistics of sparse responsibilities to S:  S_k += sum_n w_n r_nk t(x_n).
 
     weights : (n,) in;  T : (n, F) in;  S : (K, F) in and out, float64
@@ -93,7 +93,7 @@ def accumulate(indptr, indices, values, weights, T, S):  # type: ignore[no-untyp
 
 
 @_jit
-def gather_mass(indptr, indices, values, member, rows, mass):  # type: ignore[no-untyped-def]
+def gather_mass(indptr, indices, values, member, rows, mass):
     """List the rows with responsibility on a set of clusters, and how much.
 
     member : (K,) bool, in: the set
@@ -114,7 +114,7 @@ def gather_mass(indptr, indices, values, member, rows, mass):  # type: ignore[no
 
 
 @_jit
-def select_rows(indptr, indices, values, weights, threshold, limits, salt, first, clusters, rows, chosen):  # type: ignore[no-untyped-def]
+def select_rows(indptr, indices, values, weights, threshold, limits, salt, first, clusters, rows, chosen):
     """Draw rows for each cluster at random among those with responsibility above ``threshold``.
 
     Row ``first + i`` is drawn for cluster k when its pseudo-random number (SplitMix64 of the row number and ``salt``, so that

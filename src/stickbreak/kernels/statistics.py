@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 
 @numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
-def pack_products(X, origin, unit, linear, T):  # type: ignore[no-untyped-def]
+def pack_products(X, origin, unit, linear, T):
     """Write ``[z_a z_b for a <= b]``, followed by z itself if ``linear``, with z = (x - origin) / unit.
 
     The scatter matrix is symmetric, so only its upper triangle is stored: D (D + 1) / 2 numbers a row, and the quadratic
