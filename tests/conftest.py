@@ -1,20 +1,26 @@
 """Data, priors, models and plain dense references, shared by the tests of every likelihood and allocation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from scipy import sparse
 from scipy.special import softmax, xlogy
 
+from stickbreak import likelihoods as lk
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
-from stickbreak.likelihoods import REGISTRY
+from stickbreak.likelihoods._base import features as features_of
+from stickbreak.likelihoods.autoregressive_gaussian import AutoregressiveGaussian
+from stickbreak.likelihoods.linear_regression import LinearRegression
 from stickbreak.model import Model, Summary
 
 settings.register_profile("stickbreak", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.load_profile("stickbreak")
+
+# Rows: three unlike clusters each --------------------------------------------------------------------------------------
 
 
 def column_units(D):
@@ -22,7 +28,7 @@ def column_units(D):
 
 
 def gaussian_rows(rng, n, D):
-    """Rows of three unlike clusters, away from the origin, in columns of unlike units."""
+    """Away from the origin, in columns of unlike units."""
     centers, mixing = 3.0 * rng.standard_normal((3, D)), rng.standard_normal((3, D, D)) + np.eye(D)
     labels = rng.integers(3, size=n)
     rows = centers[labels] + np.einsum("nij,nj->ni", mixing[labels], rng.standard_normal((n, D)))
@@ -35,37 +41,190 @@ def zero_mean_rows(rng, n, D):
     return np.einsum("nij,nj->ni", mixing[labels], rng.standard_normal((n, D))) * column_units(D)
 
 
+def bit_rows(rng, n, D):
+    chance = rng.uniform(0.1, 0.9, (3, D))
+    return (rng.random((n, D)) < chance[rng.integers(3, size=n)]).astype(float)
+
+
+def few_levels(D):
+    return np.resize([4, 2, 3, 5], D)
+
+
+def many_levels(D):
+    return np.resize([15, 30], D)
+
+
+def code_rows(levels):
+    def rows(rng, n, D):
+        chances = [rng.dirichlet(np.full(L, 0.6), 3) for L in levels(D)]
+        labels = rng.integers(3, size=n)
+        return np.column_stack([[rng.choice(p.shape[1], p=p[k]) for k in labels] for p in chances]).astype(float)
+
+    return rows
+
+
+def count_rows(rng, n, D):
+    rates = rng.gamma(1.0, 6.0, (3, D)) * column_units(D)
+    return rng.poisson(rates[rng.integers(3, size=n)]).astype(float)
+
+
+def exposed_rows(rng, n, D):
+    """The first column holds the exposure."""
+    e = rng.choice([0.5, 1.0, 7.3], (n, 1))
+    rates = rng.gamma(1.0, 6.0, (3, D))
+    return np.hstack([e, rng.poisson(e * rates[rng.integers(3, size=n)])])
+
+
+def document_rows(rng, n, D):
+    """Counts of D words; one row in ten is empty."""
+    p = rng.dirichlet(np.full(D, 0.5), 3)
+    return rng.multinomial(rng.integers(1, 30, n) * (rng.random(n) < 0.9), p[rng.integers(3, size=n)]).astype(float)
+
+
+def duration_rows(shape):
+    def rows(rng, n, D):
+        means = 10.0 ** rng.uniform(-1.0, 1.0, (3, D)) * column_units(D)
+        return rng.gamma(shape, means[rng.integers(3, size=n)])
+
+    return rows
+
+
+def line_rows(rng, n, D):
+    """D regressors, then one target: two lines and a plane of noise."""
+    X, slopes = gaussian_rows(rng, n, D), rng.standard_normal((3, D))
+    y = (X * slopes[rng.integers(3, size=n)]).sum(axis=1) + 0.3 * rng.standard_normal(n)
+    return np.column_stack([X, y])
+
+
+def step_rows(rng, n, D):
+    """Two steps of a sequence of D columns, the later one first."""
+    before = zero_mean_rows(rng, n, D)
+    dynamics = rng.standard_normal((3, D, D))
+    after = np.einsum("nij,nj->ni", dynamics[rng.integers(3, size=n)], before) + rng.standard_normal((n, D))
+    return np.hstack([after, before])
+
+
+MIXED = (gaussian_rows, code_rows(lambda D: [3]), count_rows, bit_rows)  # one column of each in turn
+
+
+def mixed_rows(rng, n, D):
+    """Measurements, codes of 3 levels, counts and bits, in clusters that they share."""
+    order = np.sort(rng.integers(3, size=n))
+    columns = []
+    for d in range(D):
+        pools = [MIXED[d % 4](rng, max(n, 1), 1) for _ in range(3)]
+        columns.append(np.array([pools[k][i, 0] for i, k in enumerate(order)]))
+    return np.column_stack(columns)[rng.permutation(n)]
+
+
+def holes(rows, may_miss):
+    """Rows with a fifth of the values missing where they may be, and all of them in the first of several rows."""
+
+    def with_holes(rng, n, D):
+        X = rows(rng, n, D)
+        missing = rng.random(X.shape) < 0.2
+        missing[: n > 1] = True
+        X[missing & may_miss(X.shape[1])] = np.nan
+        return X
+
+    return with_holes
+
+
+# Priors away from the defaults -----------------------------------------------------------------------------------------
+
+
 def matrix_prior(D):
     return (np.eye(D) + 0.4) * np.outer(column_units(D), column_units(D))
+
+
+def mixed_parts(D, given):
+    """Parts that take their columns out of order."""
+    parts = {
+        "numbers": (lk.DiagonalGaussian(**({"shape": 2.5, "rate": 3.0} if given else {})), np.arange(D)[::4][::-1])
+    }
+    if D > 1:
+        parts["codes"] = (lk.Categorical(0.7 if given else None, n_levels=3), np.arange(1, D, 4))
+    if D > 2:
+        parts["counts"] = (lk.Poisson(*((0.7, 0.2) if given else ())), np.arange(2, D, 4))
+    if D > 3:
+        parts["bits"] = (lk.Bernoulli(*((0.3, 0.8) if given else ())), np.arange(3, D, 4))
+    return dict(reversed(parts.items()))
+
+
+# All there is of one column --------------------------------------------------------------------------------------------
 
 
 def real_line(X):
     """Points x = center + spread tan(u) of one column, and weights that integrate over the real line."""
     u, w = np.polynomial.legendre.leggauss(800)
     u, w = 0.5 * np.pi * u, 0.5 * np.pi * w
-    return X.mean() + X.std() * np.tan(u)[:, None], w * X.std() / np.cos(u) ** 2
+    spread = np.nanstd(X)
+    return np.nanmean(X) + spread * np.tan(u)[:, None], w * spread / np.cos(u) ** 2
+
+
+def positive_line(X):
+    """Points x = center e^u by trapezoids, which are exact for functions like these."""
+    u, du = np.linspace(-60.0, 60.0, 4001, retstep=True)
+    x = np.nanmean(X) * np.exp(u)
+    return x[:, None], x * du
+
+
+def codes_below(L):
+    return lambda X: (np.arange(float(L))[:, None], np.ones(L))
+
+
+def counts(X):
+    return np.arange(4000.0)[:, None], np.ones(4000)
+
+
+def counts_of_one_exposure(X):
+    return np.column_stack([np.ones(4000), np.arange(4000.0)]), np.ones(4000)
+
+
+def targets_of_one_regressor(X):
+    y, w = real_line(X[:, 1:])
+    return np.column_stack([np.full(len(y), X[-1, 0]), y]), w
+
+
+def steps_after_one(X):
+    y, w = real_line(X[:, :1])
+    return np.column_stack([y, np.full(len(y), X[-1, 1])]), w
+
+
+def one_row(X):
+    return X[-1:], np.ones(1)
 
 
 @dataclass(frozen=True)
 class Family:
     """How the tests make data and priors for one likelihood.
 
-    rows(rng, n, D) : data;  prior(D) : hyperparameters away from the defaults;
-    everything(X) : for one column, all possible rows (or quadrature points) and their weights
+    rows(rng, n, D) : data;  prior(D) : hyperparameters away from the defaults, of a table with D columns
+    everything(X) : for rows(.., 1), all possible rows (or quadrature points) and their weights
+    always(D) : parameters that are no hyperparameters
+    conditional : whether densities are given a part of the row, which draws make up
     """
 
     name: str
+    kind: type
     rows: Callable
     prior: Callable
     everything: Callable
+    always: Callable = lambda D: {}
+    conditional: bool = False
+
+    def make(self, D, **prior):
+        """The likelihood before it has seen data."""
+        return self.kind(**{**self.always(D), **(prior or self.prior(D))})
 
     def likelihood(self, X, **prior):
-        return REGISTRY[self.name](**(prior or self.prior(X.shape[1]))).resolve(X, np.ones(len(X)))
+        return self.make(X.shape[1], **prior).resolve(lk.Sample.of(X))
 
 
-FAMILIES = {
-    "gaussian": Family(
+def families():
+    yield Family(
         "gaussian",
+        lk.Gaussian,
         gaussian_rows,
         lambda D: {
             "mean": 2.0 * column_units(D),
@@ -74,41 +233,169 @@ FAMILIES = {
             "scale": matrix_prior(D),
         },
         real_line,
-    ),
-    "zero_mean_gaussian": Family(
+    )
+    yield Family(
         "zero_mean_gaussian",
+        lk.ZeroMeanGaussian,
         zero_mean_rows,
         lambda D: {"degrees_of_freedom": D + 1.5, "scale": matrix_prior(D)},
         real_line,
-    ),
+    )
+    yield Family(
+        "diagonal_gaussian",
+        lk.DiagonalGaussian,
+        gaussian_rows,
+        lambda D: {
+            "mean": 2.0 * column_units(D),
+            "mean_precision": 0.7,
+            "shape": np.linspace(0.8, 2.0, D),
+            "rate": column_units(D) ** 2,
+        },
+        real_line,
+    )
+    yield Family(
+        "spherical_gaussian",
+        lk.SphericalGaussian,
+        gaussian_rows,
+        lambda D: {"mean": 2.0 * column_units(D), "mean_precision": 0.7, "shape": 0.8, "rate": 3.0},
+        real_line,
+    )
+    yield Family(
+        "known_covariance_gaussian",
+        lk.KnownCovarianceGaussian,
+        gaussian_rows,
+        lambda D: {"covariance": matrix_prior(D), "mean": 2.0 * column_units(D), "mean_precision": 0.7},
+        real_line,
+    )
+    yield Family(
+        "bernoulli",
+        lk.Bernoulli,
+        bit_rows,
+        lambda D: {"a": np.linspace(0.4, 2.0, D), "b": 1.3},
+        codes_below(2),
+    )
+    yield Family(
+        "categorical",
+        lk.Categorical,
+        code_rows(few_levels),
+        lambda D: {"concentration": [np.linspace(0.3, 2.0, L) for L in few_levels(D)]},
+        codes_below(4),
+        lambda D: {"n_levels": few_levels(D)},
+    )
+    yield Family(
+        "poisson",
+        lk.Poisson,
+        count_rows,
+        lambda D: {"shape": np.linspace(0.7, 3.0, D), "rate": 0.2},
+        counts,
+    )
+    yield Family(
+        "exponential",
+        lk.Exponential,
+        duration_rows(1.0),
+        lambda D: {"shape": np.linspace(0.7, 3.0, D), "rate": column_units(D)},
+        positive_line,
+    )
+    yield Family(
+        "gamma",
+        lk.Gamma,
+        duration_rows(0.6),
+        lambda D: {"known_shape": 2.5, "shape": np.linspace(0.7, 3.0, D), "rate": column_units(D)},
+        positive_line,
+        lambda D: {"known_shape": 0.6},
+    )
+    yield Family(
+        "multinomial",
+        lk.Multinomial,
+        document_rows,
+        lambda D: {"concentration": np.linspace(0.4, 2.0, D)},
+        one_row,
+        conditional=True,
+    )
+    yield Family(
+        "linear_regression",
+        LinearRegression,
+        line_rows,
+        lambda D: {"mean": 0.3, "mean_precision": 0.2 * np.eye(D), "degrees_of_freedom": 1.5, "scale": 2.0},
+        targets_of_one_regressor,
+        conditional=True,
+    )
+    yield Family(
+        "autoregressive_gaussian",
+        AutoregressiveGaussian,
+        step_rows,
+        lambda D: {"mean": 0.3, "mean_precision": 0.2 * np.eye(D // 2 + 1), "degrees_of_freedom": D // 2 + 1.5},
+        steps_after_one,
+        conditional=True,
+    )
+    yield Family(
+        "product",
+        lk.Product,
+        mixed_rows,
+        lambda D: {"parts": mixed_parts(D, True)},
+        real_line,
+        lambda D: {"parts": mixed_parts(D, False)},
+    )
+
+
+# Likelihoods in a setting that changes how they work
+SETTINGS = {
+    "many_levels": ("categorical", code_rows(many_levels), codes_below(15), lambda D: {"n_levels": many_levels(D)}),
+    "exposure": ("poisson", exposed_rows, counts_of_one_exposure, lambda D: {"exposure": 0}),
 }
 
 
-@pytest.fixture(scope="session", params=[f"{name}-{prior}" for name in REGISTRY for prior in ("given", "default")])
+def variants():
+    """Each family with a prior that is given, with the default one and with missing values."""
+    for known in families():
+        default = replace(known, prior=lambda D: {})
+        yield f"{known.name}-given", known
+        yield f"{known.name}-default", default
+        if known.kind.takes_missing or known.name == "linear_regression":
+            kept = {"linear_regression": lambda D: np.arange(D) == D - 1}.get(known.name, lambda D: np.ones(D, bool))
+            yield f"{known.name}-missing", replace(known, rows=holes(known.rows, kept))
+    known = {family.name: family for family in families()}
+    for name, (of, rows, everything, always) in SETTINGS.items():
+        changed = replace(known[of], rows=rows, prior=lambda D: {}, everything=everything, always=always)
+        yield f"{of}-{name}", changed
+        kept = (lambda D: np.arange(D) > 0) if name == "exposure" else (lambda D: np.ones(D, bool))
+        yield f"{of}-{name}_missing", replace(changed, rows=holes(rows, kept))
+
+
+FAMILIES = dict(variants())
+
+
+@pytest.fixture(scope="session")
+def known_families():
+    return FAMILIES
+
+
+@pytest.fixture(scope="session", params=FAMILIES)
 def family(request):
-    name, prior = request.param.split("-")
-    known = FAMILIES[name]  # a new family needs a line in FAMILIES
-    return known if prior == "given" else Family(name, known.rows, lambda D: {}, known.everything)
+    return FAMILIES[request.param]
 
 
 @pytest.fixture(scope="session", params=["gaussian", "zero_mean_gaussian"])
 def normal_family(request):
-    """The families that are Gaussian given their parameters."""
-    return FAMILIES[request.param]
+    """The families that are Gaussian given their parameters, with a full covariance."""
+    return FAMILIES[f"{request.param}-given"]
 
 
-@pytest.fixture(
-    scope="session",
-    params=[DirichletProcess(0.6), DirichletProcess(8.0), FiniteDirichlet(6, 0.6), FiniteDirichlet(7, 20.0)],
-    ids=lambda a: f"{type(a).__name__}-{a.concentration}",
-)
+ALLOCATIONS = {
+    f"{type(a).__name__}-{a.concentration}": a
+    for a in (DirichletProcess(0.6), DirichletProcess(8.0), FiniteDirichlet(6, 0.6), FiniteDirichlet(7, 20.0))
+}
+
+
+@pytest.fixture(scope="session", params=ALLOCATIONS)
 def allocation(request):
-    return request.param
+    return ALLOCATIONS[request.param]
 
 
 def features(likelihood, X, dtype=np.float64):
-    X = X.astype(dtype, copy=False)
-    return likelihood.features(X, np.empty((len(X), likelihood.n_statistics), dtype))
+    """Statistics as a dense array, whatever form the library prefers."""
+    T = features_of(likelihood, X.astype(dtype, copy=False))
+    return T.toarray() if sparse.issparse(T) else T
 
 
 def summarise(likelihood, X, R, weights=None):
@@ -159,9 +446,16 @@ def naive():
     )
 
 
-@pytest.fixture(scope="session")
-def problem(family, allocation):
+def pairs():
+    """Every family with one allocation, and one family with all."""
+    each = [(name, list(ALLOCATIONS)[i % len(ALLOCATIONS)]) for i, name in enumerate(FAMILIES)]
+    return dict.fromkeys([*each, *(("gaussian-given", allocation) for allocation in ALLOCATIONS)])
+
+
+@pytest.fixture(scope="session", params=pairs(), ids="-".join)
+def problem(request):
     """A function from a seed to a model, rows X, weights, random responsibilities R (some zero) and their summary."""
+    family, allocation = FAMILIES[request.param[0]], ALLOCATIONS[request.param[1]]
 
     def make(seed, n=50, K=4, D=2):
         rng = np.random.default_rng(seed)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from . import allocations
 from .inference import Lap, Stochastic
-from .likelihoods import REGISTRY
+from .likelihoods import REGISTRY, Likelihood, Product, Sample
 from .model import Model, Summary
 from .moves import MoveRecord
 
@@ -142,7 +142,9 @@ def _describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
         "summary": _encode(estimator.summary_, "summary", tensors),
         "dtype": np.dtype(estimator.dtype_).name,
         "n_features": int(estimator.n_features_in_),
+        "n_targets": int(estimator.n_targets_),
         "feature_names": None if names is None else [str(name) for name in names],
+        "levels": [[int(d), list(levels)] for d, levels in estimator.levels_.items()],
         "converged": bool(estimator.converged_),
         "history": [asdict(lap) for lap in estimator.history_],
     }
@@ -150,6 +152,8 @@ def _describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
 
 def _restore(record: dict[str, Any], tensors: Tensors) -> "Mixture":
     """The estimator that `_describe` described."""
+    from .estimators.mixture import Table
+
     name = record["estimator"]
     if name not in ESTIMATORS:
         raise ValueError(f"unknown estimator {name!r}; known: {', '.join(ESTIMATORS)}.")
@@ -162,23 +166,21 @@ def _restore(record: dict[str, Any], tensors: Tensors) -> "Mixture":
         raise ValueError(f"unknown precision {dtype!r}; known: {', '.join(DTYPES)}.")
     if names is not None and (len(names) != D or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"{len(names)} feature names for {D} features.")
-    _check(model, summary, np.dtype(dtype), D)
+    table = Table(D, record["n_targets"], names, {d: levels for d, levels in record["levels"]})
+    _check(model, summary, np.dtype(dtype), D + table.n_targets)
     parameters = {key: _decode(value, tensors, _classes()) for key, value in record["parameters"].items()}
     estimator: Mixture = getattr(import_module(ESTIMATORS[name]), name)(**parameters)
     history = [_decode_lap(lap) for lap in record["history"]]
     if not history:
         raise ValueError("it has no history of its fit.")
-    estimator._set_fitted(model, summary, np.dtype(dtype), history, names, D)
+    estimator._set_fitted(model, summary, np.dtype(dtype), history, table)
     estimator.converged_ = bool(record["converged"])
     return estimator
 
 
 def _check(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int) -> None:
     """Refuse arrays whose shapes do not fit together or that give no valid parameters; compiled loops rely on it."""
-    for f in fields(model.likelihood):  # type: ignore[arg-type]
-        value = getattr(model.likelihood, f.name)
-        if isinstance(value, np.ndarray) and any(size != D for size in value.shape):
-            raise ValueError(f"the likelihood's {f.name} has shape {value.shape} but there are {D} features.")
+    _check_likelihood(model.likelihood, D)
     K, F = summary.K, model.likelihood.n_statistics
     shapes = {"N": (K,), "S": (K, F), "H": (K,), "base": ()}
     for name, shape in shapes.items():
@@ -194,6 +196,17 @@ def _check(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int)
         raise ValueError("the clusters' parameters are not finite.")
 
 
+def _check_likelihood(likelihood: Likelihood, D: int) -> None:
+    """Refuse a likelihood whose arrays do not have the shapes that data of D columns would give them."""
+    own: Tensors = {}
+    expected: Tensors = {}
+    _encode(likelihood, "", own)
+    _encode(likelihood.resolve(Sample.of(np.ones((2, D)))), "", expected)
+    for name, array in own.items():
+        if name not in expected or array.shape != expected[name].shape:
+            raise ValueError(f"the likelihood's {name[1:]} has shape {array.shape}, which does not fit {D} features.")
+
+
 def _encode(value: Any, name: str, tensors: Tensors) -> Any:
     """A JSON value for a scalar, string, sequence, array or known dataclass; arrays are put in ``tensors``."""
     if isinstance(value, (np.ndarray, np.number, np.bool_)):
@@ -203,6 +216,8 @@ def _encode(value: Any, name: str, tensors: Tensors) -> Any:
     if isinstance(value, (list, tuple)):
         items = [_encode(item, f"{name}.{i}", tensors) for i, item in enumerate(value)]
         return {"tuple": items} if isinstance(value, tuple) else items
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": [[key, _encode(item, f"{name}.{key}", tensors)] for key, item in value.items()]}
     kind = type(value)
     if _classes().get(kind.__name__) is not kind:
         raise TypeError(
@@ -246,6 +261,8 @@ def _decode(value: Any, tensors: Tensors, classes: Classes) -> Any:
         return value
     if "tuple" in value:
         return tuple(_decode(item, tensors, classes) for item in value["tuple"])
+    if "dict" in value:
+        return {key: _decode(item, tensors, classes) for key, item in value["dict"]}
     if "tensor" in value:
         array = tensors[value["tensor"]]
         return array[()] if value["scalar"] else np.array(array, order=value["order"])
@@ -304,7 +321,8 @@ def _classes() -> dict[str, type]:
 
 
 def _likelihoods() -> dict[str, type]:
-    return {kind.__name__: kind for kind in REGISTRY.values()}
+    kinds: list[type] = [*REGISTRY.values(), Product]
+    return {kind.__name__: kind for kind in kinds}
 
 
 def _allocations() -> dict[str, type]:

@@ -12,7 +12,7 @@ from stickbreak.data import ArraySource
 from stickbreak.inference import Options, Search, Threads
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
 from stickbreak.inference.laps import BoundDecreased, Laps
-from stickbreak.likelihoods import Gaussian
+from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
 from stickbreak.moves import Schedule
 
@@ -28,7 +28,7 @@ def X():
 
 
 def model_of(X, allocation=None):
-    return Model(Gaussian().resolve(X, np.ones(len(X))), allocation or DirichletProcess(1.0))
+    return Model(Gaussian().resolve(Sample.of(X)), allocation or DirichletProcess(1.0))
 
 
 def run(X, moves=MOVES, start=None, seed=0, model=None, on_lap=lambda lap: None, **options):
@@ -137,7 +137,7 @@ def test_the_check_finds_a_likelihood_that_is_wrong(X, name):
         def log_marginal(self, N, S):
             return super().log_marginal(N, S) * (-1.0 if name == "log_marginal" else 1.0)
 
-    model = Model(Wrong().resolve(X, np.ones(len(X))), DirichletProcess(1.0))
+    model = Model(Wrong().resolve(Sample.of(X)), DirichletProcess(1.0))
     with pytest.raises(BoundDecreased, match=r"the bound fell from .* to .* after"):
         run(X, (), start=5, model=model, accelerate=False, tol=0.0, max_laps=60)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp, psi
 
-from stickbreak.likelihoods import REGISTRY
+from stickbreak.likelihoods import REGISTRY, Sample
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -239,7 +239,7 @@ def test_units_of_the_data_change_only_the_jacobian(normal_family, naive, powers
 def test_default_prior_expects_a_tenth_of_the_weighted_variance(normal_family):
     rng = np.random.default_rng(10)
     X, w = normal_family.rows(rng, 30, 3), rng.integers(0, 3, 30)
-    likelihood = REGISTRY[normal_family.name]().resolve(X, w.astype(float))
+    likelihood = REGISTRY[normal_family.name]().resolve(Sample.of(X, w.astype(float)))
     repeated = np.repeat(X, w, axis=0)
     center = repeated.mean(axis=0) if normal_family.name == "gaussian" else np.zeros(3)
     expected = likelihood.posterior(np.zeros(1), np.zeros((1, likelihood.n_statistics)))
@@ -275,7 +275,7 @@ def test_bad_hyperparameters_are_refused_by_name(normal_family, name):
     kind, X = REGISTRY[normal_family.name], np.random.default_rng(12).standard_normal((20, 3))
     for value in BAD[name] if name in {f.name for f in fields(kind)} else []:
         with pytest.raises(ValueError, match=f"^{name} must be .*; got "):
-            kind(**{name: value}).resolve(X, np.ones(20))
+            kind(**{name: value}).resolve(Sample.of(X))
 
 
 def test_symmetry_of_the_scale_is_judged_in_the_units_of_the_data(normal_family):
@@ -285,7 +285,7 @@ def test_symmetry_of_the_scale_is_judged_in_the_units_of_the_data(normal_family)
 
 def test_constant_columns_keep_a_usable_prior(normal_family):
     X = np.column_stack([np.arange(5.0), np.full(5, 1e6 + 0.1), np.zeros(5)])
-    likelihood = REGISTRY[normal_family.name]().resolve(X, np.ones(5))
+    likelihood = REGISTRY[normal_family.name]().resolve(Sample.of(X))
     assert np.isfinite(likelihood.log_predictive(X, np.zeros(1), np.zeros((1, likelihood.n_statistics)))).all()
 
 

@@ -1,6 +1,6 @@
 """What an allocation must say: how rows choose clusters, and its share of the bound."""
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ class Allocation(Protocol):
     @property
     def max_clusters(self) -> int:
         """The most clusters that may be in use."""
+        ...
+
+    def scaled(self, factor: float) -> Self:
+        """This prior with its concentration multiplied by a factor."""
         ...
 
     def update(self, summary: "Summary") -> Array:

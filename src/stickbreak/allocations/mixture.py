@@ -1,8 +1,8 @@
 """Allocations for mixtures, where rows choose clusters independently: Dirichlet process and finite Dirichlet."""
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from ..model.summary import Summary
 
 
-class _IndependentRows:
-    """The local step of every mixture: a softmax per row, entries below a threshold dropped (Thesis Eq. 3.49)."""
+class _Mixture:
+    """What all mixtures share: a concentration, and a softmax per row (Thesis Eq. 3.49)."""
+
+    concentration: float
+
+    def scaled(self, factor: float) -> Self:
+        """This prior with its concentration multiplied by a factor."""
+        return replace(self, concentration=self.concentration * factor)  # type: ignore[type-var]
 
     def local(self, C: Array, bias: Array, threshold: float) -> Responsibilities:
         """Responsibilities of a block of rows with scores ``C + bias`` (n, K); C becomes their dense form."""
@@ -28,7 +34,7 @@ class _IndependentRows:
 
 
 @dataclass(frozen=True)
-class DirichletProcess(_IndependentRows):
+class DirichletProcess(_Mixture):
     """Dirichlet-process mixture by stick-breaking: pi_k = u_k prod_{l<k} (1 - u_l),  u_k ~ Beta(1, concentration).
 
     The posterior is q(u_k) = Beta(1 + N_k, concentration + N_{>k}) with N_{>k} = sum_{l>k} N_l (Thesis Eq. 3.43; the count
@@ -79,7 +85,7 @@ class DirichletProcess(_IndependentRows):
 
 
 @dataclass(frozen=True)
-class FiniteDirichlet(_IndependentRows):
+class FiniteDirichlet(_Mixture):
     """Finite mixture with a symmetric prior: pi ~ Dirichlet(concentration / n_clusters, ...)  (Thesis 2.6).
 
     Clusters without rows keep their share of the prior, so adding an empty one among the ``n_clusters`` changes nothing.

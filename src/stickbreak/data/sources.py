@@ -1,4 +1,4 @@
-"""Rows in memory or in a memory map, cut into batches and chunks."""
+"""Rows in memory or in a memory map, dense or sparse, cut into batches and chunks."""
 
 import mmap
 from itertools import pairwise
@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[np.floating]
+Rows = Any  # (n, D): dense, missing values as NaN, or CSR
 
 CHUNK_NUMBERS = 1 << 21  # numbers in a chunk of rows, the unit of work of one thread: 16 MiB in float64
 CHUNK_ROWS = 4096
@@ -32,7 +34,7 @@ class ArraySource:
     weights : array (N,) of non-negative numbers, or None for ones
     """
 
-    def __init__(self, X: NDArray[Any], weights: Array | None = None) -> None:
+    def __init__(self, X: Any, weights: Array | None = None) -> None:
         self.X = X
         self.weights = weights
         self.dtype: np.dtype[np.floating] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
@@ -40,12 +42,17 @@ class ArraySource:
     @property
     def n_rows(self) -> int:
         """N."""
-        return len(self.X)
+        return int(self.X.shape[0])
 
     @property
     def n_columns(self) -> int:
         """D."""
         return int(self.X.shape[1])
+
+    @property
+    def row_size(self) -> int:
+        """Numbers stored per row, on average."""
+        return self.n_columns
 
     @property
     def total_weight(self) -> float:
@@ -55,7 +62,7 @@ class ArraySource:
     def batches(self, n_batches: int) -> list[list[Chunk]]:
         """Every row in exactly one chunk, chunk i in batch i mod ``n_batches``, so that sorted data are spread out."""
         per_batch = -(-self.n_rows // n_batches)
-        limit = min(CHUNK_ROWS, max(1, CHUNK_NUMBERS // self.n_columns))
+        limit = min(CHUNK_ROWS, max(1, CHUNK_NUMBERS // self.row_size))
         pieces = -(-per_batch // limit)
         if per_batch > 512:
             pieces += pieces % 2  # an even number keeps two threads level
@@ -63,20 +70,17 @@ class ArraySource:
         chunks = [Chunk(int(a), int(b)) for a, b in pairwise(edges) if b > a]
         return [chunks[b::n_batches] for b in range(n_batches)]
 
-    def read(self, chunk: Chunk) -> tuple[Array, Array]:
+    def read(self, chunk: Chunk) -> tuple[Rows, Array]:
         """Rows (n, D) and sample weights (n,) of a chunk."""
-        X = np.asarray(self.X[chunk.start : chunk.stop], dtype=self.dtype)
+        X = self._rows(chunk)
         if self.weights is None:
-            return X, np.ones(len(X))
+            return X, np.ones(X.shape[0])
         return X, self.weights[chunk.start : chunk.stop]
 
-    def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
+    def take(self, rows: NDArray[np.integer]) -> tuple[Rows, Array]:
         """Rows and weights at the given positions, ascending for the sake of disks."""
-        X = np.empty((len(rows), self.n_columns), self.dtype)
-        for start in range(0, len(rows), CHUNK_ROWS):
-            X[start : start + CHUNK_ROWS] = self.X[rows[start : start + CHUNK_ROWS]]
-            self.release()
-        return X, np.ones(len(X)) if self.weights is None else self.weights[rows]
+        X = self._take(rows)
+        return X, np.ones(X.shape[0]) if self.weights is None else self.weights[rows]
 
     def release(self) -> None:
         """Let go of the pages of a memory map that were read, so that they do not count as memory of this process."""
@@ -85,12 +89,46 @@ class ArraySource:
             if hasattr(pages, "madvise"):
                 pages.madvise(mmap.MADV_DONTNEED)
 
+    def _rows(self, chunk: Chunk) -> Rows:
+        return np.asarray(self.X[chunk.start : chunk.stop], dtype=self.dtype)
+
+    def _take(self, rows: NDArray[np.integer]) -> Rows:
+        X = np.empty((len(rows), self.n_columns), self.dtype)
+        for start in range(0, len(rows), CHUNK_ROWS):
+            X[start : start + CHUNK_ROWS] = self.X[rows[start : start + CHUNK_ROWS]]
+            self.release()
+        return X
+
     def sample(self, n: int, rng: np.random.Generator) -> "ArraySource":
         """A source of n random rows, held in memory (all rows where there are fewer)."""
         if n >= self.n_rows:
             return self
-        return ArraySource(*self.take(np.sort(rng.permutation(self.present())[:n])))
+        return type(self)(*self.take(np.sort(rng.permutation(self.present())[:n])))
 
     def present(self) -> NDArray[np.integer]:
         """The rows with a positive weight."""
         return np.arange(self.n_rows) if self.weights is None else np.flatnonzero(self.weights > 0.0)
+
+
+class SparseSource(ArraySource):
+    """Rows of a `scipy.sparse.csr_array` in memory: chunks share its arrays, and zeros are never stored.
+
+    Parameters
+    ----------
+    X : csr_array (N, D) of float32 or float64
+    weights : array (N,) of non-negative numbers, or None for ones
+    """
+
+    @property
+    def row_size(self) -> int:
+        """Numbers stored per row, on average."""
+        return max(1, int(self.X.nnz) // max(self.n_rows, 1))
+
+    def _rows(self, chunk: Chunk) -> Rows:
+        edges = self.X.indptr[chunk.start : chunk.stop + 1]
+        stored = slice(edges[0], edges[-1])
+        shape = (chunk.stop - chunk.start, self.n_columns)
+        return sparse.csr_array((self.X.data[stored], self.X.indices[stored], edges - edges[0]), shape)
+
+    def _take(self, rows: NDArray[np.integer]) -> Rows:
+        return self.X[rows]

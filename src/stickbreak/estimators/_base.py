@@ -1,67 +1,156 @@
 """Shared by the estimators: turning what users pass into a source of batches, with errors that say where."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_feature_names, _check_n_features, _check_sample_weight, validate_data
 
-from ..data import ArraySource
+from ..data import ArraySource, Chunk, SparseSource
+from ..data.frames import Encoded, encode, mixed_frame
 from ..inference import Threads
+from ..likelihoods import Likelihood
 
 Array = NDArray[np.floating]
 
-LARGEST = 1e150  # the square of a larger number overflows in sums
 
-
-def as_source(estimator: BaseEstimator, X: Any, sample_weight: Any = None, reset: bool = False) -> ArraySource:
+def as_source(
+    estimator: BaseEstimator, X: Any, sample_weight: Any = None, reset: bool = False, y: Any = None
+) -> ArraySource:
     """Check the shape and type of X and its weights, remember or compare the columns, and wrap them as a source.
 
-    Arrays and frames become float64 (float32 stays); memory maps of any real type stay on disk.
+    Arrays and frames become float64 (float32 stays), sparse matrices CSR; memory maps of any real type stay on disk.
+    Frames with columns that are not numbers are encoded, with the levels in ``estimator.levels_``.
 
     Raises
     ------
     ValueError, TypeError
-        As scikit-learn's `validate_data`; for NaN or infinity, the message names the first row and column.
+        As scikit-learn's `validate_data`.
     """
+    X, levels = _encoded(estimator, X, reset)
     if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub":
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         array = X
+    elif levels is None:
+        array = validate_data(
+            estimator,
+            X.filled(np.nan) if isinstance(X, np.ma.MaskedArray) and X.dtype.kind == "f" else X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            accept_sparse="csr" if estimator.__sklearn_tags__().input_tags.sparse else False,
+        )
     else:
-        array = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    weights = None
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, array, dtype=np.float64, ensure_non_negative=True)
-        with np.errstate(over="ignore"):
-            total = weights.sum()
-        if not 0.0 < total < np.inf:
-            raise ValueError("sample_weight must have a finite sum above zero.")
+        array = X
+    if reset:
+        estimator.levels_ = {} if levels is None else dict(levels)
+    array = _with_targets(array, y, 0 if reset else estimator.n_targets_)
+    weights = _weights(sample_weight, array)
+    if sparse.issparse(array):
+        return SparseSource(_canonical(array), weights)
     return ArraySource(array, weights)
 
 
-def check_finite(estimator: BaseEstimator, source: ArraySource, threads: Threads) -> None:
-    """Raise a ValueError that names the first NaN or infinity, if there is one."""
+class Columns(NamedTuple):
+    """What all rows say of each column: whether values are missing, and the largest value; (D,) each."""
 
-    def check(chunk: Any) -> str | None:
+    missing: NDArray[np.bool_]
+    largest: Array
+
+
+def survey(estimator: BaseEstimator, likelihood: Likelihood, source: ArraySource, threads: Threads) -> Columns:
+    """Look at all values once; raise a ValueError that names the first one that the likelihood cannot use, if any."""
+    may_miss = likelihood.may_miss(source.n_columns)
+
+    def look(chunk: Chunk) -> Columns | tuple[float, int, int]:
         X, _ = source.read(chunk)
-        fine = np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max))
         source.release()
-        if fine.all():
-            return None
+        values = X.data if sparse.issparse(X) else X
+        fine = likelihood.valid(values)
+        missing = np.zeros(source.n_columns, np.bool_)
+        if not sparse.issparse(X):
+            absent = np.isnan(X)
+            missing = absent.any(axis=0)
+            fine &= ~absent | may_miss
+        if not fine.all():
+            return _first_trouble(X, fine, chunk.start)
+        largest = np.zeros(len(missing)) if sparse.issparse(X) else np.fmax.reduce(X, axis=0)
+        return Columns(missing, largest)
+
+    missing, largest = np.zeros(source.n_columns, np.bool_), np.full(source.n_columns, np.nan)
+    for found in threads.map(look, source.batches(1)[0]):
+        if not isinstance(found, Columns):
+            value, row, column = found
+            names = getattr(estimator, "feature_names_in_", [])
+            name = f" ({names[column]!r})" if column < len(names) else ""
+            likelihood.refuse(value, column, f"row {row}, column {column}{name}")
+        missing, largest = missing | found.missing, np.fmax(largest, found.largest)
+    return Columns(missing, largest)
+
+
+def _encoded(estimator: Any, X: Any, reset: bool) -> tuple[Any, Any]:
+    """X with its categories as codes, and their levels, or X itself and None where there are no categories."""
+    known = None if reset else getattr(estimator, "levels_", None)
+    frame = None if isinstance(X, Encoded) else mixed_frame(X)
+    if frame is not None:
+        _check_feature_names(estimator, X, reset=reset)
+        _check_n_features(estimator, X, reset=reset)
+        table = encode(frame, known)
+    elif isinstance(X, Encoded):
+        table = X
+        _check_n_features(estimator, X.X, reset=reset)
+        if reset:
+            estimator.feature_names_in_ = np.asarray(X.names, dtype=object)
+    else:
+        return X, None
+    if len(table.X) == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return table.X, table.levels
+
+
+def _with_targets(X: Any, y: Any, n_targets: int) -> Any:
+    """X with targets y as its last columns; as missing values where the model expects targets and there are none."""
+    if y is None and not n_targets:
+        return X
+    if y is None:
+        y = np.full((len(X), n_targets), np.nan)
+    y = np.asarray(y, dtype=X.dtype)
+    if y.ndim not in (1, 2) or len(y) != len(X):
+        raise ValueError(
+            f"y must hold one target, or one row of targets, for each of {len(X)} rows; got shape {y.shape}."
+        )
+    y = y.reshape(len(X), -1)
+    if n_targets and y.shape[1] != n_targets:
+        raise ValueError(f"y has {y.shape[1]} targets, but the model was fitted to {n_targets}.")
+    return np.hstack([X, y])
+
+
+def _weights(sample_weight: Any, array: Any) -> Array | None:
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, array, dtype=np.float64, ensure_non_negative=True)
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not 0.0 < total < np.inf:
+        raise ValueError("sample_weight must have a finite sum above zero.")
+    return np.asarray(weights)
+
+
+def _canonical(X: Any) -> sparse.csr_array:
+    """CSR without duplicates and without stored zeros."""
+    X = sparse.csr_array(X, copy=not X.has_canonical_format or (X.data == 0.0).any())
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
+
+
+def _first_trouble(X: Any, fine: NDArray[np.bool_], start: int) -> tuple[float, int, int]:
+    """The first value that is not fine, with its row and column."""
+    if not sparse.issparse(X):
         row, column = np.argwhere(~fine)[0]
-        names = getattr(estimator, "feature_names_in_", None)
-        name = "" if names is None else f" ({names[column]!r})"
-        what, cure = _trouble(float(X[row, column]))
-        return f"Input X contains {what}: row {chunk.start + row}, column {column}{name}. {cure}"
-
-    for message in threads.map(check, source.batches(1)[0]):
-        if message:
-            raise ValueError(message)
-
-
-def _trouble(value: float) -> tuple[str, str]:
-    if np.isfinite(value):
-        return f"{value}, a value too large to be squared", "Divide the column by a constant first."
-    kind = "NaN" if np.isnan(value) else "infinity"
-    return kind, "Drop or fill such rows first; this likelihood cannot use missing values."
+        return float(X[row, column]), start + int(row), int(column)
+    place = int(np.flatnonzero(~fine)[0])
+    row = np.searchsorted(X.indptr, place, side="right") - 1
+    return float(X.data[place]), start + int(row), int(X.indices[place])

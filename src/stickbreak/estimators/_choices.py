@@ -1,30 +1,91 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from ..allocations import Allocation, DirichletProcess, FiniteDirichlet
-from ..data import ArraySource
+from ..data import ArraySource, SparseSource
 from ..inference import Stochastic
-from ..likelihoods import REGISTRY, Likelihood
+from ..likelihoods import (
+    REGISTRY,
+    Bernoulli,
+    Categorical,
+    DiagonalGaussian,
+    Likelihood,
+    Multinomial,
+    Poisson,
+    Product,
+    Sample,
+)
 from ..model import Model
+from ._base import Columns
 
 MOVES = ("birth", "merge", "delete")
+AUTOMATIC: dict[str, type[Likelihood]] = {
+    "numbers": DiagonalGaussian,
+    "counts": Poisson,
+    "bits": Bernoulli,
+    "categories": Categorical,
+}
+FEW = 10.0
 PRIOR_ROWS = 100_000  # rows that default priors are scaled from
 ROWS_PER_BATCH, MOST_BATCHES = 5000, 10
+MEMO = 1 << 28  # bytes for the summaries of a hundred clusters on all batches
 ROWS_PER_STEP, MOST_STEPS = 1000, 100  # the same for stochastic inference
 
 
-def model(estimator: Any, source: ArraySource) -> Model:
+def likelihood(estimator: Any, source: ArraySource) -> Likelihood:
+    """The likelihood of an estimator, its columns located in the table."""
+    choice, names = estimator.likelihood, getattr(estimator, "feature_names_in_", None)
+    if isinstance(choice, str):
+        choice = automatic(source, estimator.levels_) if choice == "auto" else REGISTRY[choice]()
+    if isinstance(source, SparseSource) and not choice.takes_sparse:
+        raise TypeError(f"{type(choice).__name__} does not take sparse rows; pass X.toarray().")
+    located: Likelihood = choice.locate(None if names is None else list(names), source.n_columns)
+    nominal = located.nominal(source.n_columns)
+    for d in estimator.levels_:
+        if not nominal[d]:
+            raise ValueError(
+                f"column {d} holds categories, which {type(choice).__name__} cannot use; drop it, or use "
+                'likelihood="auto" or a Product with a Categorical part.'
+            )
+    return located
+
+
+def model(estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns) -> Model:
     """The model of an estimator, its hyperparameters scaled from the data where they were not given."""
     rows = source.present()
     spaced = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), PRIOR_ROWS)).astype(np.intp))
     X, weights = source.take(rows[spaced])
-    likelihood = _likelihood(estimator.likelihood).resolve(np.asarray(X, dtype=np.float64), weights)
-    return Model(likelihood, _allocation(estimator))
+    names = getattr(estimator, "feature_names_in_", None)
+    sample = Sample(X.astype(np.float64, copy=False), weights, *columns, names, estimator.levels_)
+    return Model(likelihood.resolve(sample), _allocation(estimator))
+
+
+def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
+    """A likelihood for a table by what its columns hold.
+
+    Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0, with some below 10: Poisson.  Other numbers:
+    DiagonalGaussian.  CSR: Multinomial.
+    """
+    if isinstance(source, SparseSource):
+        return Multinomial()
+    whole, least, most = (np.full(source.n_columns, value) for value in (True, np.inf, -np.inf))
+    for chunk in source.batches(1)[0]:
+        X, _ = source.read(chunk)
+        source.release()
+        whole &= (np.isnan(X) | (np.floor(X) == X)).all(axis=0)
+        least, most = np.fmin(least, np.fmin.reduce(X, axis=0)), np.fmax(most, np.fmax.reduce(X, axis=0))
+    counted = whole & (least >= 0.0) & (least < FEW)
+    kinds = np.where(counted, np.where(most <= 1.0, "bits", "counts"), "numbers")
+    kinds[list(levels)] = "categories"
+    parts = {kind: (family(), np.flatnonzero(kinds == kind)) for kind, family in AUTOMATIC.items() if kind in kinds}
+    if len(parts) == 1:
+        return next(iter(parts.values()))[0]
+    return Product(parts)
 
 
 def stochastic(algorithm: str | Stochastic) -> Stochastic | None:
@@ -34,15 +95,16 @@ def stochastic(algorithm: str | Stochastic) -> Stochastic | None:
     return Stochastic() if algorithm == "stochastic" else None
 
 
-def n_batches(estimator: Any, source: ArraySource) -> int:
-    """Batches per lap."""
+def n_batches(estimator: Any, likelihood: Likelihood, source: ArraySource) -> int:
+    """Batches per lap: fewer where one summary of a hundred clusters is large."""
     if estimator.algorithm == "full":
         return 1
     if estimator.n_batches is not None:
         return min(int(estimator.n_batches), source.n_rows)
     if stochastic(estimator.algorithm) is not None:
         return int(np.clip(source.n_rows // ROWS_PER_STEP, 1, MOST_STEPS))
-    return int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, MOST_BATCHES))
+    most = int(np.clip(MEMO // (800 * likelihood.n_statistics), 1, MOST_BATCHES))
+    return int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, most))
 
 
 def check(estimator: Any) -> None:
@@ -59,6 +121,7 @@ def check(estimator: Any) -> None:
     _require(
         _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
     )
+    _require(isinstance(estimator.empirical_bayes, bool), "empirical_bayes", estimator, "True or False")
     jobs = estimator.n_jobs
     _require(
         jobs is None or (isinstance(jobs, Integral) and jobs != 0), "n_jobs", estimator, "None or a whole number, not 0"
@@ -66,7 +129,7 @@ def check(estimator: Any) -> None:
     known = isinstance(estimator.moves, Iterable) and all(isinstance(m, str) and m in MOVES for m in estimator.moves)
     _require(known and not isinstance(estimator.moves, str), "moves", estimator, f"a sequence of names among {MOVES}")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
-    _named("likelihood", estimator, tuple(sorted(REGISTRY)), "resolve")
+    _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
     _named("allocation", estimator, ("dp", "finite"), "update")
     if isinstance(estimator.init, str):
         _named("init", estimator, ("one", "k-means++", "random"), "summary_")
@@ -82,13 +145,6 @@ def _named(name: str, estimator: Any, names: tuple[str, ...], method: str) -> No
     value = getattr(estimator, name)
     fits = value in names if isinstance(value, str) else hasattr(value, method) and not isinstance(value, type)
     _require(fits, name, estimator, f"one of {', '.join(map(repr, names))}, or an object in its place")
-
-
-def _likelihood(choice: str | Likelihood) -> Likelihood:
-    if not isinstance(choice, str):
-        return choice
-    likelihood: Likelihood = REGISTRY[choice]()
-    return likelihood
 
 
 def _allocation(estimator: Any) -> Allocation:

@@ -1,28 +1,39 @@
 """The mixture estimator."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation
-from ..data import ArraySource, Chunk
+from ..data import ArraySource
+from ..data.distinct import Collapsed, collapse
+from ..data.frames import decode, mixed_frame
 from ..inference import Lap, Options, Search, Stochastic, StochasticLaps, Threads
-from ..likelihoods import Likelihood
-from ..model import Model, Parameters, Summary, local_step
+from ..likelihoods import REGISTRY, Exponential, Gamma, Likelihood, Multinomial, Poisson
+from ..model import Model, Summary
 from . import _choices as choices
-from ._base import as_source, check_finite
+from ._base import Columns, as_source, survey
+from ._reader import Reader, by_chunk
 from ._start import choose_start
 
 Array = NDArray[np.floating]
+
+
+class Table(NamedTuple):
+    """The columns of the data that a model was fitted to."""
+
+    n_features: int
+    n_targets: int
+    names: Sequence[str] | None
+    levels: Mapping[int, Sequence[Any]]
 
 
 class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
@@ -37,8 +48,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     Parameters
     ----------
-    likelihood : {"gaussian", "zero_mean_gaussian"} or likelihood object, default "gaussian"
-        The family of the clusters, with default priors or those of the object, such as ``Gaussian(scale=0.5)``.
+    likelihood : str or likelihood object, default "gaussian"
+        The family of the clusters: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
+        "multinomial", with default priors; "auto", chosen column by column; or an object such as ``Gaussian(scale=0.5)``.
     concentration : float > 0, default 1.0
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
     allocation : {"dp", "finite"} or allocation object, default "dp"
@@ -57,6 +69,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         What may change the number of clusters.  With ``()`` only clusters left without any row go.
     max_laps : int >= 1, default 1000
         Most passes over the data.
+    empirical_bayes : bool, default False
+        Learn the hyperparameters too: between laps, multiply each by the factor that raises the ELBO most.
     tol : float >= 0, default 1e-6
         Converged when a lap raises the ELBO by less than this share of its size, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
@@ -72,10 +86,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         K.
     weights_ : array (K,)
         Posterior mean weights, in decreasing order of size, summing to one.
-    means_ : array (K, D)
-        Posterior means of the cluster means.
-    covariances_ : array (K, D, D)
-        Posterior means of the cluster covariances.
+    posterior_ : NamedTuple, or dict of them for a Product
+        Posterior means of the parameters of the clusters, in the units of the data.
+    means_, covariances_, variances_, probabilities_, rates_, coefficients_, intercepts_ : array (K, ...)
+        The fields of ``posterior_``: those that the likelihood has.
+    levels_ : dict
+        The names of the levels of columns that held categories, by the number of the column.
     labels_ : array (N,)
         The most probable cluster of each row.
     lower_bound_ : float
@@ -118,6 +134,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         n_init_clusters: int = 10,
         moves: Sequence[str] = choices.MOVES,
         max_laps: int = 1000,
+        empirical_bayes: bool = False,
         tol: float = 1e-6,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -132,6 +149,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.n_init_clusters = n_init_clusters
         self.moves = moves
         self.max_laps = max_laps
+        self.empirical_bayes = empirical_bayes
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -142,8 +160,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
         Parameters
         ----------
-        X : array, frame or memory map (N, D)
-        y : ignored
+        X : array, frame, sparse matrix or memory map (N, D)
+            Missing values, where the likelihood can use them, are NaN, masked, or missing in a frame.
+        y : array (N,) or (N, q), optional
+            For a likelihood of targets, such as `LinearRegression`: its targets, where they are not columns of X; otherwise
+            ignored.
         sample_weight : array (N,), optional
             A row of weight 2 counts as the row twice.
 
@@ -156,7 +177,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         choices.check(self)
         before = dict(self.__dict__)
         try:
-            trouble = self._fit(X, sample_weight)
+            trouble = self._fit(X, y, sample_weight)
         except BaseException:
             self.__dict__ = before
             raise
@@ -164,26 +185,51 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             warnings.warn(trouble, ConvergenceWarning, stacklevel=2)
         return self
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """The most probable cluster of each row, (n,)."""
+    def predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
+        """The most probable cluster of each row, (n,), given the values that are not missing."""
         with Threads(self.n_jobs) as threads:
-            return self._predict(self._checked(X, threads), threads)
+            source, reader = self._checked(X, y, threads)
+            return np.concatenate(list(by_chunk(source, threads, reader.labels)))
 
-    def predict_proba(self, X: Any) -> Array:
-        """Responsibilities (n, K): the probability of each cluster for each row."""
+    def predict_proba(self, X: Any, y: Any = None) -> Array:
+        """Responsibilities (n, K): the probability of each cluster for each row, given the values that are not missing."""
         with Threads(self.n_jobs) as threads:
-            source = self._checked(X, threads)
-            return np.concatenate(list(self._map_rows(source, threads, self._responsibilities)))
+            source, reader = self._checked(X, y, threads)
+            return np.concatenate(list(by_chunk(source, threads, reader.responsibilities)))
 
     def transform(self, X: Any) -> Array:
         """Responsibilities as features, (n, K); the same as `predict_proba`."""
         return self.predict_proba(X)
 
-    def score_samples(self, X: Any) -> Array:
-        """Log posterior-predictive density of each row, (n,): a mixture of Student-t densities for Gaussian clusters."""
+    def score_samples(self, X: Any, y: Any = None) -> Array:
+        """Log posterior-predictive density of each row, (n,): that of its observed values where some are missing."""
         with Threads(self.n_jobs) as threads:
-            source = self._checked(X, threads)
-            return np.concatenate(list(self._map_rows(source, threads, self._log_density)))
+            source, reader = self._checked(X, y, threads)
+            return np.concatenate(list(by_chunk(source, threads, reader.log_density)))
+
+    def impute(self, X: Any) -> Any:
+        """Fill in the missing values of X: each by its posterior-predictive mean, or mode for categories and yes/no columns.
+
+        Returns an array, or for a frame with categories a frame like it.
+        """
+        with Threads(self.n_jobs) as threads:
+            source, reader = self._checked(X, None, threads)
+            filled = np.concatenate(list(by_chunk(source, threads, reader.impute)))
+        frame = mixed_frame(X)
+        return filled if frame is None else decode(filled, frame, self.levels_)
+
+    def predict_targets(self, X: Any) -> Array:
+        """Posterior-predictive mean of the targets y that the model was fitted to, given X: (n,) or (n, q) as y was.
+
+        The clusters have their prior weights, unless other columns of a Product tell them apart.
+        """
+        check_is_fitted(self)
+        if not self.n_targets_:
+            raise ValueError("this model was fitted without targets: use a LinearRegression and fit(X, y).")
+        with Threads(self.n_jobs) as threads:
+            source, reader = self._checked(X, None, threads)
+            filled = np.concatenate(list(by_chunk(source, threads, reader.impute)))
+        return filled[:, -1] if self.n_targets_ == 1 else filled[:, -self.n_targets_ :]
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log posterior-predictive density per row."""
@@ -219,39 +265,56 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _n_features_out(self) -> int:
         return self.n_clusters_
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        family = REGISTRY.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)
+        tags.input_tags.sparse = self.likelihood == "auto" or bool(getattr(family, "takes_sparse", False))
+        tags.input_tags.allow_nan = self.likelihood == "auto" or bool(getattr(family, "takes_missing", False))
+        tags.input_tags.positive_only = family in (Multinomial, Poisson, Exponential, Gamma)
+        return tags
+
     def _set_fitted(
         self,
         model: Model,
         summary: Summary,
         dtype: np.dtype[np.floating],
         history: list[Lap],
-        feature_names: Sequence[str] | None,
-        n_features: int,
+        table: Table,
     ) -> None:
         """Derive every fitted attribute but ``labels_`` and ``converged_`` from the state of a fit."""
+        for name in _shown(getattr(self, "posterior_", None)):
+            self.__dict__.pop(name, None)
         self.model_, self.summary_, self.dtype_, self.history_ = model, summary, dtype, history
-        self.n_features_in_ = n_features
-        if feature_names is not None:
-            self.feature_names_in_ = np.asarray(feature_names, dtype=object)
+        self.n_features_in_, self.n_targets_, self.levels_ = table.n_features, table.n_targets, table.levels
+        if table.names is not None:
+            self.feature_names_in_ = np.asarray(table.names, dtype=object)
         self.n_clusters_ = summary.K
         self.weights_ = model.allocation.mean_weights(summary)
-        self.means_, self.covariances_ = model.likelihood.posterior(summary.N, summary.S)
+        self.posterior_ = model.likelihood.posterior(summary.N, summary.S)
+        self.__dict__.update(_shown(self.posterior_))
         self.lower_bound_ = model.bound(summary)
         self.lower_bounds_ = [lap.lower_bound for lap in history]
         self.n_laps_ = len(history)
 
-    def _fit(self, X: Any, sample_weight: Any) -> str | None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
-        source = as_source(self, X, sample_weight, reset=True)
+        takes_targets = isinstance(self.likelihood, Likelihood) and self.likelihood.takes_targets()
+        y = y if takes_targets else None
+        source = as_source(self, X, sample_weight, reset=True, y=y)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
-            check_finite(self, source, threads)
-            model = choices.model(self, source)
-            total, history, trouble = self._infer(model, source, threads, np.random.default_rng(seed))
+            likelihood = choices.likelihood(self, source)
+            columns = survey(self, likelihood, source, threads)
+            model = choices.model(self, likelihood, source, columns)
+            collapsed = collapse(source)
+            rows = source if collapsed is None else collapsed.source
+            total, model, history, trouble = self._infer(model, rows, collapsed, threads, np.random.default_rng(seed))
             names = getattr(self, "feature_names_in_", None)
-            self._set_fitted(model, total, source.dtype, history, names, source.n_columns)
+            D = self.n_features_in_
+            self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
             try:
-                self.labels_ = self._predict(source, threads)
+                labels = np.concatenate(list(by_chunk(rows, threads, self._reader(columns, source).labels)))
+                self.labels_ = labels if collapsed is None else labels[collapsed.inverse]
             except KeyboardInterrupt:
                 self.__dict__.pop("labels_", None)
                 trouble = "interrupted while labelling the rows: the model is complete, but labels_ is not set."
@@ -259,13 +322,19 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         return trouble
 
     def _infer(
-        self, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator
-    ) -> tuple[Summary, list[Lap], str | None]:
-        """The summary found, the history, and what there is to warn of."""
+        self,
+        model: Model,
+        source: ArraySource,
+        collapsed: Collapsed | None,
+        threads: Threads,
+        rng: np.random.Generator,
+    ) -> tuple[Summary, Model, list[Lap], str | None]:
+        """The summary and model found, the history, and what there is to warn of."""
         history: list[Lap] = []
-        options = Options(choices.n_batches(self, source), self.max_laps, self.tol)
+        batches = choices.n_batches(self, model.likelihood, source)
+        options = Options(batches, self.max_laps, self.tol, learn=self.empirical_bayes)
         with self._progress(source) as on_lap:
-            start = choose_start(self, model, source, threads, rng)
+            start = choose_start(self, model, source, collapsed, threads, rng)
             steps = choices.stochastic(self.algorithm)
             ascent: Search | StochasticLaps
             if steps is None:
@@ -283,40 +352,16 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 if not history:
                     raise
                 trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
-        return ascent.total, history, trouble
+        return ascent.total, ascent.found, history, trouble
 
-    def _checked(self, X: Any, threads: Threads) -> ArraySource:
+    def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
+        """The rows of X, checked, and a reader for them."""
         check_is_fitted(self)
-        source = as_source(self, X)
-        check_finite(self, source, threads)
-        return source
+        source = as_source(self, X, y=y if self.n_targets_ else None)
+        return source, self._reader(survey(self, self.model_.likelihood, source, threads), source)
 
-    def _parameters(self, dtype: np.dtype[np.floating]) -> Parameters:
-        return self.model_.parameters(self.summary_, dtype)
-
-    def _predict(self, source: ArraySource, threads: Threads) -> NDArray[np.intp]:
-        parts = self._map_rows(source, threads, lambda *rows: self._responsibilities(*rows).argmax(axis=1))
-        return np.concatenate(list(parts))
-
-    def _map_rows(self, source: ArraySource, threads: Threads, task: Callable[..., Array]) -> Any:
-        parameters = self._parameters(source.dtype)
-
-        def rows(chunk: Chunk) -> Array:
-            result = task(*source.read(chunk), parameters)
-            source.release()
-            return result
-
-        return threads.map(rows, source.batches(1)[0])
-
-    def _responsibilities(self, X: Array, weights: Array, parameters: Parameters) -> Array:
-        _, kept = local_step(self.model_, parameters, X, weights)
-        R = np.zeros((len(X), len(parameters.bias)), dtype=X.dtype)
-        R[np.repeat(np.arange(len(X)), np.diff(kept.indptr)), kept.indices] = kept.values
-        return R
-
-    def _log_density(self, X: Array, weights: Array, parameters: Parameters) -> Array:
-        log_densities = self.model_.likelihood.log_predictive(X.astype(np.float64), self.summary_.N, self.summary_.S)
-        return np.asarray(logsumexp(log_densities + np.log(self.weights_), axis=1))
+    def _reader(self, columns: Columns, source: ArraySource) -> Reader:
+        return Reader.of(self.model_, self.summary_, columns.missing, source.dtype)
 
     def _progress(self, source: ArraySource) -> Any:
         if not self.verbose:
@@ -324,3 +369,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         from ..report.progress import Progress
 
         return Progress(source.n_rows, self.max_laps, enabled="auto")
+
+
+def _shown(posterior: Any) -> dict[str, Any]:
+    """The parameters of the clusters as attributes of the estimator; of a Product, those of each part together."""
+    if posterior is None:
+        return {}
+    if isinstance(posterior, dict):
+        return {"parts_": posterior}
+    return {f"{name}_": value for name, value in posterior._asdict().items()}

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
+from ..likelihoods._base import Rows, entries, features
 from ..model import Model, Summary
 from ..model.seeding import hard_summary, nearest_seeds
 from .executor import Threads
@@ -26,24 +27,24 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
 
     distance_biased : Bregman k-means++ (Thesis Alg. 2.2); otherwise the seeds are drawn at random
     """
-    F = model.likelihood.n_statistics
+    F = entries(model.likelihood, source.row_size)
     sample = source.sample(max(min(SAMPLE_ROWS, SAMPLE_NUMBERS // F), 4 * K), rng)
     X, weights = sample.take(sample.present())
-    T = model.likelihood.features(X, out=np.empty((len(X), F), X.dtype))
+    T = features(model.likelihood, X)
     labels = nearest_seeds(model, X, weights, K, rng, distance_biased)
     return hard_summary(T, weights, labels) * float(source.total_weight / weights.sum())
 
 
 def from_responsibilities(
-    model: Model, source: ArraySource, given: Callable[[Chunk, Array], Array], threads: Threads
+    model: Model, source: ArraySource, given: Callable[[Chunk, Rows], Array], threads: Threads
 ) -> Summary:
     """The summary of responsibilities ``given(chunk, X)`` (n, K) for the rows of every chunk; empty clusters are dropped."""
 
     def task(chunk: Chunk) -> Summary:
         X, weights = source.read(chunk)
-        T = model.likelihood.features(X, out=np.empty((len(X), model.likelihood.n_statistics), X.dtype))
-        R = given(chunk, X) * weights[:, None]
-        return Summary(R.sum(axis=0), np.asarray(R.T @ T, dtype=np.float64), np.zeros(R.shape[1]), np.zeros(()))
+        R = np.asarray(given(chunk, X) * weights[:, None], dtype=np.float64)
+        S = (features(model.likelihood, X).T @ R).T  # in this order also for CSR
+        return Summary(R.sum(axis=0), np.ascontiguousarray(S), np.zeros(R.shape[1]), np.zeros(()))
 
     first, *rest = threads.map(task, (chunk for batch in source.batches(1) for chunk in batch))
     for summary in rest:

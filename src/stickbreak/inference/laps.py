@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..model import Memo, Model, Parameters, Summary
+from ..model.learning import tuned
 from ..moves import MoveRecord, Proposal, Schedule
 from ..moves.sample import Drawn
 from .executor import Threads
@@ -29,6 +30,7 @@ class Options:
     max_laps : stop after this many passes
     tol : converged when a lap raises the bound by less than ``tol`` times its size, per row
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
+    learn : empirical Bayes, choose hyperparameters that raise the bound between laps
     check : verify after every step that the bound has not decreased
     began : when the fit began, on the clock of `time.perf_counter`
     """
@@ -37,6 +39,7 @@ class Options:
     max_laps: int = 1000
     tol: float = 1e-6
     accelerate: bool = True
+    learn: bool = False
     check: bool = False
     began: float = field(default_factory=time.perf_counter)
 
@@ -130,12 +133,22 @@ class Laps:
     def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
         """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
         began = time.perf_counter()
-        draw = self.schedule.draw(self.model, counts)
+        draw = self.schedule.draw(self.model, self.source, counts)
         drawn: list[Drawn] = []
         tracked: list[list[Summary]] = [[] for _ in self.batches]
         last = self.bound
         for b in self.rng.permutation(len(self.batches)):
-            seen = visit(self.model, parameters, self.source, self.batches[b], self.threads, self._proposals, draw)
+            known = self._memo.batches[b]
+            seen = visit(
+                self.model,
+                parameters,
+                self.source,
+                self.batches[b],
+                self.threads,
+                self._proposals,
+                draw,
+                None if known is None else known.base,
+            )
             self._memo.replace(int(b), seen.summary)
             tracked[b] = seen.tracked
             drawn += seen.drawn
@@ -177,7 +190,9 @@ class Laps:
         self._drop_empty()
         self._reorder()
         self.total = self._memo.total
-        self.bound = self.model.bound(self.total)
+        if self.options.learn:
+            self.model = tuned(self.model, self.total)
+        self.bound = self._check(self.model.bound(self.total), self.bound, "the end of a lap")
         self._record(records)
         self._proposals = []
         self.settle -= 1

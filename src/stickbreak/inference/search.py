@@ -45,14 +45,14 @@ class Search:
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         coarse = replace(self.options, tol=COARSE * self.options.tol)
-        self.best = self._laps(self.moves, coarse)
+        self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
         while "birth" in self.moves and len(self.history) < self.options.max_laps:
             trial_start = self._split(self.best)
             if trial_start is None:
                 break
             trial = self.trial = self._laps(
-                tuple(m for m in self.moves if m != "birth"), coarse, floor=self.best, settle=SETTLE
+                self.best.model, tuple(m for m in self.moves if m != "birth"), coarse, floor=self.best, settle=SETTLE
             )
             trial.run(trial_start)
             gain = trial.bound - self.best.bound
@@ -75,19 +75,26 @@ class Search:
         return self.outcome.total
 
     @property
+    def found(self) -> Model:
+        """The best model, with its hyperparameters as they were learnt."""
+        return self.outcome.model
+
+    @property
     def converged(self) -> bool:
         """Whether the search ended by itself."""
         return self.best is not None and self.best.converged
 
-    def _laps(self, moves: tuple[str, ...], options: Options, floor: Laps | None = None, settle: int = 0) -> Laps:
+    def _laps(
+        self, model: Model, moves: tuple[str, ...], options: Options, floor: Laps | None = None, settle: int = 0
+    ) -> Laps:
         schedule = Schedule(moves, self.rng)
         return Laps(
-            self.model, self.source, schedule, self.threads, self.rng, options, self.on_lap, self.history, floor, settle
+            model, self.source, schedule, self.threads, self.rng, options, self.on_lap, self.history, floor, settle
         )
 
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
-        total, model = laps.total, self.model
+        total, model = laps.total, laps.model
         samples = targets(total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng)
         cost = model.parameter_cost(total)
         fits = self.threads.map(lambda target: fit_children(model, target), samples)

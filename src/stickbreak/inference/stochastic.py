@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data import ArraySource
 from ..model import Model, Summary
+from ..model.learning import tuned
 from .executor import Threads
 from .laps import MOVED, Options
 from .trace import Lap
@@ -73,6 +74,8 @@ class StochasticLaps:
                 if weight > 0.0:
                     xi = self.schedule.step(t)
                     mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
+            if self.options.learn:
+                self.model = tuned(self.model, mixed)
             before, counts = self.bound, self.total.N
             self.total, self.bound = mixed, self.model.bound(mixed)
             self._record(began)
@@ -87,6 +90,11 @@ class StochasticLaps:
         self.total = self.model.ordered(total)
         self.bound = self.model.bound(self.total)
         self._record(began)
+
+    @property
+    def found(self) -> Model:
+        """The model, with its hyperparameters as they were learnt."""
+        return self.model
 
     def _record(self, began: float) -> None:
         now = time.perf_counter()

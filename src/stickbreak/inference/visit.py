@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..data import ArraySource, Chunk
 from ..model import Model, Parameters, Summary, local_step
 from ..moves import Proposal
 from ..moves.sample import Draw, Drawn
 from .executor import Threads
+
+Array = NDArray[np.floating]
 
 
 @dataclass
@@ -27,12 +32,16 @@ def visit(
     threads: Threads,
     proposals: Sequence[Proposal] = (),
     draw: Draw | None = None,
+    base: Array | None = None,
 ) -> Visit:
-    """Visit a batch given as chunks.  Tasks are stateless, and their results are added in order."""
+    """Visit a batch given as chunks.  Tasks are stateless, and their results are added in order.
+
+    base : the log base measure of the batch, where it is known from an earlier visit
+    """
 
     def task(chunk: Chunk) -> Visit:
         X, weights = source.read(chunk)
-        summary, kept = local_step(model, parameters, X, weights)
+        summary, kept = local_step(model, parameters, X, weights, base is None)
         tracked = [p.track(model, X, weights, kept, summary) for p in proposals]
         return Visit(summary, tracked, [] if draw is None else [draw.chunk(kept, weights, chunk.start)])
 
@@ -43,5 +52,7 @@ def visit(
         for mine, its in zip(whole.tracked, part.tracked):
             mine.add_in_place(its)
         whole.drawn += part.drawn
+    if base is not None:
+        whole.summary.base[...] = base
     source.release()
     return whole

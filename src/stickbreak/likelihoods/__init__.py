@@ -1,12 +1,52 @@
 """Likelihoods: one exponential family and its conjugate prior per file."""
 
-from ._base import Likelihood
+from ._base import Likelihood, Sample
+from .autoregressive_gaussian import AutoregressiveGaussian
+from .bernoulli import Bernoulli
+from .categorical import Categorical
+from .diagonal_gaussian import DiagonalGaussian
+from .exponential import Exponential, Gamma
 from .gaussian import Gaussian
+from .known_covariance_gaussian import KnownCovarianceGaussian
+from .linear_regression import LinearRegression
+from .multinomial import Multinomial
+from .poisson import Poisson
+from .product import Product
+from .spherical_gaussian import SphericalGaussian
 from .zero_mean_gaussian import ZeroMeanGaussian
 
-REGISTRY: dict[str, type] = {
+REGISTRY: dict[str, type[Likelihood]] = {
+    "autoregressive_gaussian": AutoregressiveGaussian,
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "diagonal_gaussian": DiagonalGaussian,
+    "exponential": Exponential,
+    "gamma": Gamma,
     "gaussian": Gaussian,
+    "known_covariance_gaussian": KnownCovarianceGaussian,
+    "linear_regression": LinearRegression,
+    "multinomial": Multinomial,
+    "poisson": Poisson,
+    "spherical_gaussian": SphericalGaussian,
     "zero_mean_gaussian": ZeroMeanGaussian,
 }
 
-__all__ = ["REGISTRY", "Gaussian", "Likelihood", "ZeroMeanGaussian"]
+__all__ = [
+    "REGISTRY",
+    "AutoregressiveGaussian",
+    "Bernoulli",
+    "Categorical",
+    "DiagonalGaussian",
+    "Exponential",
+    "Gamma",
+    "Gaussian",
+    "KnownCovarianceGaussian",
+    "Likelihood",
+    "LinearRegression",
+    "Multinomial",
+    "Poisson",
+    "Product",
+    "Sample",
+    "SphericalGaussian",
+    "ZeroMeanGaussian",
+]

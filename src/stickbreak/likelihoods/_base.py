@@ -1,61 +1,261 @@
 """What a likelihood must say: its features, its weights, its marginal likelihood and how to show itself."""
 
-from typing import Any, NamedTuple, Protocol, Self
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[np.floating]
+Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
+
+LARGEST = 1e150  # the square of a larger number overflows in sums
+SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
 
 
-class Likelihood(Protocol):
+@dataclass(frozen=True)
+class Sample:
+    """Rows that stand for the data, from which `Likelihood.resolve` scales priors, and facts of all of it.
+
+    Attributes
+    ----------
+    X : (n, D) float64, missing values as NaN; or CSR
+    weights : (n,)
+    missing : (D,) bool, the columns with missing values anywhere in the data
+    largest : (D,) the largest value of each column anywhere in the data
+    names : the names of the columns, where they have any
+    levels : the names of the levels of columns that hold their codes, by the number of the column
+    """
+
+    X: Rows
+    weights: Array
+    missing: NDArray[np.bool_]
+    largest: Array
+    names: Sequence[str] | None = None
+    levels: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X: Rows, weights: Array | None = None) -> "Sample":
+        """Rows that are all of the data."""
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        if sparse.issparse(X):
+            return cls(X, weights, np.zeros(X.shape[1], np.bool_), np.asarray(X.max(axis=0).todense()).ravel())
+        X = np.asarray(X, dtype=np.float64)
+        return cls(X, weights, np.isnan(X).any(axis=0), np.fmax.reduce(X, axis=0))
+
+    @property
+    def D(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    def mean(self) -> Array:
+        """Weighted mean of the observed values of each column, (D,); zero where there are none."""
+        return self._average(self.X)
+
+    def mean_square(self, center: Array) -> Array:
+        """Weighted mean square of each column about ``center``, (D,)."""
+        return self._average((self.X - center) ** 2)
+
+    def spread(self, center: Array) -> Array:
+        """Weighted standard deviation of each column about ``center``, (D,); 1 for constant columns."""
+        deviation = np.sqrt(self.mean_square(center))
+        return np.asarray(np.where(deviation > 1e-12 * np.abs(center), deviation, 1.0))
+
+    def take(self, columns: NDArray[np.integer]) -> "Sample":
+        """The sample of some of the columns."""
+        names = None if self.names is None else [self.names[d] for d in columns]
+        levels = {j: self.levels[d] for j, d in enumerate(columns) if d in self.levels}
+        return Sample(self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels)
+
+    def _average(self, values: Any) -> Array:
+        if sparse.issparse(values):
+            return np.asarray(values.T @ self.weights / self.weights.sum())
+        seen = ~np.isnan(values)
+        if seen.all():
+            return np.asarray(np.average(values, axis=0, weights=self.weights))
+        total = self.weights @ seen
+        return np.asarray(self.weights @ np.where(seen, values, 0.0) / np.where(total > 0.0, total, 1.0))
+
+
+class Profile(NamedTuple):
+    """What rows of each cluster look like: mean and variance of the values that describe a row, for people to read.
+
+    columns : (J,) which column of the data each value belongs to
+    levels : (J,) which level of it the value is the chance of, or -1 where it is the column itself
+    means, variances : (K, J) under each cluster
+    """
+
+    columns: NDArray[np.integer]
+    levels: NDArray[np.integer]
+    means: Array
+    variances: Array
+
+    @classmethod
+    def of_columns(cls, means: Array, variances: Array) -> "Profile":
+        """One value per column."""
+        D = means.shape[1]
+        return cls(np.arange(D), np.full(D, -1), means, variances)
+
+
+class Likelihood(ABC):
     """An exponential family with its conjugate prior: ``p(x | phi) = h(x) exp(phi . t(x) - c(phi))`` (Thesis 2.2).
 
     A likelihood is a frozen dataclass whose fields are the hyperparameters of the prior.  Fields left at None are given
     values by `resolve`, from the data.  Everything learnt is held outside, in the counts N (K,) and summed statistics
     S (K, F) of the clusters, and every method is a pure function of them.
+
+    Attributes
+    ----------
+    takes_sparse : whether rows may come as CSR; its features are then CSR too
+    takes_missing : whether values may be missing in some columns
+    domain : in words, the values that rows may hold
+    tunable : the hyperparameters, positive numbers or arrays, that empirical Bayes multiplies by a factor
     """
 
-    def resolve(self, X: Array, weights: Array) -> Self:
-        """This likelihood with every hyperparameter a number, scaled from a sample X (n, D) with row weights (n,)."""
-        ...
+    takes_sparse: ClassVar[bool] = False
+    takes_missing: ClassVar[bool] = False
+    domain: ClassVar[str] = "finite numbers"
+    tunable: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def resolve(self, sample: Sample) -> Self:
+        """This likelihood with every hyperparameter a number, scaled from a sample of the data."""
 
     @property
+    @abstractmethod
     def n_statistics(self) -> int:
         """F, the length of t(x)."""
-        ...
 
-    def features(self, X: Array, out: Array) -> Array:
-        """Sufficient statistics T = [t(x_1) ... t(x_n)], written to ``out`` (n, F)."""
-        ...
+    @abstractmethod
+    def features(self, X: Rows, out: Any) -> Any:
+        """Sufficient statistics T = [t(x_1) ... t(x_n)]: written to ``out`` (n, F) and returned; without it, as CSR."""
 
-    def log_base(self, X: Array) -> Array:
+    @abstractmethod
+    def log_base(self, X: Rows) -> Array:
         """Log base measure log h(x_n), (n,)."""
-        ...
 
+    @abstractmethod
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """W = E_q[phi] (K, F) and b = -E_q[c(phi)] (K,), so that E_q[log p(x_n | phi_k)] = log h + t(x_n) . W_k + b_k."""
-        ...
 
+    @abstractmethod
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Log marginal likelihood of each cluster's data, without base measure: logZ(posterior) - logZ(prior), (K,)."""
-        ...
 
-    def divergence(self, X: Array, centers: Array) -> Array:
+    @abstractmethod
+    def divergence(self, X: Rows, centers: Rows) -> Array:
         """Bregman divergence (n, J) of rows X from rows ``centers``, both smoothed by the prior (Thesis Alg. 2.2)."""
-        ...
 
-    def posterior(self, N: Array, S: Array) -> NamedTuple:
-        """Posterior means of the parameters, in the units of the data, each with a leading cluster axis."""
-        ...
+    @abstractmethod
+    def posterior(self, N: Array, S: Array) -> Any:
+        """Posterior means of the parameters, a NamedTuple of arrays with a leading cluster axis, in units of the data."""
 
-    def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
-        """Log posterior-predictive density of each row under each cluster, (n, K)."""
-        ...
+    @abstractmethod
+    def profile(self, N: Array, S: Array) -> Profile:
+        """Mean and variance, under each cluster, of the values that describe a row."""
 
+    @abstractmethod
+    def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
+        """Log posterior-predictive density of the observed values of each row under each cluster, (n, K)."""
+
+    @abstractmethod
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
-        """Draw ``size`` rows from the posterior predictive of one cluster."""
-        ...
+        """Draw ``size`` rows (size, D) from the posterior predictive of one cluster."""
+
+    # What most families need not change ------------------------------------------------------------------------------
+
+    def locate(self, names: Sequence[str] | None, D: int) -> Self:
+        """This likelihood with columns that were given by name as numbers, for a table of D columns."""
+        return self
+
+    @property
+    def row_entries(self) -> int:
+        """The most statistics of a dense row that are not zero; where they are few, features come as CSR."""
+        return self.n_statistics
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """Which values of X (n, D), or which stored values of CSR rows (m,), may be used."""
+        return np.asarray(np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max)))
+
+    def may_miss(self, D: int) -> NDArray[np.bool_]:
+        """The columns (D,) in which values may be missing, because they can be integrated out exactly."""
+        return np.zeros(D, np.bool_)
+
+    def nominal(self, D: int) -> NDArray[np.bool_]:
+        """The columns (D,) that may hold codes of categories."""
+        return np.zeros(D, np.bool_)
+
+    def takes_targets(self) -> bool:
+        """Whether its last columns are targets, which may also come apart from the others, as y."""
+        return False
+
+    def describes(self, D: int) -> NDArray[np.bool_]:
+        """The columns (D,) whose values have a distribution; the others are given, such as the x of a regression."""
+        return np.ones(D, np.bool_)
+
+    def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
+        """This likelihood and statistics S for data in which values of the columns ``missing`` (D,) may be missing."""
+        return self, S
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Rows X (n, D) with their missing values filled in, given responsibilities R (n, K)."""
+        return X
+
+    def tunables(self) -> list[str]:
+        """The names of the hyperparameters that `scaled` takes."""
+        return list(self.tunable)
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""
+        return replace(self, **{name: getattr(self, name) * factor})  # type: ignore[type-var]
+
+    def refuse(self, value: float, column: int, where: str) -> NoReturn:
+        """Raise a ValueError for a value of a column that is not `valid`."""
+        family = type(self).__name__
+        if np.isnan(value):
+            what, cure = "NaN", f"Drop or fill such rows first; {family} cannot use missing values there."
+        elif np.isinf(value):
+            what, cure = "infinity", "Drop or fill such rows first."
+        elif abs(value) > LARGEST:
+            what, cure = f"{value}, a value too large to be squared", "Divide the column by a constant first."
+        else:
+            what, cure = f"{value:g}", f"{family} takes {self.domain}."
+        raise ValueError(f"Input X contains {what}: {where}. {cure}")
+
+
+def prefers_sparse(likelihood: Likelihood) -> bool:
+    """Whether the features of dense rows are better made as CSR."""
+    return likelihood.row_entries * SPARSE_SHARE < likelihood.n_statistics
+
+
+def entries(likelihood: Likelihood, row_size: int) -> int:
+    """Numbers in the features of a row of ``row_size`` stored numbers."""
+    if likelihood.takes_sparse:
+        return min(row_size, likelihood.n_statistics)
+    return likelihood.row_entries if prefers_sparse(likelihood) else likelihood.n_statistics
+
+
+def features(likelihood: Likelihood, X: Rows) -> Any:
+    """All features of rows X at once: a fresh array, or CSR where rows or features are sparse."""
+    if sparse.issparse(X) or prefers_sparse(likelihood):
+        return likelihood.features(X, None)
+    return likelihood.features(X, np.empty((len(X), likelihood.n_statistics), X.dtype))
+
+
+def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
+    """The number of a column given by number or name."""
+    if isinstance(which, str):
+        if names is None or which not in list(names):
+            listed = "the table has no names" if names is None else f"there are {', '.join(map(str, names))}"
+            raise ValueError(f"there is no column {which!r}: {listed}.")
+        return list(names).index(which)
+    number = int(which)
+    if not -D <= number < D:
+        raise ValueError(f"there is no column {number}: the table has {D}.")
+    return number % D
 
 
 def require(condition: bool, name: str, value: Any, wanted: str) -> None:
@@ -72,3 +272,17 @@ def column_values(name: str, value: Any, D: int) -> Array:
     )
     require(bool(np.isfinite(values).all()), name, value, "finite")
     return np.array(np.broadcast_to(values, (D,)))
+
+
+def positive_values(name: str, value: Any, D: int) -> Array:
+    """A positive hyperparameter given as a scalar or per column, as a (D,) float64 array."""
+    values = column_values(name, value, D)
+    require(bool((values > 0.0).all()), name, value, "positive")
+    return values
+
+
+def positive(name: str, value: Any) -> float:
+    """A positive, finite hyperparameter."""
+    number = float(value)
+    require(bool(np.isfinite(number) and number > 0.0), name, value, "a positive number")
+    return number

@@ -39,27 +39,25 @@ def pack_quadratic(M: Array) -> Array:
     return np.asarray(M[:, a, b] * np.where(a == b, 1.0, 2.0))
 
 
-def spread(X: Array, weights: Array, center: Array) -> Array:
-    """Weighted standard deviation of each column about ``center``; 1 for constant columns."""
-    deviation = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weights))
-    tiny = 1e-12 * np.abs(center)
-    return np.asarray(np.where(deviation > tiny, deviation, 1.0))
-
-
-def prior_scale(scale: Any, X: Array, variance: Array, degrees_of_freedom: float) -> Array:
+def prior_scale(scale: Any, variance: Array, degrees_of_freedom: float) -> Array:
     """The Wishart scale matrix B (D, D) from a number, variances, a matrix, or None: 0.1 diag(variance) per spare degree."""
-    D = X.shape[1]
+    D = len(variance)
     if scale is None:
         return np.diag(SHARE_OF_SPREAD * variance * max(degrees_of_freedom - D - 1.0, 1.0))
-    B = np.asarray(scale, dtype=np.float64)
+    return symmetric_matrix("scale", scale, D)
+
+
+def symmetric_matrix(name: str, value: Any, D: int) -> Array:
+    """A hyperparameter given as a number, D numbers or a positive definite matrix, as a matrix (D, D)."""
+    B = np.asarray(value, dtype=np.float64)
     if B.ndim < 2:
-        B = np.diag(column_values("scale", scale, D))
-    require(B.shape == (D, D), "scale", scale, f"a number, {D} numbers or a {D} x {D} matrix")
-    require(bool(np.isfinite(B).all()), "scale", scale, "finite")
+        B = np.diag(column_values(name, value, D))
+    require(B.shape == (D, D), name, value, f"a number, {D} numbers or a {D} x {D} matrix")
+    require(bool(np.isfinite(B).all()), name, value, "finite")
     deviation = np.sqrt(np.abs(np.diagonal(B)))
     correlation = B / np.outer(deviation, deviation) if deviation.all() else B  # judged free of the columns' units
-    require(np.allclose(correlation, correlation.T), "scale", scale, "symmetric")
-    require(bool(np.linalg.eigvalsh(correlation)[0] > 0.0), "scale", scale, "positive definite")
+    require(np.allclose(correlation, correlation.T), name, value, "symmetric")
+    require(bool(np.linalg.eigvalsh(correlation)[0] > 0.0), name, value, "positive definite")
     return B
 
 

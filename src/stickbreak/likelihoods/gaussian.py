@@ -1,13 +1,13 @@
 """Gaussian with unknown mean and full covariance."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, column_values, require
+from ._base import Array, Likelihood, Profile, Sample, column_values, positive
 
 
 class GaussianPosterior(NamedTuple):
@@ -27,7 +27,7 @@ class _NormalWishart(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian:
+class Gaussian(Likelihood):
     """Gaussian likelihood with full covariance and its Normal-Wishart prior.
 
         x | mu, Lambda ~ Normal(mu, Lambda^-1),   mu | Lambda ~ Normal(m, (kappa Lambda)^-1),   Lambda ~ Wishart(nu, B^-1)
@@ -58,6 +58,8 @@ class Gaussian:
     Thesis 2.2.1 and 3.4.1; 2013 supplement, section 1.
     """
 
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "scale")
+
     mean: Any = None
     mean_precision: Any = None
     degrees_of_freedom: Any = None
@@ -65,16 +67,14 @@ class Gaussian:
     origin: Any = field(default=None, repr=False)
     unit: Any = field(default=None, repr=False)
 
-    def resolve(self, X: Array, weights: Array) -> Self:
-        """Fill in the defaults from a sample X (n, D) with row weights (n,), and check what was given."""
-        D = X.shape[1]
-        origin = np.average(X, axis=0, weights=weights)
-        unit = quadratic.spread(X, weights, origin)
-        kappa = 1e-3 if self.mean_precision is None else float(self.mean_precision)
-        require(np.isfinite(kappa) and kappa > 0, "mean_precision", self.mean_precision, "a positive number")
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        D, origin = sample.D, sample.mean()
+        unit = sample.spread(origin)
+        kappa = positive("mean_precision", 1e-3 if self.mean_precision is None else self.mean_precision)
         nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
         mean = origin if self.mean is None else column_values("mean", self.mean, D)
-        B = quadratic.prior_scale(self.scale, X, unit**2, nu)
+        B = quadratic.prior_scale(self.scale, unit**2, nu)
         return replace(self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit)
 
     @property
@@ -118,6 +118,11 @@ class Gaussian:
         covariances = q.L @ q.L.swapaxes(1, 2) / spare[:, None, None]
         return GaussianPosterior(self.origin + q.m * self._unit, covariances * np.outer(self._unit, self._unit))
 
+    def profile(self, N: Array, S: Array) -> Profile:
+        """Mean and variance of each column under each cluster."""
+        means, covariances = self.posterior(N, S)
+        return Profile.of_columns(means, covariances.diagonal(axis1=1, axis2=2))
+
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Student-t with nu_k - D + 1 degrees of freedom, mean m_k, shape B_k (kappa_k + 1) / (kappa_k dof), (n, K)."""
         q, Z, D = self._update(N, S), self._to_work(X), len(self._unit)
@@ -138,7 +143,7 @@ class Gaussian:
     @property
     def _unit(self) -> Array:
         if self.unit is None:
-            raise TypeError("this likelihood has no data yet; call resolve(X, weights) first.")
+            raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
         return np.asarray(self.unit)
 
     def _to_work(self, X: Array) -> Array:

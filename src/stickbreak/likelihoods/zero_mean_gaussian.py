@@ -1,13 +1,13 @@
 """Gaussian with mean zero and full covariance."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array
+from ._base import Array, Likelihood, Profile, Sample
 
 
 class ZeroMeanGaussianPosterior(NamedTuple):
@@ -18,7 +18,7 @@ class ZeroMeanGaussianPosterior(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ZeroMeanGaussian:
+class ZeroMeanGaussian(Likelihood):
     """Zero-mean Gaussian likelihood with full covariance and its Wishart prior, for image patches and other textures.
 
         x | Lambda ~ Normal(0, Lambda^-1),   Lambda ~ Wishart(nu, B^-1)
@@ -37,15 +37,17 @@ class ZeroMeanGaussian:
     2013 supplement, section 1, Eq. 3 to 20.
     """
 
+    tunable: ClassVar[tuple[str, ...]] = ("scale",)
+
     degrees_of_freedom: Any = None
     scale: Any = None
     unit: Any = field(default=None, repr=False)
 
-    def resolve(self, X: Array, weights: Array) -> Self:
-        """Fill in the defaults from a sample X (n, D) with row weights (n,), and check what was given."""
-        nu = quadratic.prior_degrees(self.degrees_of_freedom, X.shape[1])
-        unit = quadratic.spread(X, weights, np.zeros(X.shape[1]))
-        return replace(self, degrees_of_freedom=nu, scale=quadratic.prior_scale(self.scale, X, unit**2, nu), unit=unit)
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
+        unit = sample.spread(np.zeros(sample.D))
+        return replace(self, degrees_of_freedom=nu, scale=quadratic.prior_scale(self.scale, unit**2, nu), unit=unit)
 
     @property
     def n_statistics(self) -> int:
@@ -97,6 +99,11 @@ class ZeroMeanGaussian:
         covariances = L @ L.swapaxes(1, 2) / spare[:, None, None] * np.outer(self._unit, self._unit)
         return ZeroMeanGaussianPosterior(np.zeros((len(N), D)), covariances)
 
+    def profile(self, N: Array, S: Array) -> Profile:
+        """Mean and variance of each column under each cluster."""
+        means, covariances = self.posterior(N, S)
+        return Profile.of_columns(means, covariances.diagonal(axis1=1, axis2=2))
+
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Student-t with nu_k - D + 1 degrees of freedom, mean 0, shape B_k / dof, (n, K)."""
         (nu, L), Z, D = self._update(N, S), X / self._unit, len(self._unit)
@@ -117,7 +124,7 @@ class ZeroMeanGaussian:
     @property
     def _unit(self) -> Array:
         if self.unit is None:
-            raise TypeError("this likelihood has no data yet; call resolve(X, weights) first.")
+            raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
         return np.asarray(self.unit)
 
     def _update(self, N: Array, S: Array) -> tuple[Array, Array]:

@@ -1,10 +1,12 @@
 """Birth: one cluster becomes several, found by a fresh fit to a sample of its rows (Thesis 4.2)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..likelihoods._base import Rows, features
 from ..model import Model, Summary
 from ..model.local import features_step
 from ..model.seeding import hard_summary, nearest_seeds
@@ -27,7 +29,7 @@ class Target:
 
     cluster: int
     summary: Summary
-    X: Array
+    X: Rows
     weights: Array
     children: int
     seed: int
@@ -49,9 +51,8 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     Fewer clusters may survive; if only one does, the gain is minus infinity.
     """
     rng = np.random.default_rng(target.seed)
-    n, dtype = len(target.X), target.X.dtype
     scale = float(target.summary.N[0] / target.weights.sum())
-    T = model.likelihood.features(target.X, out=np.empty((n, model.likelihood.n_statistics), dtype))
+    T = features(model.likelihood, target.X)
     labels = nearest_seeds(model, target.X, target.weights, target.children, rng)
     children = hard_summary(T, target.weights, labels) * scale
     for _ in range(ITERATIONS):
@@ -65,12 +66,12 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
         if children.K < 2:
             return children, -np.inf
     children = model.ordered(children)
-    parent = hard_summary(T, target.weights, np.zeros(n, dtype=np.intp)) * scale
+    parent = hard_summary(T, target.weights, np.zeros(len(target.weights), dtype=np.intp)) * scale
     return children, model.bound(children) - model.bound(parent)
 
 
-def _step(model: Model, children: Summary, T: Array, weights: Array) -> Summary:
+def _step(model: Model, children: Summary, T: Any, weights: Array) -> Summary:
     parameters = model.parameters(children, T.dtype)
     summary = Summary.zeros(*parameters.W.shape)
-    features_step(model, parameters, T, weights, np.ones(len(T)), summary)
+    features_step(model, parameters, T, weights, np.ones(len(weights)), summary)
     return summary

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..allocations import Responsibilities
 from ..kernels.assign import gather_mass
+from ..likelihoods._base import Rows
 from ..model import Model, Parameters, Summary, restricted_step
 
 Array = NDArray[np.floating]
@@ -43,11 +44,11 @@ class Proposal:
         """The clusters the move is about: for a delete, the one to go, without its absorbers."""
         return self.removed[:1] if self.kind == "delete" else self.removed
 
-    def track(self, model: Model, X: Array, weights: Array, kept: Responsibilities, summary: Summary) -> Summary:
+    def track(self, model: Model, X: Rows, weights: Array, kept: Responsibilities, summary: Summary) -> Summary:
         """The summary of clusters J for a chunk of rows whose responsibilities and ordinary summary are given."""
         member = np.zeros(summary.K, dtype=np.bool_)
         member[list(self.removed)] = True
-        rows, mass = np.empty(len(X), dtype=np.int64), np.empty(len(X))
+        rows, mass = np.empty(len(weights), dtype=np.int64), np.empty(len(weights))
         count = gather_mass(*kept, member, rows, mass)
         rows, mass = rows[:count], mass[:count]
         if self.parameters is None:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from ..allocations import Responsibilities
 from ..data import ArraySource
+from ..data.distinct import distinct_rows
 from ..kernels.assign import select_rows
+from ..likelihoods._base import entries
 from ..model import Model, Summary
-from ..model.seeding import distinct_rows
 from .birth import Target
 
 Array = NDArray[np.floating]
@@ -45,9 +46,9 @@ class Draw:
         return Drawn(self.ids[clusters[:count]], rows[:count] + first, chosen[:count].copy())
 
 
-def plan_draw(model: Model, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
+def plan_draw(model: Model, source: ArraySource, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
     """Draw about 3,000 rows of each cluster of ``counts`` (K,), fewer where their features would not fit in 32 MiB."""
-    wanted = max(1, min(ROWS, FEATURES // model.likelihood.n_statistics))
+    wanted = max(1, min(ROWS, FEATURES // entries(model.likelihood, source.row_size)))
     limits = wanted / np.maximum(counts, 1e-300)
     return Draw(limits, int(rng.integers(2**63)), np.array(ids))
 
@@ -70,7 +71,7 @@ def targets(
             mine = mine[np.argsort(rows[mine], kind="stable")]
             X, weights = source.take(rows[mine])
             X, weights = distinct_rows(X, weights * chosen[mine])
-            J = min(J, len(X))
+            J = min(J, len(weights))
             if J >= 2:
                 found.append(Target(k, total.take([k]), X, weights, J, int(rng.integers(2**63))))
     return found

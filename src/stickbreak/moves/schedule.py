@@ -53,9 +53,9 @@ class Schedule:
         """Follow a reordering or dropping of clusters."""
         self.ids = [self.ids[k] for k in clusters]
 
-    def draw(self, model: Model, counts: Array) -> Draw:
+    def draw(self, model: Model, source: ArraySource, counts: Array) -> Draw:
         """How rows are drawn during the next lap to represent each cluster."""
-        return plan_draw(model, counts, self.ids, self.rng)
+        return plan_draw(model, source, counts, self.ids, self.rng)
 
     def plan(
         self,

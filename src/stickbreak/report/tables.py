@@ -2,26 +2,27 @@
 
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 
 def cluster_table(model: Any, n_clusters: int = 20) -> Table:
-    """The largest clusters: weight, rows, and the columns in which each differs most from the rest.
+    """The largest clusters: weight, rows, and the values in which each differs most from the rest.
 
-    Differences are of cluster means from the mean of the mixture, in standard deviations of the mixture.
+    Differences are of means, or of the chances of levels, from those of the whole mixture, in its standard deviations.
     """
-    center = model.weights_ @ model.means_
-    spread = (model.weights_ @ ((model.means_ - center) ** 2 + _variances(model))) ** 0.5
-    names = getattr(model, "feature_names_in_", [f"x{d}" for d in range(model.n_features_in_)])
+    profile = model.model_.likelihood.profile(model.summary_.N, model.summary_.S)
+    center = model.weights_ @ profile.means
+    spread = np.sqrt(model.weights_ @ ((profile.means - center) ** 2 + profile.variances))
+    z = (profile.means - center) / np.where(spread > 0.0, spread, 1.0)
     table = Table(title=f"{model.n_clusters_} clusters, ELBO {model.lower_bound_:,.1f}", title_justify="left")
     for title in ("cluster", "weight", "rows"):
         table.add_column(title, justify="right")
     table.add_column("most distinctive")
     for k in range(min(n_clusters, model.n_clusters_)):
-        z = (model.means_[k] - center) / spread
-        top = sorted(range(len(z)), key=lambda d: -abs(z[d]))[:4]
-        words = "  ".join(f"{names[d]} {z[d]:+.1f} sd" for d in top)
+        top = np.argsort(-np.abs(z[k]), kind="stable")[:4]
+        words = "  ".join(f"{_name(model, profile, j)} {profile.means[k, j]:.4g} ({z[k, j]:+.1f} sd)" for j in top)
         table.add_row(str(k), f"{model.weights_[k]:.4f}", f"{model.summary_.N[k]:,.0f}", words)
     if model.n_clusters_ > n_clusters:
         table.add_row("", "", "", f"and {model.n_clusters_ - n_clusters} smaller clusters")
@@ -33,5 +34,12 @@ def print_summary(model: Any, n_clusters: int = 20) -> None:
     Console(markup=False, emoji=False).print(cluster_table(model, n_clusters))
 
 
-def _variances(model: Any) -> Any:
-    return model.covariances_.diagonal(axis1=1, axis2=2)
+def _name(model: Any, profile: Any, j: int) -> str:
+    """The column that a value describes, with the level whose chance it is."""
+    column, level = int(profile.columns[j]), int(profile.levels[j])
+    names = getattr(model, "feature_names_in_", ())
+    name = str(names[column]) if column < len(names) else f"x{column}"
+    if level < 0:
+        return name
+    levels = model.levels_.get(column, ())
+    return f"{name}={levels[level] if level < len(levels) else level}"

@@ -1,0 +1,66 @@
+"""A fitted mixture reading rows: responsibilities, labels, densities, and values for those that are missing."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from ..data import ArraySource, Chunk
+from ..inference import Threads
+from ..likelihoods._base import Rows
+from ..model import Model, Parameters, Summary, local_step
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A fitted model and its parameters, rounded to the precision of the rows."""
+
+    model: Model
+    summary: Summary
+    parameters: Parameters
+
+    @classmethod
+    def of(cls, model: Model, summary: Summary, missing: NDArray[np.bool_], dtype: np.dtype[np.floating]) -> "Reader":
+        """A reader of rows in which values of the columns ``missing`` (D,) may be missing."""
+        likelihood, S = model.likelihood.with_missing(missing, summary.S)
+        model, summary = Model(likelihood, model.allocation), replace(summary, S=S)
+        return cls(model, summary, model.parameters(summary, dtype))
+
+    def responsibilities(self, X: Rows) -> Array:
+        """The probability of each cluster for each row, (n, K)."""
+        n = X.shape[0]
+        _, kept = local_step(self.model, self.parameters, X, np.ones(n), base=False)
+        R = np.zeros((n, self.summary.K), dtype=X.dtype)
+        R[np.repeat(np.arange(n), np.diff(kept.indptr)), kept.indices] = kept.values
+        return R
+
+    def labels(self, X: Rows) -> NDArray[np.intp]:
+        """The most probable cluster of each row, (n,)."""
+        return np.asarray(self.responsibilities(X).argmax(axis=1))
+
+    def log_density(self, X: Rows) -> Array:
+        """Log posterior-predictive density of the observed values of each row, (n,)."""
+        N, S = self.summary.N, self.summary.S
+        log_densities = self.model.likelihood.log_predictive(X.astype(np.float64), N, S)
+        return np.asarray(logsumexp(log_densities + np.log(self.model.allocation.mean_weights(self.summary)), axis=1))
+
+    def impute(self, X: Array) -> Array:
+        """Rows with their missing values filled in, (n, D)."""
+        R = self.responsibilities(X)
+        return self.model.likelihood.impute(X, R, self.summary.N, self.summary.S)
+
+
+def by_chunk(source: ArraySource, threads: Threads, task: Callable[[Rows], Any]) -> Iterator[Any]:
+    """The results of a task on the rows of every chunk, in order."""
+
+    def rows(chunk: Chunk) -> Any:
+        result = task(source.read(chunk)[0])
+        source.release()
+        return result
+
+    return threads.map(rows, source.batches(1)[0])

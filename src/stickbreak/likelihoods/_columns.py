@@ -1,0 +1,192 @@
+"""Families whose columns are independent given the cluster, so that missing values are integrated out exactly."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ._base import Array, Likelihood, Profile, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentColumns(Likelihood):
+    """Base of the families in which every column d has its own parameter and conjugate prior.
+
+    A family says, elementwise for arrays of any shape, what `_sums`, `_weights`, `_marginal`, `_predictive`, `_bregman`,
+    `_moments` and `_draw` below ask.  The statistics of a row are
+
+        t(x) = [sums of the observed values, column by column;  1 where a value is missing, for the columns with holes]
+
+    so that cluster k has n_kd = N_k - absent_kd observed values in column d: a row counts only where it is observed.
+    Rows may be CSR where there is one sum, the value itself (``takes_sparse``); all that CSR rows do not store is zero.
+
+    Attributes
+    ----------
+    holes : (D,) bool, the columns with missing values
+    """
+
+    takes_missing: ClassVar[bool] = True
+    n_sums: ClassVar[int] = 1
+    holes: Any = field(default=None, repr=False, kw_only=True)
+
+    # What a family says ----------------------------------------------------------------------------------------------
+
+    def _sums(self, X: Array) -> tuple[Array, ...]:
+        """The statistics of values X, ``n_sums`` arrays of its shape."""
+        return (X,)
+
+    @abstractmethod
+    def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+        """Expected natural parameters (K, D), one for each sum, and minus the expected log partition (K, D)."""
+
+    @abstractmethod
+    def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
+        """LogZ(posterior) - logZ(prior) of each column, (K, D)."""
+
+    def _base(self, x: Array) -> Array:
+        """Log h(x)."""
+        return np.zeros_like(x)
+
+    @abstractmethod
+    def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
+        """Log predictive density of values x of ``columns`` after n values with the given sums."""
+
+    @abstractmethod
+    def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
+        """Divergence of values x of ``columns`` from values ``center`` (NaN where missing), smoothed by the prior."""
+
+    @abstractmethod
+    def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Mean and variance of values under each cluster, (K, D)."""
+
+    @abstractmethod
+    def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
+        """Draws (size, D) from the predictive of one cluster."""
+
+    # What follows for all of them ------------------------------------------------------------------------------------
+
+    @property
+    def n_statistics(self) -> int:
+        """F = D x ``n_sums`` + the number of columns with holes."""
+        return self.n_sums * self._D + int(self._holes.sum())
+
+    def features(self, X: Rows, out: Array | None) -> Any:
+        """T (n, F): the sums of the observed values, then 1 where a value is missing; CSR rows are their own features."""
+        if out is None:
+            return self._sparse_features(X)
+        D, holes = self._D, self._holes
+        sums = self._sums(X)
+        for j, values in enumerate(sums):
+            out[:, j * D : (j + 1) * D] = values
+        if holes.any():
+            absent = np.isnan(X)
+            for j in range(len(sums)):
+                out[:, j * D : (j + 1) * D][absent] = 0.0
+            out[:, self.n_sums * D :] = absent[:, holes]
+        return out
+
+    def log_base(self, X: Rows) -> Array:
+        """Sum of log h over the observed values, (n,)."""
+        return self._total(X, lambda x, columns: self._base(x))
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """W of the sums and, for the columns with holes, what a missing value takes back from b; b summed over columns."""
+        n, sums = self._split(N, S)
+        W, b = self._weights(n, sums)
+        b = np.broadcast_to(b, W[0].shape)
+        return np.hstack([*W, -b[:, self._holes]]), np.asarray(b.sum(axis=1))
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """Sum over columns of logZ(posterior) - logZ(prior), (K,)."""
+        return np.asarray(self._marginal(*self._split(N, S)).sum(axis=1))
+
+    def divergence(self, X: Rows, centers: Rows) -> Array:
+        """Sum over the observed columns of the divergence of each value from that of the center, (n, J)."""
+        if sparse.issparse(centers):
+            centers = centers.toarray()
+        return np.column_stack(
+            [self._total(X, lambda x, columns, c=c: self._bregman(x, c[columns], columns)) for c in centers]
+        )
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """Mean and variance of each column under each cluster."""
+        return Profile.of_columns(*self._moments(*self._split(N, S)))
+
+    def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
+        """Sum over the observed columns of their log predictive densities, (n, K)."""
+        n, sums = self._split(N, S)
+        out = np.empty((X.shape[0], len(N)))
+        for k in range(len(N)):
+            count, totals = np.broadcast_to(n[k], self._D), [s[k] for s in sums]
+            out[:, k] = self._total(
+                X,
+                lambda x, c: self._predictive(x, count[c], tuple(s[c] for s in totals), c),  # noqa: B023
+            )
+        return out
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Draw ``size`` rows (size, D) from the posterior predictive of one cluster."""
+        n, sums = self._split(np.atleast_1d(N), np.atleast_2d(S))
+        return self._draw(np.broadcast_to(n[0], self._D), tuple(s[0] for s in sums), rng, size)
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """Finite values within the domain, and missing ones."""
+        return np.isnan(X) | super().valid(X)
+
+    def may_miss(self, D: int) -> NDArray[np.bool_]:
+        """All columns."""
+        return np.ones(D, np.bool_)
+
+    def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
+        """With holes also in the columns ``missing``: statistics that count missing values, none so far, are inserted."""
+        holes = self._holes | missing
+        wide = np.zeros((len(S), self.n_sums * self._D + self._D))
+        first = self.n_sums * self._D
+        wide[:, :first] = S[:, :first]
+        wide[:, first:][:, self._holes] = S[:, first:]
+        return replace(self, holes=holes), np.hstack([wide[:, :first], wide[:, first:][:, holes]])
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Missing values become their posterior-predictive means."""
+        return np.where(np.isnan(X), R @ self._moments(*self._split(N, S))[0], X)
+
+    @property
+    def _holes(self) -> NDArray[np.bool_]:
+        if self.holes is None:
+            raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
+        return np.asarray(self.holes)
+
+    @property
+    def _D(self) -> int:
+        return len(self._holes)
+
+    def _split(self, N: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
+        """Counts of observed values, (K, D) or (K, 1) where nothing is missing, and sums (K, D) each."""
+        D = self._D
+        n, first = N[:, None], self.n_sums * D
+        if self._holes.any():
+            n = np.repeat(n, D, axis=1)
+            n[:, self._holes] -= S[:, first:]
+            n = np.maximum(n, 0.0)  # a difference of sums may miss zero by rounding
+        return n, tuple(S[:, j * D : (j + 1) * D] for j in range(self.n_sums))
+
+    def _sparse_features(self, X: sparse.csr_array) -> sparse.csr_array:
+        if self._holes.any():
+            raise TypeError("rows are CSR, but the model was made for missing values; pass a dense array.")
+        return X
+
+    def _total(self, X: Rows, value: Any) -> Array:
+        """Sum of ``value(x, columns)`` over the observed values of each row, (n,)."""
+        every = slice(None)
+        if not sparse.issparse(X):
+            values = value(X, every)
+            if self._holes.any():
+                values = np.where(np.isnan(X), 0.0, values)
+            return np.asarray(values.sum(axis=1, dtype=np.float64))
+        zeros = np.broadcast_to(value(np.zeros(self._D, X.dtype), every), self._D)
+        stored = value(X.data, X.indices) - zeros[X.indices]
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        return np.asarray(np.bincount(rows, stored, X.shape[0]) + zeros.sum())

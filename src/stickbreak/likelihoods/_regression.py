@@ -1,0 +1,342 @@
+"""Shared by likelihoods that regress some columns of a row on others: the matrix-normal-Wishart algebra."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from ..kernels.statistics import pack_products
+from . import _quadratic as quadratic
+from ._base import Array, Likelihood, Profile, Sample, features, positive, require
+
+SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
+A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too
+
+
+class RegressionPosterior(NamedTuple):
+    """Posterior means of the coefficients (K, q, P) of P regressors, intercepts (K, q) and covariances (K, q, q)."""
+
+    coefficients: Array
+    intercepts: Array
+    covariances: Array
+
+
+class _Belief(NamedTuple):
+    """Posterior of M regressors, in working coordinates: nu' (K,) and L (K, M + q, M + q), Cholesky factors of J'."""
+
+    nu: Array
+    L: Array
+    M: int
+
+    @property
+    def means(self) -> Array:
+        """M' = Q P^-1, (K, q, M)."""
+        return self.L[:, self.M :, : self.M] @ np.linalg.inv(self.L[:, : self.M, : self.M])
+
+    @property
+    def noise(self) -> Array:
+        """R (K, q, q), with B' = R R'."""
+        return self.L[:, self.M :, self.M :]
+
+    @property
+    def log_normaliser(self) -> Array:
+        """LogZ(nu', J') = logZ of the Wishart - (q / 2) log |K'|, (K,)."""
+        K, B = quadratic.log_determinant(self.L[:, : self.M, : self.M]), quadratic.log_determinant(self.noise)
+        q = self.noise.shape[1]
+        return np.asarray(quadratic.log_wishart(self.nu, B, q) - 0.5 * q * K)
+
+
+@dataclass(frozen=True, eq=False)
+class Regression(Likelihood):
+    """Base of the families in which q columns y of a row are a noisy linear function of its other columns.
+
+        y | r, A, Lambda ~ Normal(A r, Lambda^-1),   A | Lambda ~ MatrixNormal(M0, Lambda^-1, K0^-1),
+        Lambda ~ Wishart(nu, B^-1)
+
+    with r (M,) the regressors, and a trailing 1 where there is an ``intercept``.  The prior is that many pseudo-rows
+    v = [r, y] with sums of products J, to which real rows add theirs (Minka 2000):
+
+        J = [[K0, K0 M0'], [M0 K0, B + M0 K0 M0']],   J' = J + sum v v',   nu' = nu + n
+
+    One Cholesky factor says the rest.  With J' = L L' and L = [[P, 0], [Q, R]]:
+
+        K' = P P',  M' = Q P^-1,  B' = R R',   L^-1 v = [P^-1 r, R^-1 (y - M' r)]
+
+        2 E[log p(y | r)] = E log |Lambda| - q log 2 pi - |diag(sqrt(q) .., sqrt(nu') ..) L^-1 v|^2
+
+    Working coordinates z = (x - origin) / unit make this accurate and free of units.  There r_data = G r_work, so that
+
+        M0_work = U^-1 (M0 G - o e'),   K0_work = G^-1 K0 G^-T,   B_work = U^-1 B U^-1
+
+    with o and U the origin and units of the targets, and e' r = 1; without an intercept the origin is zero.
+
+    Statistics are the packed products z_a z_b of all columns, z, and 1 where the targets are missing, if they may be:
+    rows without targets add nothing, and n = N - their number.
+
+    Attributes
+    ----------
+    holes : whether targets may be missing
+    """
+
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "scale")
+
+    intercept: bool = field(default=True, kw_only=True)
+    mean: Any = field(default=None, kw_only=True)
+    mean_precision: Any = field(default=None, kw_only=True)
+    degrees_of_freedom: Any = field(default=None, kw_only=True)
+    scale: Any = field(default=None, kw_only=True)
+    origin: Any = field(default=None, repr=False, kw_only=True)
+    unit: Any = field(default=None, repr=False, kw_only=True)
+    holes: bool = field(default=False, repr=False, kw_only=True)
+
+    @abstractmethod
+    def _columns(self, D: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The columns of the targets (q,) and of the regressors, of D."""
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        y, r = self._columns(sample.D)
+        require(isinstance(self.intercept, bool | np.bool_), "intercept", self.intercept, "True or False")
+        origin = sample.mean() if self.intercept else np.zeros(sample.D)
+        draft = replace(
+            self,
+            mean=_prior_mean(self.mean, origin[y], len(r), bool(self.intercept)),
+            mean_precision=_prior_precision(self.mean_precision, len(r) + bool(self.intercept)),
+            degrees_of_freedom=quadratic.prior_degrees(self.degrees_of_freedom, len(y)),
+            scale=np.zeros((len(y), len(y))),
+            origin=origin,
+            unit=sample.spread(origin),
+            holes=bool(sample.missing[y].any()),
+        )
+        variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
+        return replace(draft, scale=quadratic.prior_scale(self.scale, variance, draft.degrees_of_freedom))
+
+    @property
+    def n_statistics(self) -> int:
+        """F = D (D + 1) / 2 + D, and one more where targets may be missing."""
+        return quadratic.n_products(len(self._unit)) + len(self._unit) + self.holes
+
+    def features(self, X: Array, out: Any) -> Any:
+        """T (n, F): packed products of the working coordinates z, then z; all zero, then 1, where targets are missing."""
+        pack_products(X, self.origin, self._unit, True, out)
+        if self.holes:
+            absent = self._absent(X)
+            out[absent] = 0.0
+            out[:, -1] = absent
+        return out
+
+    def log_base(self, X: Array) -> Array:
+        """Log h(x) = -(q / 2) log 2 pi - sum log unit of the targets, (n,); zero where they are missing."""
+        constant = -0.5 * self._q * np.log(2.0 * np.pi) - np.log(self._unit[self._y]).sum()
+        return np.asarray(np.where(self._absent(X), 0.0, constant))
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """W = -V / 2 on the products of [z, 1], with V = L^-T diag(q .., nu' ..) L^-1; b = (E log |Lambda| - V_11) / 2.
+
+        V_11 is the entry of 1 times 1, which is no statistic.
+        """
+        belief, order, q, D = self._update(N, S), self._order, self._q, len(self._unit)
+        half = np.linalg.inv(belief.L)
+        half[:, : belief.M] *= np.sqrt(q)
+        half[:, belief.M :] *= np.sqrt(belief.nu)[:, None, None]
+        V = np.zeros((len(N), D + 1, D + 1))
+        V[:, order[:, None], order] = half.swapaxes(1, 2) @ half
+        logdet = quadratic.expected_log_determinant(belief.nu, quadratic.log_determinant(belief.noise), q)
+        b = 0.5 * (logdet - V[:, D, D])
+        W = np.hstack([-0.5 * quadratic.pack_quadratic(V[:, :D, :D]), -V[:, :D, D]])
+        return np.hstack([W, -b[:, None]]) if self.holes else W, b
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """LogZ(nu', J') - logZ(nu, J), (K,)."""
+        return self._update(N, S).log_normaliser - self._update(*self._nothing()).log_normaliser
+
+    def divergence(self, X: Array, centers: Array) -> Array:
+        """How much worse than its own belief that of a center explains row x, (n, J); zero where x lacks its targets.
+
+        With q_x and q_c the posteriors of (A, Lambda) after row x alone and row c alone, and L(x) the log marginal of x:
+
+            KL[q_c || q_x] = L(x) - L(c) - W_c . (t(x) - t(c))
+
+        the Bregman divergence of logZ.  It compares rows as evidence of a line.  Distances between the points [y, r]
+        start from pieces of space instead, and lines cross.
+        """
+        rows, seeds = np.asarray(X, np.float64), np.asarray(centers, np.float64)
+        T, C = features(self, rows), features(self, seeds)
+        W, _ = self.weights(np.ones(len(C)), C)
+        own, other = (self.log_predictive(Z, *self._nothing()) - self.log_base(Z)[:, None] for Z in (rows, seeds))
+        slack = own - other.T - T @ W.T + np.einsum("jf,jf->j", C, W)
+        return np.where(self._absent(rows)[:, None], 0.0, np.maximum(slack, 0.0))
+
+    def posterior(self, N: Array, S: Array) -> RegressionPosterior:
+        """Posterior means of A and of Lambda^-1, B' / (nu' - q - 1) (where that exists, else B' / nu')."""
+        belief, unit, q, P = self._update(N, S), self._unit[self._y, None], self._q, len(self._r)
+        A = unit * belief.means @ np.linalg.inv(self._G)
+        noise = unit * belief.noise
+        spare = np.where(belief.nu > q + 1.0, belief.nu - q - 1.0, belief.nu)
+        intercepts = self.origin[self._y] + (A[:, :, P] if self.intercept else np.zeros((len(N), q)))
+        return RegressionPosterior(A[:, :, :P], intercepts, noise @ noise.swapaxes(1, 2) / spare[:, None, None])
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """Mean of the targets at the mean regressors of each cluster's rows, and their variance about the line."""
+        coefficients, intercepts, covariances = self.posterior(N, S)
+        center = self.origin[self._r] + self._unit[self._r] * self._regressors(N, S)[0]
+        means = intercepts + np.einsum("kqp,kp->kq", coefficients, center)
+        return Profile(self._y, np.full(self._q, -1), means, covariances.diagonal(axis1=1, axis2=2))
+
+    def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
+        """Log density of y given r: Student-t with dof = nu' - q + 1, mean M' r, shape B' (1 + r' K'^-1 r) / dof, (n, K).
+
+        Zero where the targets are missing.
+        """
+        belief, V, q = self._update(N, S), self._stacked(X), self._q
+        out = np.empty((len(V), len(N)))
+        for k, logdet in enumerate(quadratic.log_determinant(belief.noise)):
+            squares = solve_triangular(belief.L[k], V.T, lower=True, check_finite=False) ** 2
+            width, dof = 1.0 + squares[: belief.M].sum(axis=0), float(belief.nu[k]) - q + 1.0
+            density = quadratic.log_student(squares[belief.M :].sum(axis=0) * dof / width, logdet, dof, q)
+            out[:, k] = density - 0.5 * q * np.log(width / dof)
+        return np.where(self._absent(X)[:, None], 0.0, out - np.log(self._unit[self._y]).sum())
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Draw ``size`` rows (size, D): targets from the predictive given regressors.
+
+        The model says nothing of regressors.  They come from the Gaussian with the mean and covariance of those of the
+        cluster's rows; in an empty cluster, with the origin as mean and the units of the columns as deviations.
+        """
+        count, S = np.atleast_1d(N), np.atleast_2d(S)
+        belief, (mean, covariance) = self._update(count, S), self._regressors(count, S)
+        Z = np.zeros((size, len(self._unit)))
+        Z[:, self._r] = rng.multivariate_normal(mean[0], covariance[0], size, check_valid="ignore", method="eigh")
+        R = self._stacked(self.origin + self._unit * Z)[:, : belief.M]
+        dof = float(belief.nu[0]) - self._q + 1.0
+        width = 1.0 + quadratic.mahalanobis(R, belief.L[0, : belief.M, : belief.M])
+        noise = quadratic.sample_student(belief.noise[0] / np.sqrt(dof), dof, rng, size) * np.sqrt(width)[:, None]
+        Z[:, self._y] = R @ belief.means[0].T + noise
+        return np.asarray(self.origin + self._unit * Z)
+
+    def describes(self, D: int) -> NDArray[np.bool_]:
+        """The columns of targets."""
+        return np.isin(np.arange(D), self._columns(D)[0])
+
+    # Working coordinates ---------------------------------------------------------------------------------------------
+
+    @property
+    def _unit(self) -> Array:
+        if self.unit is None:
+            raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
+        return np.asarray(self.unit)
+
+    @property
+    def _y(self) -> NDArray[np.intp]:
+        return self._columns(len(self._unit))[0]
+
+    @property
+    def _r(self) -> NDArray[np.intp]:
+        return self._columns(len(self._unit))[1]
+
+    @property
+    def _q(self) -> int:
+        return len(self._y)
+
+    @property
+    def _M(self) -> int:
+        return len(self._r) + self.intercept
+
+    @property
+    def _order(self) -> NDArray[np.intp]:
+        """Where v = [r, y] finds its entries in [z, 1]."""
+        y, r = self._columns(len(self._unit))
+        return np.concatenate([r, [len(self._unit)] if self.intercept else [], y]).astype(np.intp)
+
+    @property
+    def _G(self) -> Array:
+        """From regressors in working coordinates to those in the units of the data, (M, M)."""
+        G = np.diag(np.append(self._unit[self._r], np.ones(int(self.intercept))))
+        if self.intercept:
+            G[:-1, -1] = self.origin[self._r]
+        return G
+
+    @property
+    def _prior(self) -> Array:
+        """J (M + q, M + q)."""
+        unit, shift, inverse = self._unit[self._y], np.zeros((self._q, self._M)), np.linalg.inv(self._G)
+        if self.intercept:
+            shift[:, -1] = self.origin[self._y]
+        mean = (self.mean @ self._G - shift) / unit[:, None]
+        K = self.mean_precision * np.eye(self._M)
+        if np.ndim(self.mean_precision):
+            K = inverse @ self.mean_precision @ inverse.T
+        return np.block([[K, K @ mean.T], [mean @ K, self.scale / np.outer(unit, unit) + mean @ K @ mean.T]])
+
+    def _absent(self, X: Array) -> NDArray[np.bool_]:
+        """The rows (n,) whose targets are missing."""
+        return np.asarray(np.isnan(X[:, self._y]).all(axis=1)) if self.holes else np.zeros(len(X), np.bool_)
+
+    def _stacked(self, X: Array) -> Array:
+        """Each row as v = [r, y], (n, M + q)."""
+        Z = np.column_stack([(X - self.origin) / self._unit, np.ones(len(X))])
+        return np.asarray(Z[:, self._order])
+
+    def _products(self, N: Array, S: Array) -> Array:
+        """Sums of the products of [z, 1] over the rows with targets, (K, D + 1, D + 1); so the last is their number n."""
+        D, P = len(self._unit), quadratic.n_products(len(self._unit))
+        sums = np.empty((len(N), D + 1, D + 1))
+        sums[:, :D, :D] = quadratic.unpack_symmetric(S[:, :P], D)
+        sums[:, :D, D] = sums[:, D, :D] = S[:, P : P + D]
+        sums[:, D, D] = np.maximum(N - S[:, -1], 0.0) if self.holes else N  # a difference may miss zero by rounding
+        return sums
+
+    def _update(self, N: Array, S: Array) -> _Belief:
+        sums = self._products(N, S)
+        J = self._prior + sums[:, self._order[:, None], self._order]
+        return _Belief(self.degrees_of_freedom + sums[:, -1, -1], quadratic.cholesky(J), self._M)
+
+    def _nothing(self) -> tuple[Array, Array]:
+        """Counts and statistics of an empty cluster."""
+        return np.zeros(1), np.zeros((1, self.n_statistics))
+
+    def _regressors(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """Mean (K, P) and covariance (K, P, P) of the regressors of each cluster's rows."""
+        sums, r = self._products(N, S), self._r
+        n = sums[:, -1, -1, None] + A_TRACE
+        mean = sums[:, r, -1] / n
+        square = (sums[:, r[:, None], r] + A_TRACE * np.eye(len(r))) / n[:, :, None]
+        return mean, square - mean[:, :, None] * mean[:, None, :]
+
+    def _residual_variance(self, sample: Sample) -> Array:
+        """Variance of the targets about the line that the prior of A and the whole sample suggest, (q,)."""
+        w, M = sample.weights, self._M
+        sums = self._products(np.atleast_1d(w.sum()), w[None] @ features(self, sample.X))[0]
+        J = self._prior + sums[self._order[:, None], self._order]
+        explained = (J[:M, M:] * np.linalg.solve(J[:M, :M], J[:M, M:])).sum(axis=0)
+        variance = (np.diagonal(J)[M:] - explained) / (sums[-1, -1] or 1.0)
+        return np.asarray(np.where(variance > 1e-12, variance, 1.0) * self._unit[self._y] ** 2)
+
+
+def _prior_mean(mean: Any, center: Array, P: int, intercept: bool) -> Array:
+    """M0 (q, M) from a number, a matrix, or None: zero, with the intercept at the mean of the targets."""
+    shape = (len(center), P + intercept)
+    if mean is None:
+        return np.hstack([np.zeros((len(center), P)), center[:, None]])[:, : shape[1]]
+    values = np.asarray(mean, dtype=np.float64)
+    require(values.shape in ((), shape), "mean", mean, f"a number or a {shape[0]} x {shape[1]} matrix")
+    require(bool(np.isfinite(values).all()), "mean", mean, "finite")
+    return np.array(np.broadcast_to(values, shape))
+
+
+def _prior_precision(precision: Any, M: int) -> Any:
+    """K0, as a number that multiplies the identity in working coordinates, or as a matrix (M, M) in units of the data."""
+    if np.ndim(precision) == 0:
+        return positive("mean_precision", 1e-2 if precision is None else precision)
+    require(np.shape(precision) == (M, M), "mean_precision", precision, f"a number or a {M} x {M} matrix")
+    return quadratic.symmetric_matrix("mean_precision", precision, M)
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number of at least one."""
+    fine = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
+    require(fine, name, value, "a whole number of at least 1")
+    return int(value)

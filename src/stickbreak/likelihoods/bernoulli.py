@@ -1,0 +1,101 @@
+"""Yes/no columns."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, psi, rel_entr
+
+from ._base import Array, Sample, positive_values
+from ._columns import IndependentColumns
+
+
+class BernoulliPosterior(NamedTuple):
+    """Posterior mean of the chance of a one in each column, (K, D)."""
+
+    probabilities: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Bernoulli(IndependentColumns):
+    """Bernoulli likelihood for columns of zeros and ones, dense or CSR, with a Beta prior for each.
+
+        x_d | p_d ~ Bernoulli(p_d),   p_d ~ Beta(a_d, b_d)
+
+    with statistics t(x) = x.  After n_d observed values of which s_d are ones: Beta(a_d + s_d, b_d + n_d - s_d).
+    Missing values are integrated out exactly.
+
+    Parameters
+    ----------
+    a, b : float or array (D,), > 0, default: a + b = 1, with the mean a / (a + b) of the data
+        Pseudo-counts of ones and zeros.
+
+    References
+    ----------
+    Thesis 2.2.
+    """
+
+    takes_sparse: ClassVar[bool] = True
+    domain: ClassVar[str] = "0 or 1"
+    tunable: ClassVar[tuple[str, ...]] = ("a", "b")
+
+    a: Any = None
+    b: Any = None
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        n = sample.weights.sum()
+        mean = (n * sample.mean() + 0.5) / (n + 1.0)
+        a = mean if self.a is None else positive_values("a", self.a, sample.D)
+        b = 1.0 - mean if self.b is None else positive_values("b", self.b, sample.D)
+        return replace(self, a=a, b=b, holes=sample.missing)
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """Zeros and ones."""
+        return np.asarray((X == 0.0) | (X == 1.0) | np.isnan(X))
+
+    def nominal(self, D: int) -> NDArray[np.bool_]:
+        """All columns: two levels are a zero and a one."""
+        return np.ones(D, np.bool_)
+
+    def posterior(self, N: Array, S: Array) -> BernoulliPosterior:
+        """E[p] = (a + s) / (a + b + n)."""
+        return BernoulliPosterior(self._moments(*self._split(N, S))[0])
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Missing values become the more probable of zero and one."""
+        return np.where(np.isnan(X), R @ self._moments(*self._split(N, S))[0] > 0.5, X)
+
+    def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+        a, b = self._update(n, sums)
+        ones, zeros, both = psi(a), psi(b), psi(a + b)
+        return (ones - zeros,), zeros - both
+
+    def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
+        return np.asarray(betaln(*self._update(n, sums)) - betaln(self.a, self.b))
+
+    def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
+        a, b = self.a[columns] + sums[0], self.b[columns] + n - sums[0]
+        return np.asarray(np.log(np.where(x == 1.0, a, b) / (a + b)))
+
+    def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
+        p, q = self._smooth(x, columns), self._smooth(center, columns)
+        return np.asarray(np.maximum(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q), 0.0))
+
+    def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
+        a, b = self._update(n, sums)
+        p = a / (a + b)
+        return p, p * (1.0 - p)
+
+    def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
+        a, b = self._update(n, sums)
+        return (rng.random((size, len(n))) < a / (a + b)).astype(np.float64)
+
+    def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
+        return self.a + sums[0], self.b + np.maximum(n - sums[0], 0.0)
+
+    def _smooth(self, x: Array, columns: Any) -> Array:
+        """Posterior mean of p after one value, or none."""
+        a, both, seen = self.a[columns], (self.a + self.b)[columns], ~np.isnan(x)
+        return np.asarray((a + np.where(seen, x, 0.0)) / (both + seen))

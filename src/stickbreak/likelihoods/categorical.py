@@ -1,0 +1,191 @@
+"""Columns of categories."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import gammaln, psi
+
+from ._base import Array, Likelihood, Profile, Sample, require
+
+MOST_LEVELS = 1_000_000
+
+
+class CategoricalPosterior(NamedTuple):
+    """Posterior mean of the chances of the levels: for each column d an array (K, L_d)."""
+
+    probabilities: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Categorical(Likelihood):
+    """Categorical likelihood for columns of codes 0, ..., L_d - 1, with a Dirichlet prior for each column.
+
+        x_d | p_d ~ Categorical(p_d),   p_d ~ Dirichlet(c_d1, ..., c_dL)
+
+    with statistics t(x) = [x_d = l], one for each level l of each column d.  After counts s: Dirichlet(c + s).  Missing values
+    are integrated out exactly: they count for no level.
+
+    Parameters
+    ----------
+    concentration : float, array (sum of L_d,) or one array (L_d,) per column, > 0, default 1 / L_d
+        c, pseudo-counts of the levels.
+    n_levels : int or array (D,), default: one more than the largest code, or the number of levels of a frame's column
+        L_d.
+
+    References
+    ----------
+    Thesis 2.2.
+    """
+
+    takes_missing: ClassVar[bool] = True
+    domain: ClassVar[str] = "codes of levels, whole numbers from 0 to one less than the number of levels"
+    tunable: ClassVar[tuple[str, ...]] = ("concentration",)
+
+    concentration: Any = None
+    n_levels: Any = None
+    starts: Any = field(default=None, repr=False)  # the first statistic of each column
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        levels = self._resolve_levels(sample)
+        starts = np.concatenate([[0], np.cumsum(levels)[:-1]])
+        given = self.concentration
+        if given is None:
+            given = np.repeat(1.0 / levels, levels)
+        elif isinstance(given, (list, tuple)) and any(np.ndim(c) for c in given):
+            given = np.concatenate([np.asarray(c, dtype=np.float64) for c in given])
+        c = np.asarray(given, dtype=np.float64)
+        F = int(levels.sum())
+        wanted = f"a number or {F} numbers, one per level of each column"
+        require(c.ndim <= 1 and c.size in (1, F), "concentration", self.concentration, wanted)
+        require(bool(np.isfinite(c).all() and (c > 0.0).all()), "concentration", self.concentration, "positive")
+        return replace(self, concentration=np.array(np.broadcast_to(c, (F,))), n_levels=levels, starts=starts)
+
+    @property
+    def n_statistics(self) -> int:
+        """F, the number of levels of all columns together."""
+        return int(self._levels.sum())
+
+    @property
+    def row_entries(self) -> int:
+        """One level per column."""
+        return len(self._levels)
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """Codes of known levels, and missing values."""
+        largest = MOST_LEVELS - 1 if self.starts is None else self._levels - 1
+        return np.asarray(np.isnan(X) | ((X >= 0.0) & (largest >= X) & (np.floor(X) == X)))
+
+    def may_miss(self, D: int) -> NDArray[np.bool_]:
+        """All columns."""
+        return np.ones(D, np.bool_)
+
+    def nominal(self, D: int) -> NDArray[np.bool_]:
+        """All columns."""
+        return np.ones(D, np.bool_)
+
+    def features(self, X: Array, out: Array | None) -> Any:
+        """T (n, F): one at the level of each column, zeros elsewhere."""
+        places, seen = self._places(X)
+        if out is None:
+            edges = np.arange(0, places.size + 1, places.shape[1])
+            return sparse.csr_array((seen.astype(X.dtype).ravel(), places.ravel(), edges), (len(X), self.n_statistics))
+        out[...] = 0.0
+        np.put_along_axis(out, places, seen, axis=1)
+        return out
+
+    def log_base(self, X: Array) -> Array:
+        """Log h(x) = 0."""
+        return np.zeros(len(X))
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """E[log p_dl] = psi(c_dl + s_dl) - psi(sum over levels); b = 0."""
+        c = self.concentration + S
+        return psi(c) - self._spread(psi(self._by_column(c))), np.zeros(len(N))
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """Dirichlet-multinomial: sum over columns and levels of log Gamma ratios, (K,)."""
+        c, prior = self.concentration + S, self.concentration
+        levels = (gammaln(c) - gammaln(prior)).sum(axis=1)
+        return np.asarray(levels - (gammaln(self._by_column(c)) - gammaln(self._by_column(prior[None]))).sum(axis=1))
+
+    def divergence(self, X: Array, centers: Array) -> Array:
+        """Sum over the observed columns of KL between the smoothed frequencies (c + [x = l]) / (C + 1), (n, J)."""
+        c, C = self.concentration, self._by_column(self.concentration[None])[0]
+        places, seen = self._places(X)
+        here = c[places]
+        gain = (here + 1.0) * np.log1p(1.0 / here) / (C + 1.0)
+        out = np.empty((len(X), len(centers)))
+        for j, (place, known) in enumerate(zip(*self._places(centers))):
+            there = c[place]
+            known_gap = np.where(places == place, 0.0, gain - there * np.log1p(1.0 / there) / (C + 1.0))
+            gap = np.where(known, known_gap, gain - np.log1p(1.0 / C))
+            out[:, j] = np.where(seen, np.maximum(gap, 0.0), 0.0).sum(axis=1)
+        return out
+
+    def posterior(self, N: Array, S: Array) -> CategoricalPosterior:
+        """E[p_d] = (c_d + s_d) / sum over levels."""
+        return CategoricalPosterior(tuple(np.split(self._probabilities(S), self.starts[1:], axis=1)))
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """The chance of each level of each column, and its variance p (1 - p)."""
+        levels = np.arange(self.n_statistics) - np.repeat(self.starts, self._levels)
+        p = self._probabilities(S)
+        return Profile(np.repeat(np.arange(len(self._levels)), self._levels), levels, p, p * (1.0 - p))
+
+    def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
+        """Sum over the observed columns of log E[p_dl], (n, K)."""
+        places, seen = self._places(X)
+        log_p = np.log(self._probabilities(S))
+        return np.column_stack([np.where(seen, row[places], 0.0).sum(axis=1) for row in log_p])
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Draw ``size`` rows (size, D) of codes from the posterior predictive of one cluster."""
+        columns = self.posterior(np.atleast_1d(N), np.atleast_2d(S)).probabilities
+        return np.column_stack([rng.choice(p.shape[1], size=size, p=p[0]) for p in columns]).astype(np.float64)
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Missing values become the most probable level."""
+        columns = self.posterior(N, S).probabilities
+        modes = np.column_stack([(R @ p).argmax(axis=1) for p in columns])
+        return np.where(np.isnan(X), modes, X)
+
+    @property
+    def _levels(self) -> NDArray[np.integer]:
+        if self.starts is None:
+            raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
+        return np.asarray(self.n_levels)
+
+    def _resolve_levels(self, sample: Sample) -> NDArray[np.integer]:
+        """The number of levels of each column, checked."""
+        if self.n_levels is None:
+            largest = np.nan_to_num(sample.largest, nan=0.0)
+            named = [len(sample.levels.get(d, ())) for d in range(sample.D)]
+            levels = np.maximum(largest.astype(np.int64) + 1, named)
+        else:
+            levels = np.asarray(self.n_levels)
+            wanted = f"whole numbers of at least 1, one or {sample.D} of them"
+            fits = levels.dtype.kind in "iu" and levels.size in (1, sample.D) and bool((levels >= 1).all())
+            require(fits, "n_levels", self.n_levels, wanted)
+            levels = np.array(np.broadcast_to(levels.ravel(), (sample.D,)), dtype=np.int64)
+        return levels
+
+    def _places(self, X: Array) -> tuple[NDArray[np.integer], NDArray[np.bool_]]:
+        """The statistic of each value (n, D), that of the first level where it is missing, and whether it is not."""
+        seen = ~np.isnan(X)
+        return self.starts + np.where(seen, X, 0.0).astype(np.intp), seen
+
+    def _probabilities(self, S: Array) -> Array:
+        c = self.concentration + S
+        return np.asarray(c / self._spread(self._by_column(c)))
+
+    def _by_column(self, values: Array) -> Array:
+        """Sums over the levels of each column, (K, D)."""
+        return np.asarray(np.add.reduceat(values, self.starts, axis=1))
+
+    def _spread(self, values: Array) -> Array:
+        """Values of columns repeated for each of their levels, (K, F)."""
+        return np.repeat(values, self._levels, axis=1)

@@ -1,0 +1,133 @@
+"""Gaussian with independent columns."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.special import gammaln, psi
+
+from ._base import Array, Sample, column_values, positive, positive_values
+from ._columns import IndependentColumns
+from ._quadratic import SHARE_OF_SPREAD
+
+HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
+
+
+class DiagonalGaussianPosterior(NamedTuple):
+    """Posterior means of the cluster means (K, D) and variances (K, D)."""
+
+    means: Array
+    variances: Array
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalGaussian(IndependentColumns):
+    """Gaussian likelihood with a diagonal covariance, and a Normal-Gamma prior for each column.
+
+        x_d | mu_d, tau_d ~ Normal(mu_d, 1 / tau_d)
+        mu_d | tau_d ~ Normal(m_d, 1 / (kappa tau_d)),   tau_d ~ Gamma(a_d, b_d)
+
+    with statistics t(x) = [x^2, x].  After n observed values with sums s2 and s1:
+
+        kappa' = kappa + n,  m' = (kappa m + s1) / kappa',  a' = a + n / 2,  b' = b + (s2 + kappa m^2 - kappa' m'^2) / 2
+
+    Missing values are integrated out exactly.
+
+    Parameters
+    ----------
+    mean : float or array (D,), default: the mean of the data
+        m.
+    mean_precision : float > 0, default 1e-3
+        kappa, in rows.
+    shape : float or array (D,), > 0, default 1.5
+        a, half a number of rows.
+    rate : float or array (D,), > 0, default 0.1 x the variance of the data x (shape - 1), or x shape where shape <= 1
+        b, in squared units of the data: E[variance] = b / (a - 1).
+
+    References
+    ----------
+    Thesis 2.2; Gelman et al., Bayesian Data Analysis, 3.3.
+    """
+
+    n_sums: ClassVar[int] = 2
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
+
+    mean: Any = None
+    mean_precision: Any = None
+    shape: Any = None
+    rate: Any = None
+    origin: Any = field(default=None, repr=False)
+    unit: Any = field(default=None, repr=False)
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        D, origin = sample.D, sample.mean()
+        unit = sample.spread(origin)
+        mean = origin if self.mean is None else column_values("mean", self.mean, D)
+        kappa = positive("mean_precision", 1e-3 if self.mean_precision is None else self.mean_precision)
+        shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
+        default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
+        rate = default if self.rate is None else positive_values("rate", self.rate, D)
+        return replace(
+            self,
+            mean=mean,
+            mean_precision=kappa,
+            shape=shape,
+            rate=rate,
+            holes=sample.missing,
+            origin=origin,
+            unit=unit,
+        )
+
+    def posterior(self, N: Array, S: Array) -> DiagonalGaussianPosterior:
+        """Posterior means of mu and of the variance, b' / (a' - 1) (where that exists, else b' / a')."""
+        _, m, a, b = self._update(*self._split(N, S))
+        return DiagonalGaussianPosterior(self.origin + self.unit * m, b / np.where(a > 1.0, a - 1.0, a) * self.unit**2)
+
+    def _sums(self, X: Array) -> tuple[Array, ...]:
+        z = (X - self.origin.astype(X.dtype)) / self.unit.astype(X.dtype)
+        return z * z, z
+
+    def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+        kappa, m, a, b = self._update(n, sums)
+        tau = a / b
+        return (-0.5 * tau, tau * m), 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * m**2)
+
+    def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
+        kappa, _, a, b = self._update(n, sums)
+        prior = self.rate / self.unit**2
+        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(prior)
+        return np.asarray(ratio - 0.5 * np.log(kappa / self.mean_precision))
+
+    def _base(self, x: Array) -> Array:
+        return np.broadcast_to(-HALF_LOG_2PI - np.log(self.unit), x.shape)
+
+    def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
+        """Student-t with 2 a' degrees of freedom, mean m', squared width b' (kappa' + 1) / (a' kappa')."""
+        kappa, m, a, b = self._update(n, sums)
+        width = 2.0 * b * (kappa + 1.0) / kappa
+        squares = ((x - self.origin) / self.unit - m) ** 2 / width
+        constant = gammaln(a + 0.5) - gammaln(a) - 0.5 * np.log(np.pi * width) - np.log(self.unit)
+        return np.asarray(constant - (a + 0.5) * np.log1p(squares))
+
+    def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
+        """Half the squared distance under the prior mean of the precision; a missing center is the prior mean."""
+        center = np.where(np.isnan(center), self.mean, center)
+        return np.asarray(0.5 * self.shape / self.rate * (x - center) ** 2)
+
+    def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
+        _, m, a, b = self._update(n, sums)
+        return self.origin + self.unit * m, b / np.where(a > 1.0, a - 1.0, a) * self.unit**2
+
+    def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
+        kappa, m, a, b = self._update(n, sums)
+        student = rng.standard_t(np.broadcast_to(2.0 * a, (size, len(a))))
+        return np.asarray(self.origin + self.unit * (m + student * np.sqrt(b * (kappa + 1.0) / (a * kappa))))
+
+    def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
+        """kappa', m', a', b' in working coordinates z = (x - origin) / unit."""
+        m0 = (self.mean - self.origin) / self.unit
+        kappa = self.mean_precision + n
+        m = (self.mean_precision * m0 + sums[1]) / kappa
+        scatter = sums[0] + self.mean_precision * m0**2 - kappa * m**2
+        return kappa, m, self.shape + 0.5 * n, self.rate / self.unit**2 + 0.5 * np.maximum(scatter, 0.0)

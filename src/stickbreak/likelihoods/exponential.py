@@ -1,0 +1,131 @@
+"""Durations: exponential, and Gamma with a known shape."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, gammaln, psi, xlogy
+
+from ._base import Array, Sample, positive, positive_values
+from ._columns import IndependentColumns
+
+
+class GammaPosterior(NamedTuple):
+    """Posterior mean of the rates, (K, D)."""
+
+    rates: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Gamma(IndependentColumns):
+    """Gamma likelihood with a known shape, for positive measurements such as durations, and a Gamma prior for each rate.
+
+        x_d | lambda_d ~ Gamma(known_shape, lambda_d),   lambda_d ~ Gamma(shape_d, rate_d)
+
+    with statistics t(x) = x.  After n_d values with sum s_d: Gamma(shape_d + known_shape n_d, rate_d + s_d).  Missing values
+    are integrated out exactly.
+
+    Parameters
+    ----------
+    known_shape : float > 0, default 1 (exponential)
+        The shape that all clusters share.
+    shape : float or array (D,), > 0, default 2
+        Of the prior: known_shape times a pseudo-count of values.
+    rate : float or array (D,), > 0, default (mean of the data) x (shape - 1) / known_shape, or shape where that is below 1
+        Of the prior: sum of the pseudo-values.
+
+    References
+    ----------
+    Thesis 2.2; Gelman et al., Bayesian Data Analysis, 2.6.
+    """
+
+    domain: ClassVar[str] = "positive numbers"
+    tunable: ClassVar[tuple[str, ...]] = ("shape", "rate")
+
+    known_shape: Any = 1.0
+    shape: Any = None
+    rate: Any = None
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        known = positive("known_shape", self.known_shape)
+        shape = positive_values("shape", 2.0 if self.shape is None else self.shape, sample.D)
+        mean = sample.mean()
+        expected = np.where(mean > 0.0, mean, 1.0) * np.where(shape > 1.0, shape - 1.0, shape) / known
+        rate = expected if self.rate is None else positive_values("rate", self.rate, sample.D)
+        return replace(self, known_shape=known, shape=shape, rate=rate, holes=sample.missing)
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """Positive numbers, and missing ones."""
+        return super().valid(X) & ~(X <= 0.0)
+
+    def posterior(self, N: Array, S: Array) -> GammaPosterior:
+        """E[lambda] = (shape + known_shape n) / (rate + s)."""
+        a, b = self._update(*self._split(N, S))
+        return GammaPosterior(a / b)
+
+    def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+        a, b = self._update(n, sums)
+        return (-a / b,), self.known_shape * (psi(a) - np.log(b))
+
+    def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
+        a, b = self._update(n, sums)
+        return np.asarray(gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(self.rate))
+
+    def _base(self, x: Array) -> Array:
+        return np.asarray(xlogy(self.known_shape - 1.0, x) - gammaln(self.known_shape))
+
+    def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
+        """Compound gamma (for known_shape 1, Lomax): density x^(s-1) b^a / (B(s, a) (b + x)^(a + s))."""
+        s, a, b = self.known_shape, self.shape[columns] + self.known_shape * n, self.rate[columns] + sums[0]
+        return np.asarray(xlogy(s - 1.0, x) - s * np.log(b) - betaln(s, a) - (a + s) * np.log1p(x / b))
+
+    def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
+        ratio = self._smooth(x, columns) / self._smooth(center, columns)
+        return np.asarray(np.maximum(self.known_shape * (ratio - np.log(ratio) - 1.0), 0.0))
+
+    def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Of the predictive where they exist (a > 1, a > 2), else of the gamma with the mean rate."""
+        (a, b), s = self._update(n, sums), self.known_shape
+        mean = s * b / np.where(a > 1.0, a - 1.0, a)
+        wide = np.where(a > 2.0, (a + s - 1.0) / (s * np.where(a > 2.0, a - 2.0, 1.0)), 1.0 / s)
+        return mean, mean**2 * wide
+
+    def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
+        a, b = self._update(n, sums)
+        rates = rng.gamma(np.broadcast_to(a, (size, len(a))), 1.0 / b)
+        return rng.gamma(self.known_shape, 1.0 / rates)
+
+    def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
+        return self.shape + self.known_shape * n, self.rate + sums[0]
+
+    def _smooth(self, x: Array, columns: Any) -> Array:
+        """Mean of the smoothed exponential family after one value, or none."""
+        seen = ~np.isnan(x)
+        return np.asarray(
+            (self.rate[columns] + np.where(seen, x, 0.0)) / (self.shape[columns] + self.known_shape * seen)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Exponential(Gamma):
+    """Exponential likelihood for waiting times, with a Gamma prior for each rate: `Gamma` with known shape 1.
+
+        x_d | lambda_d ~ Exponential(lambda_d),   lambda_d ~ Gamma(shape_d, rate_d)
+
+    Parameters
+    ----------
+    shape : float or array (D,), > 0, default 2
+        Pseudo-count of values.
+    rate : float or array (D,), > 0, default (mean of the data) x (shape - 1), or x shape where that is below 1
+        Sum of the pseudo-values.
+    """
+
+    domain: ClassVar[str] = "numbers of at least 0"
+
+    known_shape: Any = 1.0
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """Numbers of at least 0, and missing ones."""
+        return super(Gamma, self).valid(X) & ~(X < 0.0)

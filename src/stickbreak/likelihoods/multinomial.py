@@ -1,0 +1,136 @@
+"""Counts of many kinds, such as the words of a document."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import gammaln, psi, xlogy
+
+from ._base import Array, Likelihood, Profile, Rows, Sample, positive_values
+
+
+class MultinomialPosterior(NamedTuple):
+    """Posterior mean of the chances of the D kinds, (K, D)."""
+
+    probabilities: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Multinomial(Likelihood):
+    """Multinomial likelihood for rows of counts, dense or CSR, and its Dirichlet prior.
+
+        x | p ~ Multinomial(n, p),   p ~ Dirichlet(c_1, ..., c_D)
+
+    given the total n of the row, with statistics t(x) = x.  After counts with sum s: Dirichlet(c + s).  CSR rows are never made
+    dense.  The log base measure is that of the counts, log n! - sum_d log x_d!.
+
+    Parameters
+    ----------
+    concentration : float or array (D,), > 0, default 0.1
+        c, pseudo-counts of the kinds.
+
+    References
+    ----------
+    Thesis 2.2.
+    """
+
+    takes_sparse: ClassVar[bool] = True
+    domain: ClassVar[str] = "numbers of at least 0"
+    tunable: ClassVar[tuple[str, ...]] = ("concentration",)
+
+    concentration: Any = None
+    length: Any = field(default=None, repr=False)  # the mean total of a row
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        given = 0.1 if self.concentration is None else self.concentration
+        c = positive_values("concentration", given, sample.D)
+        return replace(self, concentration=c, length=float(sample.mean().sum()))
+
+    @property
+    def n_statistics(self) -> int:
+        """F = D."""
+        return len(self._concentration)
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """Finite numbers of at least 0."""
+        return super().valid(X) & (X >= 0.0)
+
+    def features(self, X: Rows, out: Array | None) -> Any:
+        """The counts themselves."""
+        if out is None:
+            return X
+        out[...] = X
+        return out
+
+    def log_base(self, X: Rows) -> Array:
+        """Log h(x) = log n! - sum_d log x_d!, (n,)."""
+        return np.asarray(gammaln(_totals(X) + 1.0) - _sum_rows(X, lambda x, columns: gammaln(x + 1.0)))
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """E[log p] = psi(c + s) - psi(sum); b = 0."""
+        c = self._concentration + S
+        return psi(c) - psi(c.sum(axis=1, keepdims=True)), np.zeros(len(N))
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """Dirichlet-multinomial: sum over kinds of log Gamma(c + s) / Gamma(c), over that of the totals, (K,)."""
+        c, prior = self._concentration + S, self._concentration
+        kinds = (gammaln(c) - gammaln(prior)).sum(axis=1)
+        return np.asarray(kinds - gammaln(c.sum(axis=1)) + gammaln(prior.sum()))
+
+    def divergence(self, X: Rows, centers: Rows) -> Array:
+        """N(x) KL(p(x) || p(c)) for the smoothed frequencies p(x) = (c + x) / N(x), N(x) = sum_d (c_d + x_d), (n, J)."""
+        c, C = self._concentration, self._concentration.sum()
+        if sparse.issparse(centers):
+            centers = centers.toarray()
+        totals = _totals(X) + C
+        own = xlogy(c, c).sum() + _sum_rows(X, lambda x, d: xlogy(c[d] + x, c[d] + x) - xlogy(c[d], c[d]))
+        log_p = np.log((c + centers) / (C + centers.sum(axis=1, keepdims=True)))
+        cross = X @ log_p.T + log_p @ c
+        return np.asarray(np.maximum((own - totals * np.log(totals))[:, None] - cross, 0.0))
+
+    def posterior(self, N: Array, S: Array) -> MultinomialPosterior:
+        """E[p] = (c + s) / sum."""
+        c = self._concentration + S
+        return MultinomialPosterior(c / c.sum(axis=1, keepdims=True))
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """The chance that one count is of each kind, and its variance p (1 - p)."""
+        p = self.posterior(N, S).probabilities
+        return Profile.of_columns(p, p * (1.0 - p))
+
+    def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
+        """Dirichlet-multinomial log probability of each row given its total, (n, K)."""
+        totals, base = _totals(X), self.log_base(X)
+        out = np.empty((X.shape[0], len(N)))
+        for k, c in enumerate(self._concentration + S):
+            kinds = _sum_rows(X, lambda x, d, c=c: gammaln(c[d] + x) - gammaln(c[d]))
+            out[:, k] = base + kinds + gammaln(c.sum()) - gammaln(c.sum() + totals)
+        return out
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Draw ``size`` rows (size, D) from the predictive of one cluster; totals are Poisson with the cluster's mean total."""
+        c = self._concentration + np.ravel(S)
+        length = float(np.sum(S)) / float(N) if N > 0.0 else self.length
+        p = rng.dirichlet(c, size)
+        return rng.multinomial(rng.poisson(length, size), p).astype(np.float64)
+
+    @property
+    def _concentration(self) -> Array:
+        if self.length is None:
+            raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
+        return np.asarray(self.concentration)
+
+
+def _totals(X: Rows) -> Array:
+    return np.asarray(X.sum(axis=1), dtype=np.float64)
+
+
+def _sum_rows(X: Rows, value: Any) -> Array:
+    """Sum over each row of ``value(x, columns)``, which is zero for x = 0, (n,)."""
+    if not sparse.issparse(X):
+        return np.asarray(value(X, slice(None)).sum(axis=1, dtype=np.float64))
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.bincount(rows, value(X.data, X.indices), X.shape[0]).astype(np.float64)

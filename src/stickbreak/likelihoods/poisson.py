@@ -1,0 +1,173 @@
+"""Counts of events."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import gammaln, kl_div, psi, xlogy
+
+from ._base import Array, Profile, Rows, Sample, column_number, positive_values
+from ._columns import IndependentColumns
+
+
+class PoissonPosterior(NamedTuple):
+    """Posterior mean of the rates, per unit of exposure, (K, D)."""
+
+    rates: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson(IndependentColumns):
+    """Poisson likelihood for columns of counts, dense or CSR, with a Gamma prior for each rate.
+
+        x_d | lambda_d ~ Poisson(e lambda_d),   lambda_d ~ Gamma(shape_d, rate_d)
+
+    where e is the exposure of the row (time, area, population), one where there is none.  The statistics are t(x) = x, and
+    e itself where it is given.  After counts with sum s_d and exposures with sum e_d: Gamma(shape_d + s_d, rate_d + e_d).
+    Missing counts are integrated out exactly.
+
+    Parameters
+    ----------
+    shape : float or array (D,), > 0, default 1
+        Pseudo-count of events.
+    rate : float or array (D,), > 0, default shape / (mean rate of the data)
+        Pseudo-exposure.
+    exposure : number or name of a column, optional
+        The column of a dense table that holds e > 0; it is not clustered itself.
+
+    References
+    ----------
+    Thesis 2.2; Gelman et al., Bayesian Data Analysis, 2.6.
+    """
+
+    takes_sparse: ClassVar[bool] = True
+    domain: ClassVar[str] = "whole numbers of at least 0 (and exposures above 0)"
+    tunable: ClassVar[tuple[str, ...]] = ("shape", "rate")
+
+    shape: Any = None
+    rate: Any = None
+    exposure: Any = None
+
+    def locate(self, names: Sequence[str] | None, D: int) -> Self:
+        """With the column of exposures as a number."""
+        return self if self.exposure is None else replace(self, exposure=column_number(self.exposure, names, D))
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        exposure = self.locate(sample.names, sample.D).exposure
+        if exposure is not None and sparse.issparse(sample.X):
+            raise ValueError("a Poisson likelihood with a column of exposures takes dense rows, not CSR.")
+        mean = sample.mean()
+        if exposure is not None:
+            mean = mean / mean[exposure]
+        smallest = 0.5 / sample.weights.sum()
+        shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
+        rate = shape / np.maximum(mean, smallest) if self.rate is None else positive_values("rate", self.rate, sample.D)
+        return replace(self, shape=shape, rate=rate, exposure=exposure, holes=sample.missing)
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """Whole numbers of at least 0; in the column of exposures, positive numbers."""
+        fine = super().valid(X)
+        counts = np.isnan(X) | ((X >= 0.0) & (np.floor(X) == X))
+        if self.exposure is not None:
+            counts[:, self.exposure] = X[:, self.exposure] > 0.0
+        return np.asarray(fine & counts)
+
+    def may_miss(self, D: int) -> NDArray[np.bool_]:
+        """All columns but that of exposures."""
+        may = super().may_miss(D)
+        if self.exposure is not None:
+            may[self.exposure] = False
+        return may
+
+    def features(self, X: Rows, out: Array | None) -> Any:
+        """T (n, F): counts, with the exposure in its column; then, for columns with holes, the exposure of missing counts."""
+        T = super().features(X, out)
+        if self.exposure is not None and self._holes.any():
+            T[:, self._D :] *= X[:, [self.exposure]]
+        return T
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """E[log lambda] on counts and -E[lambda] as b, or on the exposure where it is given."""
+        W, b = super().weights(N, S)
+        if self.exposure is None:
+            return W, b
+        W[:, self.exposure] = b
+        return W, np.zeros_like(b)
+
+    def posterior(self, N: Array, S: Array) -> PoissonPosterior:
+        """E[lambda] = (shape + s) / (rate + e); NaN for the column of exposures."""
+        a, b = self._update(*self._split(N, S))
+        rates = a / b
+        if self.exposure is not None:
+            rates[:, self.exposure] = np.nan
+        return PoissonPosterior(rates)
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """Mean and variance of the counts of one unit of exposure."""
+        profile = super().profile(N, S)
+        if self.exposure is None:
+            return profile
+        columns = np.delete(profile.columns, self.exposure)
+        return Profile(columns, profile.levels[columns], profile.means[:, columns], profile.variances[:, columns])
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Missing counts become their posterior-predictive means, at the exposure of the row."""
+        return np.where(np.isnan(X), self._exposures(X) * (R @ self._moments(*self._split(N, S))[0]), X)
+
+    def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+        a, b = self._update(n, sums)
+        return (psi(a) - np.log(b),), self._counts_only(-a / b)
+
+    def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
+        a, b = self._update(n, sums)
+        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(self.rate)
+        return self._counts_only(ratio)
+
+    def _base(self, x: Array) -> Array:
+        return self._counts_only(xlogy(x, self._exposures(x)) - gammaln(x + 1.0))
+
+    def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
+        """Negative binomial: shape a trials and chance b / (b + e) of stopping."""
+        a, b, e = self.shape[columns] + sums[0], self.rate[columns] + n, self._exposures(x)
+        log_density = gammaln(a + x) - gammaln(a) - gammaln(x + 1.0) + a * np.log(b / (b + e)) + xlogy(x, e / (b + e))
+        return self._counts_only(log_density)
+
+    def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
+        return self._counts_only(kl_div(self._smooth(x, columns), self._smooth(center, columns)))
+
+    def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
+        a, b = self._update(n, sums)
+        return a / b, a / b * (1.0 + 1.0 / b)
+
+    def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
+        a, b = self._update(n, sums)
+        drawn = rng.poisson(rng.gamma(np.broadcast_to(a, (size, len(a))), 1.0 / b)).astype(np.float64)
+        if self.exposure is not None:
+            drawn[:, self.exposure] = 1.0
+        return drawn
+
+    def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
+        return self.shape + sums[0], self.rate + n
+
+    def _split(self, N: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
+        return super()._split(N if self.exposure is None else S[:, self.exposure], S)
+
+    def _exposures(self, x: Array) -> Any:
+        return 1.0 if self.exposure is None else x[..., self.exposure, None]
+
+    def _counts_only(self, values: Array) -> Array:
+        """Values by column with zero in the column of exposures."""
+        if self.exposure is not None:
+            values[..., self.exposure] = 0.0
+        return values
+
+    def _smooth(self, x: Array, columns: Any) -> Array:
+        """Posterior mean of the rate after one count, or none."""
+        seen = ~np.isnan(x)
+        return np.asarray(
+            (self.shape[columns] + np.where(seen, x, 0.0)) / (self.rate[columns] + seen * self._exposures(x))
+        )

@@ -1,0 +1,221 @@
+"""Mixed columns: the product of several likelihoods, each for some of the columns."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ._base import Array, Likelihood, Profile, Sample, column_number, features, prefers_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Likelihood):
+    """Product of likelihoods: given the cluster, groups of columns are independent.
+
+        p(x | phi) = prod_g p_g(x_g | phi_g)
+
+    so its statistics are those of the parts side by side, and log marginals add up.  Values may be missing wherever the part
+    allows it.
+
+    Parameters
+    ----------
+    parts : dict of name -> (likelihood, columns)
+        Columns by number or, for frames, by name; ``"auto"`` as the likelihood of a Mixture makes one from a table.
+
+    Examples
+    --------
+    >>> from stickbreak.likelihoods import Categorical, DiagonalGaussian, Product
+    >>> both = Product({"size": (DiagonalGaussian(), ["height", "weight"]), "kind": (Categorical(), ["colour"])})
+    """
+
+    takes_missing: ClassVar[bool] = True
+    domain: ClassVar[str] = "what its parts take"
+
+    parts: Mapping[str, tuple[Likelihood, Any]]
+    n_columns: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        fits = isinstance(self.parts, Mapping) and all(
+            isinstance(part, (tuple, list)) and len(part) == 2 and isinstance(part[0], Likelihood)
+            for part in self.parts.values()
+        )
+        if not fits or not self.parts:
+            raise ValueError(f"parts must be a dict of name -> (likelihood, columns); got {self.parts!r}.")
+
+    def locate(self, names: Sequence[str] | None, D: int) -> Self:
+        """With the columns of the parts as numbers."""
+        parts = {}
+        for name, (likelihood, given) in self.parts.items():
+            columns = np.array(
+                [column_number(c, names, D) for c in np.atleast_1d(np.asarray(given, dtype=object))], np.intp
+            )
+            if len(columns) == 0:
+                raise ValueError(f"part {name!r} of the product has no columns.")
+            own = None if names is None else [names[d] for d in columns]
+            parts[name] = (likelihood.locate(own, len(columns)), columns)
+        owned = np.concatenate([columns[part.describes(len(columns))] for part, columns in parts.values()])
+        twice = np.flatnonzero(np.bincount(owned) > 1)
+        if len(twice):
+            raise ValueError(f"column {twice[0]} belongs to more than one part of the product.")
+        return replace(self, parts=parts, n_columns=D)
+
+    def resolve(self, sample: Sample) -> Self:
+        """Resolve each part on its columns."""
+        located = self.locate(sample.names, sample.D)
+        resolved = {name: (part.resolve(sample.take(c)), c) for name, (part, c) in located.parts.items()}
+        return replace(located, parts=resolved)
+
+    @property
+    def n_statistics(self) -> int:
+        """F, the sum of those of the parts."""
+        return sum(part.n_statistics for part, _ in self._parts)
+
+    @property
+    def row_entries(self) -> int:
+        """The sum of those of the parts."""
+        return sum(part.row_entries if prefers_sparse(part) else part.n_statistics for part, _ in self._parts)
+
+    def features(self, X: Array, out: Array | None) -> Any:
+        """T (n, F): the features of the parts side by side."""
+        if out is None:
+            return self._sparse_features(X)
+        first = 0
+        for part, columns in self._parts:
+            part.features(np.ascontiguousarray(X[:, columns]), out[:, first : first + part.n_statistics])
+            first += part.n_statistics
+        return out
+
+    def log_base(self, X: Array) -> Array:
+        """The sum of those of the parts, (n,)."""
+        return self._sum(lambda part, rows: part.log_base(rows), X)
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """W of the parts side by side; the sum of their b."""
+        W, b = zip(*(part.weights(N, s) for part, _, s in self._split(S)))
+        return np.hstack(W), np.asarray(sum(b))
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """The sum of those of the parts, (K,)."""
+        return np.asarray(sum(part.log_marginal(N, s) for part, _, s in self._split(S)))
+
+    def divergence(self, X: Array, centers: Array) -> Array:
+        """The sum of those of the parts, (n, J)."""
+        return self._sum(lambda part, rows, others: part.divergence(rows, others), X, centers)
+
+    def posterior(self, N: Array, S: Array) -> dict[str, Any]:
+        """The posterior of each part, by name."""
+        return {name: part.posterior(N, s) for name, (part, _, s) in zip(self.parts, self._split(S))}
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """The profiles of the parts side by side."""
+        profiles = [(part.profile(N, s), columns) for part, columns, s in self._split(S)]
+        return Profile(
+            np.concatenate([columns[profile.columns] for profile, columns in profiles]),
+            np.concatenate([profile.levels for profile, _ in profiles]),
+            np.hstack([profile.means for profile, _ in profiles]),
+            np.hstack([profile.variances for profile, _ in profiles]),
+        )
+
+    def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
+        """The sum of those of the parts, (n, K)."""
+        return np.asarray(sum(part.log_predictive(X[:, columns], N, s) for part, columns, s in self._split(S)))
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Draw ``size`` rows (size, D), part by part; columns of no part are NaN."""
+        X = np.full((size, self.n_columns), np.nan)
+        for part, columns, s in self._split(np.atleast_2d(S)):
+            own = part.describes(len(columns))
+            X[:, columns[own]] = part.sample(N, s, rng, size)[:, own]
+        return X
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """What the parts allow; anything in columns of no part."""
+        fine = np.ones(X.shape, np.bool_)
+        for part, columns in self._parts:
+            fine[:, columns] &= part.valid(np.ascontiguousarray(X[:, columns]))
+        return fine
+
+    def takes_targets(self) -> bool:
+        """Whether a part does."""
+        return any(part.takes_targets() for part, _ in self.parts.values())
+
+    def may_miss(self, D: int) -> NDArray[np.bool_]:
+        """The columns in which every part allows it."""
+        may = np.ones(D, np.bool_)
+        for part, columns in self._parts:
+            may[columns] &= part.may_miss(len(columns))
+        return may
+
+    def nominal(self, D: int) -> NDArray[np.bool_]:
+        """The columns in which a part allows it, and those of no part."""
+        may = np.ones(D, np.bool_)
+        for part, columns in self._parts:
+            may[columns] &= part.nominal(len(columns))
+        return may
+
+    def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
+        """Every part made for missing values in its columns."""
+        wider = [part.with_missing(missing[columns], s) for part, columns, s in self._split(S)]
+        parts = {name: (part, c) for (name, (_, c)), (part, _) in zip(self.parts.items(), wider)}
+        return replace(self, parts=parts), np.hstack([s for _, s in wider])
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Missing values filled in part by part."""
+        X = X.copy()
+        for part, columns, s in self._split(S):
+            X[:, columns] = part.impute(X[:, columns], R, N, s)
+        return X
+
+    def tunables(self) -> list[str]:
+        """Those of the parts, as ``part.hyperparameter``."""
+        return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.tunables()]
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """With one hyperparameter of one part multiplied by a factor."""
+        first, own = name.split(".", 1)
+        part, columns = self.parts[first]
+        return replace(self, parts={**self.parts, first: (part.scaled(own, factor), columns)})
+
+    def refuse(self, value: float, column: int, where: str) -> NoReturn:
+        """Raise the error of the part to which the column belongs."""
+        for part, columns in self._parts:
+            if column in columns:
+                part.refuse(value, int(np.flatnonzero(columns == column)[0]), where)
+        super().refuse(value, column, where)
+
+    @property
+    def _parts(self) -> list[tuple[Likelihood, NDArray[np.intp]]]:
+        if self.n_columns is None:
+            raise TypeError("this likelihood has no data yet; call locate or resolve first.")
+        return list(self.parts.values())
+
+    def _split(self, S: Array) -> Iterator[tuple[Likelihood, NDArray[np.intp], Array]]:
+        """Each part with its columns and statistics."""
+        first = 0
+        for part, columns in self._parts:
+            yield part, columns, S[:, first : first + part.n_statistics]
+            first += part.n_statistics
+
+    def _sum(self, value: Callable[..., Array], *tables: Array) -> Array:
+        return np.asarray(sum(value(part, *(X[:, columns] for X in tables)) for part, columns in self._parts))
+
+    def _sparse_features(self, X: Array) -> sparse.csr_array:
+        """CSR with the same number of entries in every row."""
+        n, first = len(X), 0
+        places, values = [], []
+        for part, columns in self._parts:
+            rows, F = np.ascontiguousarray(X[:, columns]), part.n_statistics
+            T = features(part, rows)
+            if sparse.issparse(T):
+                places.append(first + T.indices.reshape(n, part.row_entries))
+                values.append(T.data.reshape(n, part.row_entries))
+            else:
+                places.append(np.broadcast_to(np.arange(first, first + F), (n, F)))
+                values.append(T)
+            first += F
+        place, value = np.hstack(places), np.hstack(values)
+        edges = np.arange(0, place.size + 1, place.shape[1])
+        return sparse.csr_array((value.ravel(), place.ravel(), edges), (n, first))

@@ -1,0 +1,146 @@
+"""Gaussian with one variance for all columns."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.special import gammaln, psi
+
+from . import _quadratic as quadratic
+from ._base import Array, Likelihood, Profile, Sample, column_values, positive
+
+
+class SphericalGaussianPosterior(NamedTuple):
+    """Posterior means of the cluster means (K, D) and of the variances (K,)."""
+
+    means: Array
+    variances: Array
+
+
+@dataclass(frozen=True, eq=False)
+class SphericalGaussian(Likelihood):
+    """Gaussian likelihood with one precision for all columns, and its Normal-Gamma prior.
+
+        x | mu, tau ~ Normal(mu, I / tau),   mu | tau ~ Normal(m, I / (kappa tau)),   tau ~ Gamma(a, b)
+
+    with statistics t(x) = [x'x, x].  After N rows with sums s2 and s:
+
+        kappa' = kappa + N,  m' = (kappa m + s) / kappa',  a' = a + N D / 2,  b' = b + (s2 + kappa m'm - kappa' m'm') / 2
+
+    Parameters
+    ----------
+    mean : float or array (D,), default: the mean of the data
+        m.
+    mean_precision : float > 0, default 1e-3
+        kappa, in rows.
+    shape : float > 0, default 1.5
+        a.
+    rate : float > 0, default 0.1 x the mean variance of the columns x (shape - 1), or x shape where shape <= 1
+        b, in squared units of the data: E[variance] = b / (a - 1).
+
+    References
+    ----------
+    Blei and Jordan 2006, section 6 (the image model).
+    """
+
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
+
+    mean: Any = None
+    mean_precision: Any = None
+    shape: Any = None
+    rate: Any = None
+    origin: Any = field(default=None, repr=False)
+    unit: Any = field(default=None, repr=False)
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        origin = sample.mean()
+        constant = np.sqrt(sample.mean_square(origin)) <= 1e-12 * np.abs(origin)
+        variance = float(sample.mean_square(origin)[~constant].sum() / sample.D) or 1.0
+        mean = origin if self.mean is None else column_values("mean", self.mean, sample.D)
+        kappa = positive("mean_precision", 1e-3 if self.mean_precision is None else self.mean_precision)
+        shape = positive("shape", 1.5 if self.shape is None else self.shape)
+        default = quadratic.SHARE_OF_SPREAD * variance * (shape - 1.0 if shape > 1.0 else shape)
+        rate = default if self.rate is None else positive("rate", self.rate)
+        return replace(
+            self, mean=mean, mean_precision=kappa, shape=shape, rate=rate, origin=origin, unit=float(np.sqrt(variance))
+        )
+
+    @property
+    def n_statistics(self) -> int:
+        """F = 1 + D."""
+        return 1 + self._D
+
+    def features(self, X: Array, out: Array) -> Array:
+        """T (n, F): the squared length of the working coordinates z = (x - origin) / unit, then z."""
+        z = out[:, 1:]
+        np.subtract(X, self.origin.astype(X.dtype), out=z)
+        z /= X.dtype.type(self.unit)
+        np.einsum("nd,nd->n", z, z, out=out[:, 0])
+        return out
+
+    def log_base(self, X: Array) -> Array:
+        """Log h(x) = -D (log 2 pi / 2 + log unit), (n,)."""
+        return np.full(len(X), -self._D * (0.5 * np.log(2.0 * np.pi) + np.log(self.unit)))
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """-E[tau] / 2 on the squared length, E[tau] m' on columns; b = D (E[log tau] - 1 / kappa') / 2 - E[tau] m'm' / 2."""
+        kappa, m, a, b = self._update(N, S)
+        tau, D = a / b, self._D
+        constant = 0.5 * (D * (psi(a) - np.log(b) - 1.0 / kappa) - tau * (m**2).sum(axis=1))
+        return np.column_stack([-0.5 * tau, tau[:, None] * m]), np.asarray(constant)
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """LogZ(kappa', a', b') - logZ(kappa, a, b), (K,)."""
+        kappa, _, a, b = self._update(N, S)
+        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(self.rate / self.unit**2)
+        return np.asarray(ratio - 0.5 * self._D * np.log(kappa / self.mean_precision))
+
+    def divergence(self, X: Array, centers: Array) -> Array:
+        """Half the squared distance under the prior mean of the precision, (n, J)."""
+        width = np.sqrt(self.shape / self.rate)
+        return quadratic.squared_distances((X - self.origin) * width, (centers - self.origin) * width)
+
+    def posterior(self, N: Array, S: Array) -> SphericalGaussianPosterior:
+        """Posterior means of mu and of the variance, b' / (a' - 1) (where that exists, else b' / a')."""
+        _, m, a, b = self._update(N, S)
+        variances = b / np.where(a > 1.0, a - 1.0, a) * self.unit**2
+        return SphericalGaussianPosterior(self.origin + self.unit * m, variances)
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """Mean and variance of each column under each cluster."""
+        means, variances = self.posterior(N, S)
+        return Profile.of_columns(means, np.repeat(variances[:, None], self._D, axis=1))
+
+    def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
+        """Student-t with 2 a' degrees of freedom, mean m', shape I b' (kappa' + 1) / (a' kappa'), (n, K)."""
+        (kappa, m, a, b), D = self._update(N, S), self._D
+        Z = (X - self.origin) / self.unit
+        out = np.empty((len(Z), len(N)))
+        for k in range(len(N)):
+            width = b[k] * (kappa[k] + 1.0) / (a[k] * kappa[k])
+            squares = ((Z - m[k]) ** 2).sum(axis=1) / width
+            out[:, k] = quadratic.log_student(squares, D * np.log(width), 2.0 * a[k], D)
+        return np.asarray(out - D * np.log(self.unit))
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Draw ``size`` rows (size, D) from the predictive Student-t of one cluster."""
+        kappa, m, a, b = self._update(np.atleast_1d(N), np.atleast_2d(S))
+        width = np.sqrt(b * (kappa + 1.0) / (a * kappa)) * np.eye(self._D)
+        Z = m[0] + quadratic.sample_student(width, 2.0 * float(a[0]), rng, size)
+        return np.asarray(self.origin + self.unit * Z)
+
+    @property
+    def _D(self) -> int:
+        if self.origin is None:
+            raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
+        return len(self.origin)
+
+    def _update(self, N: Array, S: Array) -> tuple[Array, Array, Array, Array]:
+        """kappa', m', a', b' in working coordinates."""
+        m0 = (self.mean - self.origin) / self.unit
+        kappa = self.mean_precision + N
+        m = (self.mean_precision * m0 + S[:, 1:]) / kappa[:, None]
+        scatter = S[:, 0] + self.mean_precision * (m0**2).sum() - kappa * (m**2).sum(axis=1)
+        rate = self.rate / self.unit**2 + 0.5 * np.maximum(scatter, 0.0)
+        return kappa, m, self.shape + 0.5 * self._D * N, rate
