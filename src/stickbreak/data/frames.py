@@ -68,7 +68,7 @@ def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:
     columns = {}
     for d, name in enumerate(frame.columns):
         known = levels.get(d)
-        columns[name] = X[:, d] if known is None else [known[int(code)] for code in X[:, d]]
+        columns[name] = X[:, d] if known is None else [None if np.isnan(code) else known[int(code)] for code in X[:, d]]
     native = nw.from_dict(columns, backend=frame.implementation)
     return native.to_native()
 

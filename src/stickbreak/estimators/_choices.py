@@ -80,7 +80,7 @@ def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
         whole &= (np.isnan(X) | (np.floor(X) == X)).all(axis=0)
         least, most = np.fmin(least, np.fmin.reduce(X, axis=0)), np.fmax(most, np.fmax.reduce(X, axis=0))
     counted = whole & (least >= 0.0) & (least < FEW)
-    kinds = np.where(counted, np.where(most <= 1.0, "bits", "counts"), "numbers")
+    kinds = np.where(counted, np.where(most <= 1.0, "bits", "counts"), "numbers").astype(object)
     kinds[list(levels)] = "categories"
     parts = {kind: (family(), np.flatnonzero(kinds == kind)) for kind, family in AUTOMATIC.items() if kind in kinds}
     if len(parts) == 1:

@@ -200,6 +200,10 @@ class Likelihood(ABC):
         """This likelihood and statistics S for data in which values of the columns ``missing`` (D,) may be missing."""
         return self, S
 
+    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
+        """Rows X (n, D) with the columns that this family `describes` drawn anew from one cluster, given the others."""
+        return self.sample(N, S, rng, len(X))
+
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Rows X (n, D) with their missing values filled in, given responsibilities R (n, K)."""
         return X

@@ -207,15 +207,21 @@ class Regression(Likelihood):
         cluster's rows; in an empty cluster, with the origin as mean and the units of the columns as deviations.
         """
         count, S = np.atleast_1d(N), np.atleast_2d(S)
-        belief, (mean, covariance) = self._update(count, S), self._regressors(count, S)
+        mean, covariance = self._regressors(count, S)
         Z = np.zeros((size, len(self._unit)))
         Z[:, self._r] = rng.multivariate_normal(mean[0], covariance[0], size, check_valid="ignore", method="eigh")
-        R = self._stacked(self.origin + self._unit * Z)[:, : belief.M]
+        return self.complete(self.origin + self._unit * Z, N, S, rng)
+
+    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
+        """Rows with targets drawn from the predictive given their regressors."""
+        belief, size = self._update(np.atleast_1d(N), np.atleast_2d(S)), len(X)
+        R = self._stacked(X)[:, : belief.M]
         dof = float(belief.nu[0]) - self._q + 1.0
         width = 1.0 + quadratic.mahalanobis(R, belief.L[0, : belief.M, : belief.M])
         noise = quadratic.sample_student(belief.noise[0] / np.sqrt(dof), dof, rng, size) * np.sqrt(width)[:, None]
-        Z[:, self._y] = R @ belief.means[0].T + noise
-        return np.asarray(self.origin + self._unit * Z)
+        drawn = X.copy()
+        drawn[:, self._y] = self.origin[self._y] + self._unit[self._y] * (R @ belief.means[0].T + noise)
+        return drawn
 
     def describes(self, D: int) -> NDArray[np.bool_]:
         """The columns of targets."""

@@ -1,7 +1,7 @@
 """Linear regression of some columns on the others."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class LinearRegression(Regression):
     Minka 2000, Bayesian linear regression; Gelman et al., Bayesian Data Analysis, 14.
     """
 
+    takes_missing: ClassVar[bool] = True
+
     targets: int = 1
 
     def predict_targets(self, X: Array, R: Array, N: Array, S: Array) -> Array:
@@ -67,6 +69,10 @@ class LinearRegression(Regression):
         absent = np.isnan(filled[:, self._y]).all(axis=1)
         filled[np.ix_(absent, self._y)] = self.predict_targets(filled[absent], R[absent], N, S)
         return filled
+
+    def takes_targets(self) -> bool:
+        """Yes."""
+        return True
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Finite values, and targets that are all missing."""

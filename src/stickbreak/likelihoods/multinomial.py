@@ -1,5 +1,6 @@
 """Counts of many kinds, such as the words of a document."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -9,6 +10,9 @@ from scipy import sparse
 from scipy.special import gammaln, psi, xlogy
 
 from ._base import Array, Likelihood, Profile, Rows, Sample, positive_values
+
+
+NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding
 
 
 class MultinomialPosterior(NamedTuple):
@@ -28,8 +32,8 @@ class Multinomial(Likelihood):
 
     Parameters
     ----------
-    concentration : float or array (D,), > 0, default 0.1
-        c, pseudo-counts of the kinds.
+    concentration : float or array (D,), > 0, default D x the frequencies of the kinds in the data
+        c, pseudo-counts of the kinds: by default one for each on average.
 
     References
     ----------
@@ -45,9 +49,12 @@ class Multinomial(Likelihood):
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
-        given = 0.1 if self.concentration is None else self.concentration
+        mean = sample.mean()
+        counts = mean * sample.weights.sum() + 0.5
+        default = sample.D * counts / counts.sum()
+        given = default if self.concentration is None else self.concentration
         c = positive_values("concentration", given, sample.D)
-        return replace(self, concentration=c, length=float(sample.mean().sum()))
+        return replace(self, concentration=c, length=float(mean.sum()))
 
     @property
     def n_statistics(self) -> int:
@@ -72,13 +79,13 @@ class Multinomial(Likelihood):
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p] = psi(c + s) - psi(sum); b = 0."""
         c = self._concentration + S
-        return psi(c) - psi(c.sum(axis=1, keepdims=True)), np.zeros(len(N))
+        return self._each_kind(psi, S) - psi(c.sum(axis=1, keepdims=True)), np.zeros(len(N))
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over kinds of log Gamma(c + s) / Gamma(c), over that of the totals, (K,)."""
-        c, prior = self._concentration + S, self._concentration
-        kinds = (gammaln(c) - gammaln(prior)).sum(axis=1)
-        return np.asarray(kinds - gammaln(c.sum(axis=1)) + gammaln(prior.sum()))
+        prior = self._concentration
+        kinds = (self._each_kind(gammaln, S) - gammaln(prior)).sum(axis=1)
+        return np.asarray(kinds - gammaln(prior.sum() + S.sum(axis=1)) + gammaln(prior.sum()))
 
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """N(x) KL(p(x) || p(c)) for the smoothed frequencies p(x) = (c + x) / N(x), N(x) = sum_d (c_d + x_d), (n, J)."""
@@ -116,6 +123,14 @@ class Multinomial(Likelihood):
         length = float(np.sum(S)) / float(N) if N > 0.0 else self.length
         p = rng.dirichlet(c, size)
         return rng.multinomial(rng.poisson(length, size), p).astype(np.float64)
+
+    def _each_kind(self, function: Callable[[Array], Array], S: Array) -> Array:
+        """A function of c + S (K, D), computed once for all clusters without any count of a kind."""
+        prior = self._concentration
+        values = np.array(np.broadcast_to(function(prior), S.shape))
+        counted = np.abs(S) > NOTHING
+        values[counted] = function((prior + S)[counted])
+        return values
 
     @property
     def _concentration(self) -> Array:

@@ -124,11 +124,11 @@ class Product(Likelihood):
         return np.asarray(sum(part.log_predictive(X[:, columns], N, s) for part, columns, s in self._split(S)))
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
-        """Draw ``size`` rows (size, D), part by part; columns of no part are NaN."""
+        """Draw ``size`` rows (size, D), part by part, regressions last; columns of no part are NaN."""
         X = np.full((size, self.n_columns), np.nan)
-        for part, columns, s in self._split(np.atleast_2d(S)):
-            own = part.describes(len(columns))
-            X[:, columns[own]] = part.sample(N, s, rng, size)[:, own]
+        parts = list(self._split(np.atleast_2d(S)))
+        for part, columns, s in sorted(parts, key=lambda part: not part[0].describes(len(part[1])).all()):
+            X[:, columns] = part.complete(X[:, columns], N, s, rng)
         return X
 
     def valid(self, X: Array) -> NDArray[np.bool_]:

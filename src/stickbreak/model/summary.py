@@ -64,6 +64,16 @@ class Summary:
         """Reorder or drop clusters."""
         return self._each(lambda a, axis: np.take(a, clusters, axis=axis))
 
+    def merge(self, a: int, b: int) -> Self:
+        """Cluster b joins cluster a."""
+
+        def join(values: Array, axis: int) -> Array:
+            joined = np.delete(values, b, axis=axis)
+            joined[(slice(None),) * axis + (a - (b < a),)] += np.take(values, b, axis=axis)
+            return joined
+
+        return self._each(join)
+
     def insert_empty(self, n: int) -> Self:
         """Append n clusters without rows (nested truncation, Thesis 3.4.3)."""
 

@@ -72,7 +72,9 @@ class Schedule:
         if "merge" in self.kinds or "delete" in self.kinds:
             divergence = model.divergences(total)
             if "merge" in self.kinds:
-                proposals += propose_merges(model, total, divergence, total.K)
+                proposals += propose_merges(
+                    model, total, divergence, total.K, lambda pair: self._may("merge", pair, total.N)
+                )
             if "delete" in self.kinds:
                 proposals += propose_deletes(model, total, parameters, divergence, max(2, total.K // 4))
             proposals = [p for p in proposals if self._may(p.kind, p.subjects, total.N)]
