@@ -18,7 +18,8 @@ from cyclopts import App, Parameter
 from numpy.typing import NDArray
 
 from . import Mixture, __version__
-from .data.files import DataError, read_table
+from .data.files import DataError, Table, read_table
+from .data.frames import Encoded
 from .storage import file_version, load, replacing
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
@@ -85,11 +86,13 @@ def fit(
     Parameters
     ----------
     data: Path
-        Table of numbers: .npy (read piece by piece, may be larger than memory), .npz, .csv or .parquet.
+        Table: .npy (read piece by piece, may be larger than memory), .npz (also of a sparse matrix), .csv or .parquet.
+        Cells may be missing and columns may hold categories where the likelihood can use them.
     out: Path
         Model file to write.
     likelihood: str
-        Family of the clusters: gaussian, or zero_mean_gaussian.
+        Family of the clusters: gaussian, diagonal_gaussian, bernoulli, categorical, poisson, multinomial, ..., or auto,
+        chosen column by column.
     concentration: float
         Larger values expect more clusters.
     batches: int
@@ -113,7 +116,7 @@ def fit(
     """
     _check_output(out, data)
     table = read_table(data)
-    X = np.asarray(table.X, dtype=np.float32) if float32 else table.X
+    X = table.X.astype(np.float32, copy=False) if float32 else table.X
     model = Mixture(
         likelihood,
         concentration=concentration,
@@ -127,9 +130,9 @@ def fit(
         verbose=not quiet,
     )
     if not quiet:
-        print(f"{data}: {len(X):,} rows, {X.shape[1]} columns{_listed(table.names)}", file=sys.stderr)
+        print(f"{data}: {X.shape[0]:,} rows, {X.shape[1]} columns{_listed(table.names)}", file=sys.stderr)
     with _one_line_warnings():
-        model.fit(X)
+        model.fit(_with_levels(table._replace(X=X)))
     if table.names is not None:
         model.feature_names_in_ = np.array(table.names, dtype=object)
     model.save(out)
@@ -160,7 +163,8 @@ def predict(model: Path, data: Path, /, *, out: Path, proba: Annotated[bool, Par
     _check_columns(estimator, table.names, data)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
-        result = estimator.predict_proba(table.X) if proba else estimator.predict(table.X)
+        X = _with_levels(table)
+        result = estimator.predict_proba(X) if proba else estimator.predict(X)
     _write(out, result)
 
 
@@ -214,6 +218,14 @@ def _check_columns(model: Mixture, names: list[str] | None, data: Path) -> None:
     if names is None or expected is None or names == list(expected):
         return
     raise DataError(f"{data} has the columns{_listed(names)}; the model was fitted to{_listed(list(expected))}.")
+
+
+def _with_levels(table: Table) -> Any:
+    """What an estimator takes: the numbers, with the levels of categories where there are any."""
+    if not table.levels:
+        return table.X
+    names = table.names or [f"x{d}" for d in range(table.X.shape[1])]
+    return Encoded(table.X, names, table.levels)
 
 
 def _write(out: Path, result: NDArray[Any]) -> None:

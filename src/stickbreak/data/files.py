@@ -4,10 +4,14 @@ import csv
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from .frames import Encoded, Levels, codes, recode
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
 
@@ -17,10 +21,14 @@ class DataError(ValueError):
 
 
 class Table(NamedTuple):
-    """Rows of numbers (N, D) and the names of the columns, where the file has any."""
+    """Rows of numbers (N, D), the names of the columns, where the file has any, and the levels of those with categories.
 
-    X: NDArray[Any]
+    Missing values are NaN, and categories are codes of their sorted levels.
+    """
+
+    X: Any
     names: list[str] | None
+    levels: Levels = MappingProxyType({})
 
 
 def read_table(path: str | Path) -> Table:
@@ -29,8 +37,9 @@ def read_table(path: str | Path) -> Table:
     Parameters
     ----------
     path : the ending decides.  ``.npy``: mapped, not read, so it may be larger than memory.  ``.npz``: its only
-        array, or the one named X.  ``.csv``: separated by commas, semicolons or tabs, with or without a line of
-        column names.  ``.parquet``: numeric columns.
+        array, the one named X, or a sparse matrix that SciPy saved.  ``.csv``: separated by commas, semicolons or
+        tabs, with or without a line of column names.  ``.parquet``: columns of numbers or text.  Cells may be missing,
+        and columns of text are categories.
 
     Returns
     -------
@@ -38,7 +47,7 @@ def read_table(path: str | Path) -> Table:
 
     Raises
     ------
-    DataError : the file is missing, empty, of an unknown kind, or holds something other than a table of numbers.
+    DataError : the file is missing, empty, of an unknown kind, or holds something other than a table.
     """
     path = Path(path)
     if path.is_dir():
@@ -74,7 +83,7 @@ def _read_numpy(path: Path) -> Table:
             if file.read(2) == b"PK":
                 file.seek(0)
                 with np.load(file, allow_pickle=False) as data:
-                    return Table(_only_array(path, data), None)
+                    return Table(_sparse(path) if "indptr" in data.files else _only_array(path, data), None)
         return Table(np.load(path, mmap_mode="r", allow_pickle=False), None)
     except DataError:
         raise
@@ -82,6 +91,11 @@ def _read_numpy(path: Path) -> Table:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise DataError(f"{path} is no NumPy file, or holds Python objects; save it as numbers.") from error
         raise DataError(f"{path} is not a NumPy file, or is cut short: {_one_line(error)}") from error
+
+
+def _sparse(path: Path) -> sparse.csr_array:
+    matrix = sparse.load_npz(path)
+    return sparse.csr_array(matrix)
 
 
 def _only_array(path: Path, data: Any) -> NDArray[Any]:
@@ -96,8 +110,8 @@ def _read_csv(path: Path) -> Table:
         names, delimiter, first = _csv_start(path)
         try:
             return Table(_load_csv(path, delimiter, first, names), names)
-        except ValueError as error:  # find the cell
-            _explain_csv(path, delimiter, first, names, error)
+        except ValueError:  # cells that are missing, text, or wrong
+            return _load_mixed_csv(path, delimiter, first, names)
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} is not a text file in UTF-8: {_one_line(error)}") from error
 
@@ -105,8 +119,8 @@ def _read_csv(path: Path) -> Table:
 def _load_csv(path: Path, delimiter: str, first: int, names: list[str] | None) -> NDArray[np.float64]:
     options: dict[str, Any] = {"comments": None, "quotechar": '"', "encoding": "utf-8-sig", "ndmin": 2}
     X: NDArray[np.float64] = np.loadtxt(path, delimiter=delimiter, skiprows=first - 1, **options)
-    if np.isnan(X).any() or (names is not None and len(names) != X.shape[1]):
-        raise ValueError("missing values, or rows longer than the line of names")
+    if names is not None and len(names) != X.shape[1]:
+        raise ValueError("rows longer than the line of names")
     return X
 
 
@@ -141,27 +155,33 @@ def _csv_rows(file: Any, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, [cell.strip() for cell in cells]
 
 
-def _explain_csv(path: Path, delimiter: str, first: int, names: list[str] | None, error: ValueError) -> NoReturn:
-    """Find the first cell that is not a number, and say so."""
+def _load_mixed_csv(path: Path, delimiter: str, first: int, names: list[str] | None) -> Table:
+    """A table with missing cells, or columns of text, which become categories."""
+    lines: list[int] = []
+    rows: list[list[str]] = []
     with path.open(encoding="utf-8-sig", newline="") as file:
-        D = len(names) if names is not None else 0
         for number, cells in _csv_rows(file, delimiter):
             if number < first:
                 continue
-            D = D or len(cells)
+            D = len(names) if names is not None else len(rows[0] if rows else cells)
             if len(cells) != D:
                 raise DataError(f"{path}, line {number}: {len(cells)} cells where {D} are expected.")
-            for j, cell in enumerate(cells):
-                if not _is_number(cell):
-                    where = f"{path}, line {number}, column {j + 1}" + ("" if names is None else f" ({names[j]!r})")
-                    _explain_cell(where, cell)
-    raise DataError(f"{path} is not a table of numbers: {_one_line(error)}") from error
-
-
-def _explain_cell(where: str, cell: str) -> NoReturn:
-    if cell.lower() in MISSING:
-        raise DataError(f"{where}: missing value; they are not supported yet, so fill them in or drop such rows.")
-    raise DataError(f"{where}: {cell[:40]!r} is not a number; drop the column or encode it as numbers.")
+            lines.append(number)
+            rows.append(cells)
+    X, levels = np.empty((len(rows), len(rows[0]))), {}
+    for d, cells in enumerate(zip(*rows)):
+        missing = np.array([cell.lower() in MISSING for cell in cells])
+        wrong = np.array([not _is_number(cell) for cell in cells]) & ~missing
+        if 2 * wrong.sum() > (~missing).sum():
+            levels[d] = sorted(set(np.array(cells)[~missing].tolist()))
+            X[:, d] = codes([None if gone else cell for cell, gone in zip(cells, missing)], levels[d], str(d))
+        elif wrong.any():
+            n = int(wrong.argmax())
+            where = f"{path}, line {lines[n]}, column {d + 1}" + ("" if names is None else f" ({names[d]!r})")
+            raise DataError(f"{where}: {cells[n][:40]!r} is not a number; drop the column or encode it as numbers.")
+        else:
+            X[:, d] = [np.nan if gone else float(cell) for cell, gone in zip(cells, missing)]
+    return Table(X, names, levels)
 
 
 def _is_number(cell: str) -> bool:
@@ -179,37 +199,43 @@ def _read_parquet(path: Path) -> Table:
         raise DataError(f"reading {path} needs pyarrow: pip install stickbreak[parquet]") from error
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            names = list(file.schema_arrow.names)
             for field in file.schema_arrow:
                 _check_parquet_type(path, field, pyarrow.types)
-            return Table(_load_parquet(path, file, pyarrow.float32()), names)
+            return _load_parquet(path, file, pyarrow)
     except pyarrow.ArrowException as error:
         raise DataError(f"{path} is not a parquet file, or is cut short: {_one_line(error)}") from error
 
 
+def _is_text(kind: Any, types: Any) -> bool:
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
 def _check_parquet_type(path: Path, field: Any, types: Any) -> None:
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    if not any(is_type(field.type) for is_type in numeric):
+    if not _is_text(field.type, types) and not any(is_type(field.type) for is_type in numeric):
         raise DataError(
-            f"{path}: column {field.name!r} holds {field.type}, not numbers; drop the column or encode it as numbers."
+            f"{path}: column {field.name!r} holds {field.type}, neither numbers nor text; drop the column or encode it."
         )
 
 
-def _load_parquet(path: Path, file: Any, single: Any) -> NDArray[Any]:
+def _load_parquet(path: Path, file: Any, pyarrow: Any) -> Table:
     """All columns as one array, float32 if every column is; read piece by piece, so that it is held only once."""
     fields = list(file.schema_arrow)
-    dtype = np.float32 if all(field.type == single for field in fields) else np.float64
+    dtype = np.float32 if all(field.type == pyarrow.float32() for field in fields) else np.float64
     X, row = np.empty((file.metadata.num_rows, len(fields)), dtype), 0
+    seen: dict[int, dict[str, int]] = {j: {} for j, field in enumerate(fields) if _is_text(field.type, pyarrow.types)}
     for batch in file.iter_batches():
         for j, column in enumerate(batch.columns):
-            values = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
-            missing = np.isnan(values)
-            if missing.any():
-                where = f"{path}, row {row + int(missing.argmax()) + 1}, column {fields[j].name!r}"
-                _explain_cell(where, "")
-            X[row : row + len(values), j] = values
+            if j in seen:
+                values = [np.nan if v is None else seen[j].setdefault(v, len(seen[j])) for v in column.to_pylist()]
+            else:
+                values = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+            X[row : row + len(batch), j] = values
         row += len(batch)
-    return X
+    found = Encoded(X, [field.name for field in fields], {j: list(known) for j, known in seen.items()})
+    levels = {j: sorted(known) for j, known in seen.items()}
+    return Table(recode(found, levels).X if levels else X, list(found.names), levels)
 
 
 def _one_line(error: BaseException) -> str:

@@ -63,6 +63,20 @@ def codes(values: Sequence[Any], levels: Sequence[Any], name: str) -> NDArray[np
         raise ValueError(f"column {name!r} holds {error.args[0]!r}, which is not among its levels: {shown}.") from None
 
 
+def recode(table: Encoded, levels: Levels) -> Encoded:
+    """A table with the codes of the given levels in place of its own."""
+    X = np.array(table.X, dtype=np.float64)
+    for d, known in levels.items():
+        own = table.levels.get(d)
+        if own is not None:
+            codes_of_own = np.append(codes(own, known, str(table.names[d])), np.nan)
+            X[:, d] = codes_of_own[np.where(np.isnan(X[:, d]), len(own), X[:, d]).astype(np.intp)]
+    for d in table.levels:
+        if d not in levels:
+            raise ValueError(f"column {table.names[d]!r} holds categories, but held numbers when the model was fitted.")
+    return Encoded(X, table.names, levels)
+
+
 def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:
     """Numbers X as a native frame with the columns, levels and library of ``frame``."""
     columns = {}

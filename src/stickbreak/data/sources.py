@@ -34,6 +34,8 @@ class ArraySource:
     weights : array (N,) of non-negative numbers, or None for ones
     """
 
+    most_rows = CHUNK_ROWS
+
     def __init__(self, X: Any, weights: Array | None = None) -> None:
         self.X = X
         self.weights = weights
@@ -62,7 +64,7 @@ class ArraySource:
     def batches(self, n_batches: int) -> list[list[Chunk]]:
         """Every row in exactly one chunk, chunk i in batch i mod ``n_batches``, so that sorted data are spread out."""
         per_batch = -(-self.n_rows // n_batches)
-        limit = min(CHUNK_ROWS, max(1, CHUNK_NUMBERS // self.row_size))
+        limit = max(1, min(self.most_rows, CHUNK_NUMBERS // self.row_size))
         pieces = -(-per_batch // limit)
         if per_batch > 512:
             pieces += pieces % 2  # an even number keeps two threads level
@@ -118,6 +120,8 @@ class SparseSource(ArraySource):
     X : csr_array (N, D) of float32 or float64
     weights : array (N,) of non-negative numbers, or None for ones
     """
+
+    most_rows = CHUNK_NUMBERS  # large chunks, since each has a summary as wide as the vocabulary
 
     @property
     def row_size(self) -> int:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, _check_sample_weight, validate_data
 
 from ..data import ArraySource, Chunk, SparseSource
-from ..data.frames import Encoded, encode, mixed_frame
+from ..data.frames import Encoded, encode, mixed_frame, recode
 from ..inference import Threads
 from ..likelihoods import Likelihood
 
@@ -99,7 +99,7 @@ def _encoded(estimator: Any, X: Any, reset: bool) -> tuple[Any, Any]:
         _check_n_features(estimator, X, reset=reset)
         table = encode(frame, known)
     elif isinstance(X, Encoded):
-        table = X
+        table = X if known is None else recode(X, known)
         _check_n_features(estimator, X.X, reset=reset)
         if reset:
             estimator.feature_names_in_ = np.asarray(X.names, dtype=object)
@@ -143,7 +143,8 @@ def _canonical(X: Any) -> sparse.csr_array:
     X = sparse.csr_array(X, copy=not X.has_canonical_format or (X.data == 0.0).any())
     X.sum_duplicates()
     X.eliminate_zeros()
-    return X
+    kind = np.int32 if max(X.nnz, X.shape[1]) < np.iinfo(np.int32).max else np.int64
+    return sparse.csr_array((X.data, X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False)), X.shape)
 
 
 def _first_trouble(X: Any, fine: NDArray[np.bool_], start: int) -> tuple[float, int, int]:

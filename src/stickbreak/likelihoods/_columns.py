@@ -84,8 +84,8 @@ class IndependentColumns(Likelihood):
         if holes.any():
             absent = np.isnan(X)
             for j in range(len(sums)):
-                out[:, j * D : (j + 1) * D][absent] = 0.0
-            out[:, self.n_sums * D :] = absent[:, holes]
+                np.copyto(out[:, j * D : (j + 1) * D], 0.0, where=absent)
+            out[:, self.n_sums * D :] = absent if holes.all() else absent[:, holes]
         return out
 
     def log_base(self, X: Rows) -> Array:

@@ -184,7 +184,8 @@ class Regression(Likelihood):
         coefficients, intercepts, covariances = self.posterior(N, S)
         center = self.origin[self._r] + self._unit[self._r] * self._regressors(N, S)[0]
         means = intercepts + np.einsum("kqp,kp->kq", coefficients, center)
-        return Profile(self._y, np.full(self._q, -1), means, covariances.diagonal(axis1=1, axis2=2))
+        own = np.full(self._q, -1)
+        return Profile(self._y, own, means, covariances.diagonal(axis1=1, axis2=2), own > 0)
 
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Log density of y given r: Student-t with dof = nu' - q + 1, mean M' r, shape B' (1 + r' K'^-1 r) / dof, (n, K).

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, psi, rel_entr
 
-from ._base import Array, Sample, positive_values
+from ._base import Array, Profile, Sample, positive_values
 from ._columns import IndependentColumns
 
 
@@ -62,6 +62,11 @@ class Bernoulli(IndependentColumns):
     def posterior(self, N: Array, S: Array) -> BernoulliPosterior:
         """E[p] = (a + s) / (a + b + n)."""
         return BernoulliPosterior(self._moments(*self._split(N, S))[0])
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """The chance of a one in each column, and its variance."""
+        p, variances = self._moments(*self._split(N, S))
+        return Profile.of_columns(p, variances, chances=True)
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Missing values become the more probable of zero and one."""

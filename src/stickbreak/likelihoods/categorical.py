@@ -134,7 +134,13 @@ class Categorical(Likelihood):
         """The chance of each level of each column, and its variance p (1 - p)."""
         levels = np.arange(self.n_statistics) - np.repeat(self.starts, self._levels)
         p = self._probabilities(S)
-        return Profile(np.repeat(np.arange(len(self._levels)), self._levels), levels, p, p * (1.0 - p))
+        return Profile(
+            np.repeat(np.arange(len(self._levels)), self._levels),
+            levels,
+            p,
+            p * (1.0 - p),
+            np.ones(len(levels), np.bool_),
+        )
 
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Sum over the observed columns of log E[p_dl], (n, K)."""

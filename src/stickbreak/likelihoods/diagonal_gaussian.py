@@ -94,8 +94,8 @@ class DiagonalGaussian(IndependentColumns):
         return (-0.5 * tau, tau * m), 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * m**2)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        kappa, _, a, b = self._update(n, sums)
-        prior = self.rate / self.unit**2
+        (kappa, _, a, b), nothing = self._update(n, sums), np.zeros(1)
+        prior = self._update(nothing, (nothing, nothing))[3]  # so that nothing gains nothing, to the last bit
         ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(prior)
         return np.asarray(ratio - 0.5 * np.log(kappa / self.mean_precision))
 

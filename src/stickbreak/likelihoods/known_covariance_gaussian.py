@@ -79,8 +79,7 @@ class KnownCovarianceGaussian(Likelihood):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """(kappa' m'm' - kappa m m - D log(kappa' / kappa)) / 2, (K,)."""
-        kappa, m = self._update(N, S)
-        m0 = self._to_work(self.mean)
+        (kappa, m), (_, m0) = self._update(N, S), self._update(np.zeros(1), np.zeros((1, self.n_statistics)))
         squares = kappa * (m**2).sum(axis=1) - self.mean_precision * (m0**2).sum()
         return np.asarray(0.5 * (squares - self.n_statistics * np.log(kappa / self.mean_precision)))
 

@@ -11,7 +11,6 @@ from scipy.special import gammaln, psi, xlogy
 
 from ._base import Array, Likelihood, Profile, Rows, Sample, positive_values
 
-
 NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding
 
 
@@ -106,7 +105,7 @@ class Multinomial(Likelihood):
     def profile(self, N: Array, S: Array) -> Profile:
         """The chance that one count is of each kind, and its variance p (1 - p)."""
         p = self.posterior(N, S).probabilities
-        return Profile.of_columns(p, p * (1.0 - p))
+        return Profile.of_columns(p, p * (1.0 - p), chances=True)
 
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial log probability of each row given its total, (n, K)."""

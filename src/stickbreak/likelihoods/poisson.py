@@ -112,7 +112,8 @@ class Poisson(IndependentColumns):
         if self.exposure is None:
             return profile
         columns = np.delete(profile.columns, self.exposure)
-        return Profile(columns, profile.levels[columns], profile.means[:, columns], profile.variances[:, columns])
+        means, variances = profile.means[:, columns], profile.variances[:, columns]
+        return Profile(columns, profile.levels[columns], means, variances, profile.chances[columns])
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Missing counts become their posterior-predictive means, at the exposure of the row."""

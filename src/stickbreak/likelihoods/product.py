@@ -117,6 +117,7 @@ class Product(Likelihood):
             np.concatenate([profile.levels for profile, _ in profiles]),
             np.hstack([profile.means for profile, _ in profiles]),
             np.hstack([profile.variances for profile, _ in profiles]),
+            np.concatenate([profile.chances for profile, _ in profiles]),
         )
 
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:

@@ -93,7 +93,8 @@ class SphericalGaussian(Likelihood):
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa', a', b') - logZ(kappa, a, b), (K,)."""
         kappa, _, a, b = self._update(N, S)
-        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(self.rate / self.unit**2)
+        prior = self._update(np.zeros(1), np.zeros((1, self.n_statistics)))[3]  # nothing gains nothing, to the last bit
+        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(prior)
         return np.asarray(ratio - 0.5 * self._D * np.log(kappa / self.mean_precision))
 
     def divergence(self, X: Array, centers: Array) -> Array:

@@ -25,6 +25,11 @@ def responsibility_threshold(dtype: np.dtype[np.floating]) -> float:
     return 1e-12 if dtype == np.float64 else 1e-8
 
 
+def block_rows(F: int, K: int) -> int:
+    """Rows per block, for F numbers in the features of a row."""
+    return int(np.clip(BLOCK_NUMBERS // (F + K), 128, 4096))
+
+
 def local_step(
     model: Model, parameters: Parameters, X: Rows, weights: Array, base: bool = True
 ) -> tuple[Summary, Responsibilities]:
@@ -88,7 +93,7 @@ def _blocks(model: Model, X: Rows, K: int) -> Iterator[tuple[slice, Any]]:
     n, F = X.shape[0], model.likelihood.n_statistics
     is_sparse = sparse.issparse(X) or prefers_sparse(model.likelihood)
     numbers = -(-X.size // max(n, 1)) if is_sparse else F
-    rows = min(int(np.clip(BLOCK_NUMBERS // (numbers + K), 128, 4096)), max(n, 1))
+    rows = min(block_rows(numbers, K), max(n, 1))
     T = None if is_sparse else np.empty((rows, F), X.dtype)
     for start in range(0, n, rows):
         block = slice(start, min(start + rows, n))

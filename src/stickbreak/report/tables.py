@@ -10,7 +10,7 @@ from rich.table import Table
 def cluster_table(model: Any, n_clusters: int = 20) -> Table:
     """The largest clusters: weight, rows, and the values in which each differs most from the rest.
 
-    Differences are of means, or of the chances of levels, from those of the whole mixture, in its standard deviations.
+    Each value is shown with its difference from the whole mixture, in standard deviations, or its ratio for chances.
     """
     profile = model.model_.likelihood.profile(model.summary_.N, model.summary_.S)
     center = model.weights_ @ profile.means
@@ -22,7 +22,11 @@ def cluster_table(model: Any, n_clusters: int = 20) -> Table:
     table.add_column("most distinctive")
     for k in range(min(n_clusters, model.n_clusters_)):
         top = np.argsort(-np.abs(z[k]), kind="stable")[:4]
-        words = "  ".join(f"{_name(model, profile, j)} {profile.means[k, j]:.4g} ({z[k, j]:+.1f} sd)" for j in top)
+        words = "  ".join(
+            f"{_name(model, profile, j)} {value:.4g} "
+            + (f"(x{value / center[j]:.2g})" if profile.chances[j] else f"({z[k, j]:+.1f} sd)")
+            for j, value in zip(top, profile.means[k, top])
+        )
         table.add_row(str(k), f"{model.weights_[k]:.4f}", f"{model.summary_.N[k]:,.0f}", words)
     if model.n_clusters_ > n_clusters:
         table.add_row("", "", "", f"and {model.n_clusters_ - n_clusters} smaller clusters")
