@@ -168,19 +168,20 @@ def _load_mixed_csv(path: Path, delimiter: str, first: int, names: list[str] | N
                 raise DataError(f"{path}, line {number}: {len(cells)} cells where {D} are expected.")
             lines.append(number)
             rows.append(cells)
-    X, levels = np.empty((len(rows), len(rows[0]))), {}
-    for d, cells in enumerate(zip(*rows)):
-        missing = np.array([cell.lower() in MISSING for cell in cells])
-        wrong = np.array([not _is_number(cell) for cell in cells]) & ~missing
+    X = np.empty((len(rows), len(rows[0])))
+    levels: dict[int, list[str]] = {}
+    for d, column in enumerate(zip(*rows)):
+        missing = np.array([cell.lower() in MISSING for cell in column])
+        wrong = np.array([not _is_number(cell) for cell in column]) & ~missing
         if 2 * wrong.sum() > (~missing).sum():
-            levels[d] = sorted(set(np.array(cells)[~missing].tolist()))
-            X[:, d] = codes([None if gone else cell for cell, gone in zip(cells, missing)], levels[d], str(d))
+            levels[d] = sorted({cell for cell, gone in zip(column, missing) if not gone})
+            X[:, d] = codes([None if gone else cell for cell, gone in zip(column, missing)], levels[d], str(d))
         elif wrong.any():
             n = int(wrong.argmax())
             where = f"{path}, line {lines[n]}, column {d + 1}" + ("" if names is None else f" ({names[d]!r})")
-            raise DataError(f"{where}: {cells[n][:40]!r} is not a number; drop the column or encode it as numbers.")
+            raise DataError(f"{where}: {column[n][:40]!r} is not a number; drop the column or encode it as numbers.")
         else:
-            X[:, d] = [np.nan if gone else float(cell) for cell, gone in zip(cells, missing)]
+            X[:, d] = [np.nan if gone else float(cell) for cell, gone in zip(column, missing)]
     return Table(X, names, levels)
 
 

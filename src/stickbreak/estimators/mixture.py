@@ -254,12 +254,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         check_is_fitted(self)
         save_model(self, path)
 
-    def summary(self, n_clusters: int = 20) -> None:
-        """Print a table of the largest clusters."""
+    def summary(self, n_clusters: int = 20, feature_names: Sequence[str] | None = None) -> None:
+        """Print a table of the largest clusters and what sets each apart; columns by name where names are known or given."""
         from ..report.tables import print_summary
 
         check_is_fitted(self)
-        print_summary(self, n_clusters)
+        print_summary(self, n_clusters, feature_names)
 
     @property
     def _n_features_out(self) -> int:

@@ -127,8 +127,8 @@ class Laps:
         if self.options.accelerate:
             self._step = min(max(self._step * FASTER, FIRST_STEP), LONGEST_STEP)
         self._previous = total
-        self.bound = self._check(bound, self.bound, "a lap")
-        self._finish_lap(self._resolve(tracked))
+        before, self.bound = self.bound, self._check(bound, self.bound, "a lap")
+        self._finish_lap(self._resolve(tracked, before))
 
     def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
         """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
@@ -176,14 +176,18 @@ class Laps:
                 self._step *= 0.5
         return self.model.parameters(total, dtype), False
 
-    def _resolve(self, tracked: list[list[Summary]]) -> list[MoveRecord]:
+    def _resolve(self, tracked: list[list[Summary]], before: float) -> list[MoveRecord]:
         if not self._proposals:
             return []
-        verdict, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked)
+        slack = self.bound - before
+        if self.floor is not None:  # what is reported is the better of the two
+            slack = self.bound - self.floor.bound if self.beats(self.floor) else np.inf
+        verdict, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked, slack)
         if verdict.added is not None and self._previous is not None:
             self._previous = self._previous.exchange(verdict.removed, verdict.added)
         self._reorder()
-        self._check(self.model.bound(self._memo.total), self.bound, "a move")
+        given_back = sum(min(gain, 0.0) for gain in verdict.gains.values())
+        self.bound = self._check(self.model.bound(self._memo.total), self.bound + given_back, "a move")
         return records
 
     def _finish_lap(self, records: list[MoveRecord]) -> None:
@@ -235,7 +239,7 @@ class Laps:
         self.on_lap(lap)
 
     def _settled(self, bound: float, counts: NDArray[np.floating]) -> bool:
-        if self.settle > 0 or self._proposals or len(counts) != self.total.K:
+        if self.settle >= 0 or self._proposals or len(counts) != self.total.K:
             return False
         if self._previous is None:
             return self._stalled

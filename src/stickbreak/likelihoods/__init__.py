@@ -1,6 +1,6 @@
 """Likelihoods: one exponential family and its conjugate prior per file."""
 
-from ._base import Likelihood, Sample
+from ._base import Likelihood, Profile, Sample
 from .autoregressive_gaussian import AutoregressiveGaussian
 from .bernoulli import Bernoulli
 from .categorical import Categorical
@@ -46,6 +46,7 @@ __all__ = [
     "Multinomial",
     "Poisson",
     "Product",
+    "Profile",
     "Sample",
     "SphericalGaussian",
     "ZeroMeanGaussian",

@@ -9,6 +9,7 @@ from .proposal import Proposal
 Array = NDArray[np.floating]
 
 N_ABSORBERS = 5
+NEGLIGIBLE = 0.01  # nats; see `verify`
 
 
 def propose_deletes(
@@ -20,14 +21,14 @@ def propose_deletes(
     divergence to its nearest neighbour.  Clusters where the loss is below twice the saving are proposed, cheapest first,
     with the nearest neighbours as absorbers.
     """
-    if summary.K < 3:
+    if summary.K < 2:
         return []
     saving = model.parameter_cost(summary)
     distance = divergence + np.diag(np.full(summary.K, np.inf))
     estimates = saving - summary.N * distance.min(axis=1)
     proposals = []
     for k in np.argsort(-estimates, kind="stable")[:limit]:
-        if estimates[k] > -saving[k]:
+        if estimates[k] > -saving[k] - NEGLIGIBLE:
             absorbers = np.argsort(distance[k], kind="stable")[: min(N_ABSORBERS, summary.K - 1)]
             chosen = Parameters(parameters.W[absorbers], parameters.bias[absorbers])
             proposals.append(Proposal("delete", (int(k), *map(int, absorbers)), chosen, float(estimates[k])))

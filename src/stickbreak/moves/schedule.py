@@ -90,11 +90,11 @@ class Schedule:
         return chosen
 
     def resolve(
-        self, model: Model, memo: Memo, proposals: Sequence[Proposal], tracked: list[list[Summary]]
+        self, model: Model, memo: Memo, proposals: Sequence[Proposal], tracked: list[list[Summary]], slack: float = 0.0
     ) -> tuple[Verdict, list[MoveRecord]]:
         """Accept what raises the ELBO of the whole data set (`verify`), and remember what failed."""
         counts = memo.total.N
-        verdict = verify(model, memo, proposals, tracked)
+        verdict = verify(model, memo, proposals, tracked, slack)
         for i, proposal in enumerate(proposals):
             if i not in verdict.gains and not set(verdict.removed) & set(proposal.removed):
                 self._failures(proposal.kind, proposal.subjects, counts).times += 1

@@ -1,17 +1,21 @@
 """Fitted models as tables on the console."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from ..likelihoods import Profile
 
-def cluster_table(model: Any, n_clusters: int = 20) -> Table:
+
+def cluster_table(model: Any, n_clusters: int = 20, names: Sequence[str] | None = None) -> Table:
     """The largest clusters: weight, rows, and the values in which each differs most from the rest.
 
     Each value is shown with its difference from the whole mixture, in standard deviations, or its ratio for chances.
     """
+    names = getattr(model, "feature_names_in_", ()) if names is None else names
     profile = model.model_.likelihood.profile(model.summary_.N, model.summary_.S)
     center = model.weights_ @ profile.means
     spread = np.sqrt(model.weights_ @ ((profile.means - center) ** 2 + profile.variances))
@@ -23,7 +27,7 @@ def cluster_table(model: Any, n_clusters: int = 20) -> Table:
     for k in range(min(n_clusters, model.n_clusters_)):
         top = np.argsort(-np.abs(z[k]), kind="stable")[:4]
         words = "  ".join(
-            f"{_name(model, profile, j)} {value:.4g} "
+            f"{_name(model, profile, j, names)} {value:.4g} "
             + (f"(x{value / center[j]:.2g})" if profile.chances[j] else f"({z[k, j]:+.1f} sd)")
             for j, value in zip(top, profile.means[k, top])
         )
@@ -33,15 +37,14 @@ def cluster_table(model: Any, n_clusters: int = 20) -> Table:
     return table
 
 
-def print_summary(model: Any, n_clusters: int = 20) -> None:
+def print_summary(model: Any, n_clusters: int = 20, names: Sequence[str] | None = None) -> None:
     """Print `cluster_table` to the console."""
-    Console(markup=False, emoji=False).print(cluster_table(model, n_clusters))
+    Console(markup=False, emoji=False).print(cluster_table(model, n_clusters, names))
 
 
-def _name(model: Any, profile: Any, j: int) -> str:
+def _name(model: Any, profile: Profile, j: int, names: Sequence[str]) -> str:
     """The column that a value describes, with the level whose chance it is."""
     column, level = int(profile.columns[j]), int(profile.levels[j])
-    names = getattr(model, "feature_names_in_", ())
     name = str(names[column]) if column < len(names) else f"x{column}"
     if level < 0:
         return name
