@@ -12,7 +12,7 @@ help:
 	@echo "make test      run the tests"
 	@echo "make lint      check style and format"
 	@echo "make types     check types"
-	@echo "make examples  run the examples of the README and the docstrings"
+	@echo "make examples  run the examples of the README, the tutorial and the docstrings"
 	@echo "make bench     list the benchmarks"
 
 demo: $(VENV)/.demo
@@ -30,6 +30,8 @@ types: $(VENV)/.test
 
 examples: $(VENV)/.test
 	@$(BIN)/python .ci/readme.py README.md
+	@$(BIN)/python .ci/readme.py docs/new_likelihood.md
+	@$(BIN)/python examples/geometric.py
 	@$(BIN)/python -m pytest --doctest-modules src
 
 bench:

@@ -17,7 +17,7 @@ from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import decode, mixed_frame
 from ..inference import Lap, Options, Search, Stochastic, StochasticLaps, Threads
-from ..likelihoods import REGISTRY, Exponential, Gamma, Likelihood, Multinomial, Poisson
+from ..likelihoods import REGISTRY, Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey
@@ -270,7 +270,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         family = REGISTRY.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)
         tags.input_tags.sparse = self.likelihood == "auto" or bool(getattr(family, "takes_sparse", False))
         tags.input_tags.allow_nan = self.likelihood == "auto" or bool(getattr(family, "takes_missing", False))
-        tags.input_tags.positive_only = family in (Multinomial, Poisson, Exponential, Gamma)
+        tags.input_tags.positive_only = not getattr(family, "takes_negative", True)
         return tags
 
     def _set_fitted(

@@ -196,14 +196,14 @@ class Laps:
         self.total = self._memo.total
         if self.options.learn:
             self.model = tuned(self.model, self.total)
-        self.bound = self._check(self.model.bound(self.total), self.bound, "the end of a lap")
+        clusters = self.model.clusters(self.total)
+        self.bound = self._check(self.model.bound(self.total, clusters.log_marginal), self.bound, "the end of a lap")
         self._record(records)
         self._proposals = []
         self.settle -= 1
         if self.settle < 0:
-            parameters = self.model.parameters(self.total, self.source.dtype)
             self._proposals = self.schedule.plan(
-                self.model, self.total, parameters, self.source, self.drawn, self.threads.map, len(self.batches)
+                self.model, self.total, clusters, self.source, self.drawn, self.threads.map, len(self.batches)
             )
 
     def _reorder(self) -> None:

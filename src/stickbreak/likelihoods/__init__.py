@@ -1,6 +1,7 @@
 """Likelihoods: one exponential family and its conjugate prior per file."""
 
-from ._base import Likelihood, Profile, Sample
+from ._base import Array, Likelihood, Profile, Sample, column_values, positive_values, require
+from ._columns import IndependentColumns
 from .autoregressive_gaussian import AutoregressiveGaussian
 from .bernoulli import Bernoulli
 from .categorical import Categorical
@@ -33,6 +34,7 @@ REGISTRY: dict[str, type[Likelihood]] = {
 
 __all__ = [
     "REGISTRY",
+    "Array",
     "AutoregressiveGaussian",
     "Bernoulli",
     "Categorical",
@@ -40,6 +42,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "Gaussian",
+    "IndependentColumns",
     "KnownCovarianceGaussian",
     "Likelihood",
     "LinearRegression",
@@ -50,4 +53,7 @@ __all__ = [
     "Sample",
     "SphericalGaussian",
     "ZeroMeanGaussian",
+    "column_values",
+    "positive_values",
+    "require",
 ]

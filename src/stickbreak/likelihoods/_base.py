@@ -55,6 +55,14 @@ class Sample:
         """Weighted mean of the observed values of each column, (D,); zero where there are none."""
         return self._average(self.X)
 
+    def median(self) -> Array:
+        """Weighted median of the observed values of each column of dense rows, (D,); zero where there are none."""
+        order = np.argsort(self.X, axis=0, kind="stable")
+        ranked = np.take_along_axis(self.X, order, axis=0)
+        weights = np.where(np.isnan(ranked), 0.0, self.weights[order]).cumsum(axis=0)
+        middle = (weights < 0.5 * weights[-1]).sum(axis=0)
+        return np.asarray(np.nan_to_num(np.take_along_axis(ranked, middle[None], axis=0)[0]))
+
     def mean_square(self, center: Array) -> Array:
         """Weighted mean square of each column about ``center``, (D,)."""
         return self._average((self.X - center) ** 2)
@@ -113,18 +121,23 @@ class Likelihood(ABC):
     ----------
     takes_sparse : whether rows may come as CSR; its features are then CSR too
     takes_missing : whether values may be missing in some columns
+    takes_negative : whether values may be negative
     domain : in words, the values that rows may hold
     tunable : the hyperparameters, positive numbers or arrays, that empirical Bayes multiplies by a factor
     """
 
     takes_sparse: ClassVar[bool] = False
     takes_missing: ClassVar[bool] = False
+    takes_negative: ClassVar[bool] = True
     domain: ClassVar[str] = "finite numbers"
     tunable: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def resolve(self, sample: Sample) -> Self:
-        """This likelihood with every hyperparameter a number, scaled from a sample of the data."""
+        """This likelihood with every hyperparameter a number or array, scaled from a sample of the data.
+
+        What is given, or resolved already, stays as it is: resolving twice changes no hyperparameter.
+        """
 
     @property
     @abstractmethod
@@ -141,7 +154,11 @@ class Likelihood(ABC):
 
     @abstractmethod
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
-        """W = E_q[phi] (K, F) and b = -E_q[c(phi)] (K,), so that E_q[log p(x_n | phi_k)] = log h + t(x_n) . W_k + b_k."""
+        """W = E_q[phi] (K, F) and b = -E_q[c(phi)] (K,), so that E_q[log p(x_n | phi_k)] = log h + t(x_n) . W_k + b_k.
+
+        The search also asks for the weights of statistics a little beyond those of any rows: they must be finite, or a
+        FloatingPointError refuses the attempt.
+        """
 
     @abstractmethod
     def log_marginal(self, N: Array, S: Array) -> Array:

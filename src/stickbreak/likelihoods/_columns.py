@@ -8,15 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Rows
+from ._base import Array, Likelihood, Profile, Rows, Sample
 
 
 @dataclass(frozen=True, eq=False)
 class IndependentColumns(Likelihood):
     """Base of the families in which every column d has its own parameter and conjugate prior.
 
-    A family says, elementwise for arrays of any shape, what `_sums`, `_weights`, `_marginal`, `_predictive`, `_bregman`,
-    `_moments` and `_draw` below ask.  The statistics of a row are
+    A family says, elementwise, what `_prior`, `_in_domain`, `_sums`, `_base`, `_weights`, `_marginal`, `_posterior`,
+    `_moments`, `_predictive`, `_bregman` and `_draw` below ask.  Hyperparameters are arrays (D,).  Counts n of observed
+    values and sums of statistics are
+
+    | in | n | each of the sums | hyperparameters |
+    |---|---|---|---|
+    | `_weights`, `_marginal`, `_posterior`, `_moments` | (K, D), or (K, 1) where nothing is missing | (K, D) | (D,) |
+    | `_predictive`, for values x (n, D), ``columns`` = all | (D,) | (D,) | take ``[columns]`` |
+    | `_predictive`, for the stored values x (m,) of CSR rows | (m,) | (m,) | take ``[columns]`` |
+    | `_draw` | (D,) | (D,) | (D,) |
+
+    The statistics of a row are
 
         t(x) = [sums of the observed values, column by column;  1 where a value is missing, for the columns with holes]
 
@@ -25,14 +35,25 @@ class IndependentColumns(Likelihood):
 
     Attributes
     ----------
+    n_sums : the number of statistics of a value
+    nonnegative : whether they are never negative; differences and extrapolations of their sums are then kept from it
     holes : (D,) bool, the columns with missing values
     """
 
     takes_missing: ClassVar[bool] = True
     n_sums: ClassVar[int] = 1
+    nonnegative: ClassVar[bool] = True
     holes: Any = field(default=None, repr=False, kw_only=True)
 
     # What a family says ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _prior(self, sample: Sample) -> dict[str, Any]:
+        """The hyperparameters that `resolve` sets: those given, checked, and the defaults, from a sample of the data."""
+
+    def _in_domain(self, x: Array) -> Any:
+        """Which observed, finite values the family takes."""
+        return True
 
     def _sums(self, X: Array) -> tuple[Array, ...]:
         """The statistics of values X, ``n_sums`` arrays of its shape."""
@@ -56,17 +77,33 @@ class IndependentColumns(Likelihood):
 
     @abstractmethod
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
-        """Divergence of values x of ``columns`` from values ``center`` (NaN where missing), smoothed by the prior."""
+        """Divergence of values x of ``columns`` from values ``center`` (NaN where missing), smoothed by the prior.
+
+        Only seeds are chosen with it: any will do that is zero for x = center and else positive and finite.  The natural one
+        is KL between the family's members with the posterior means after x alone and after the center alone.
+        """
+
+    @abstractmethod
+    def _posterior(self, n: Array, sums: tuple[Array, ...]) -> Any:
+        """Posterior means of the parameters, a NamedTuple of arrays (K, D), in units of the data."""
 
     @abstractmethod
     def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
-        """Mean and variance of values under each cluster, (K, D)."""
+        """Mean and variance of the predictive of each cluster, (K, D); something finite where they do not exist."""
 
     @abstractmethod
     def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
         """Draws (size, D) from the predictive of one cluster."""
 
     # What follows for all of them ------------------------------------------------------------------------------------
+
+    def resolve(self, sample: Sample) -> Self:
+        """Fill in the defaults from a sample of the data, and check what was given."""
+        return replace(self, **self._prior(sample), holes=sample.missing)
+
+    def posterior(self, N: Array, S: Array) -> Any:
+        """Posterior means of the parameters, a NamedTuple of arrays (K, D), in units of the data."""
+        return self._posterior(*self._split(N, S))
 
     @property
     def n_statistics(self) -> int:
@@ -134,7 +171,7 @@ class IndependentColumns(Likelihood):
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Finite values within the domain, and missing ones."""
-        return np.isnan(X) | super().valid(X)
+        return np.asarray(np.isnan(X) | (super().valid(X) & self._in_domain(X)))
 
     def may_miss(self, D: int) -> NDArray[np.bool_]:
         """All columns."""
@@ -171,7 +208,8 @@ class IndependentColumns(Likelihood):
             n = np.repeat(n, D, axis=1)
             n[:, self._holes] -= S[:, first:]
             n = np.maximum(n, 0.0)  # a difference of sums may miss zero by rounding
-        return n, tuple(S[:, j * D : (j + 1) * D] for j in range(self.n_sums))
+        sums = np.maximum(S[:, :first], 0.0) if self.nonnegative else S
+        return n, tuple(sums[:, j * D : (j + 1) * D] for j in range(self.n_sums))
 
     def _sparse_features(self, X: sparse.csr_array) -> sparse.csr_array:
         if self._holes.any():

@@ -1,7 +1,7 @@
 """Yes/no columns."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,31 +37,30 @@ class Bernoulli(IndependentColumns):
     """
 
     takes_sparse: ClassVar[bool] = True
+    takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "0 or 1"
     tunable: ClassVar[tuple[str, ...]] = ("a", "b")
 
     a: Any = None
     b: Any = None
 
-    def resolve(self, sample: Sample) -> Self:
-        """Fill in the defaults from a sample of the data, and check what was given."""
+    def _prior(self, sample: Sample) -> dict[str, Any]:
         n = sample.weights.sum()
         mean = (n * sample.mean() + 0.5) / (n + 1.0)
         a = mean if self.a is None else positive_values("a", self.a, sample.D)
         b = 1.0 - mean if self.b is None else positive_values("b", self.b, sample.D)
-        return replace(self, a=a, b=b, holes=sample.missing)
+        return {"a": a, "b": b}
 
-    def valid(self, X: Array) -> NDArray[np.bool_]:
-        """Zeros and ones."""
-        return np.asarray((X == 0.0) | (X == 1.0) | np.isnan(X))
+    def _in_domain(self, x: Array) -> Any:
+        return (x == 0.0) | (x == 1.0)
 
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """All columns: two levels are a zero and a one."""
         return np.ones(D, np.bool_)
 
-    def posterior(self, N: Array, S: Array) -> BernoulliPosterior:
+    def _posterior(self, n: Array, sums: tuple[Array, ...]) -> BernoulliPosterior:
         """E[p] = (a + s) / (a + b + n)."""
-        return BernoulliPosterior(self._moments(*self._split(N, S))[0])
+        return BernoulliPosterior(self._moments(n, sums)[0])
 
     def profile(self, N: Array, S: Array) -> Profile:
         """The chance of a one in each column, and its variance."""
@@ -98,7 +97,7 @@ class Bernoulli(IndependentColumns):
         return (rng.random((size, len(n))) < a / (a + b)).astype(np.float64)
 
     def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
-        return self.a + sums[0], self.b + np.maximum(n - sums[0], 0.0)
+        return self.a + sums[0], self.b + np.maximum(n - sums[0], 0.0)  # extrapolated sums may exceed their counts
 
     def _smooth(self, x: Array, columns: Any) -> Array:
         """Posterior mean of p after one value, or none."""

@@ -41,6 +41,7 @@ class Categorical(Likelihood):
     """
 
     takes_missing: ClassVar[bool] = True
+    takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "codes of levels, whole numbers from 0 to one less than the number of levels"
     tunable: ClassVar[tuple[str, ...]] = ("concentration",)
 
@@ -103,12 +104,12 @@ class Categorical(Likelihood):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p_dl] = psi(c_dl + s_dl) - psi(sum over levels); b = 0."""
-        c = self.concentration + S
+        c = self._update(S)
         return psi(c) - self._spread(psi(self._by_column(c))), np.zeros(len(N))
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over columns and levels of log Gamma ratios, (K,)."""
-        c, prior = self.concentration + S, self.concentration
+        c, prior = self._update(S), self.concentration
         levels = (gammaln(c) - gammaln(prior)).sum(axis=1)
         return np.asarray(levels - (gammaln(self._by_column(c)) - gammaln(self._by_column(prior[None]))).sum(axis=1))
 
@@ -184,8 +185,11 @@ class Categorical(Likelihood):
         seen = ~np.isnan(X)
         return self.starts + np.where(seen, X, 0.0).astype(np.intp), seen
 
+    def _update(self, S: Array) -> Array:
+        return np.asarray(self.concentration + np.maximum(S, 0.0))  # extrapolated sums may miss zero
+
     def _probabilities(self, S: Array) -> Array:
-        c = self.concentration + S
+        c = self._update(S)
         return np.asarray(c / self._spread(self._by_column(c)))
 
     def _by_column(self, values: Array) -> Array:

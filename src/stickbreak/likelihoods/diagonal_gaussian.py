@@ -1,7 +1,7 @@
 """Gaussian with independent columns."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, psi
@@ -50,6 +50,7 @@ class DiagonalGaussian(IndependentColumns):
     """
 
     n_sums: ClassVar[int] = 2
+    nonnegative: ClassVar[bool] = False
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
 
     mean: Any = None
@@ -59,8 +60,7 @@ class DiagonalGaussian(IndependentColumns):
     origin: Any = field(default=None, repr=False)
     unit: Any = field(default=None, repr=False)
 
-    def resolve(self, sample: Sample) -> Self:
-        """Fill in the defaults from a sample of the data, and check what was given."""
+    def _prior(self, sample: Sample) -> dict[str, Any]:
         D, origin = sample.D, sample.mean()
         unit = sample.spread(origin)
         mean = origin if self.mean is None else column_values("mean", self.mean, D)
@@ -68,21 +68,11 @@ class DiagonalGaussian(IndependentColumns):
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
         default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
         rate = default if self.rate is None else positive_values("rate", self.rate, D)
-        return replace(
-            self,
-            mean=mean,
-            mean_precision=kappa,
-            shape=shape,
-            rate=rate,
-            holes=sample.missing,
-            origin=origin,
-            unit=unit,
-        )
+        return {"mean": mean, "mean_precision": kappa, "shape": shape, "rate": rate, "origin": origin, "unit": unit}
 
-    def posterior(self, N: Array, S: Array) -> DiagonalGaussianPosterior:
+    def _posterior(self, n: Array, sums: tuple[Array, ...]) -> DiagonalGaussianPosterior:
         """Posterior means of mu and of the variance, b' / (a' - 1) (where that exists, else b' / a')."""
-        _, m, a, b = self._update(*self._split(N, S))
-        return DiagonalGaussianPosterior(self.origin + self.unit * m, b / np.where(a > 1.0, a - 1.0, a) * self.unit**2)
+        return DiagonalGaussianPosterior(*self._moments(n, sums))
 
     def _sums(self, X: Array) -> tuple[Array, ...]:
         z = (X - self.origin.astype(X.dtype)) / self.unit.astype(X.dtype)

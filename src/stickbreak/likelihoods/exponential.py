@@ -1,10 +1,9 @@
 """Durations: exponential, and Gamma with a known shape."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, psi, xlogy
 
 from ._base import Array, Sample, positive, positive_values
@@ -30,16 +29,17 @@ class Gamma(IndependentColumns):
     ----------
     known_shape : float > 0, default 1 (exponential)
         The shape that all clusters share.
-    shape : float or array (D,), > 0, default 2
+    shape : float or array (D,), > 0, default 1
         Of the prior: known_shape times a pseudo-count of values.
-    rate : float or array (D,), > 0, default (mean of the data) x (shape - 1) / known_shape, or shape where that is below 1
-        Of the prior: sum of the pseudo-values.
+    rate : float or array (D,), > 0, default shape x the median of the data
+        Of the prior: sum of the pseudo-values.  (A mean would drown the sums of clusters of small values.)
 
     References
     ----------
     Thesis 2.2; Gelman et al., Bayesian Data Analysis, 2.6.
     """
 
+    takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "positive numbers"
     tunable: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
@@ -47,22 +47,19 @@ class Gamma(IndependentColumns):
     shape: Any = None
     rate: Any = None
 
-    def resolve(self, sample: Sample) -> Self:
-        """Fill in the defaults from a sample of the data, and check what was given."""
+    def _prior(self, sample: Sample) -> dict[str, Any]:
         known = positive("known_shape", self.known_shape)
-        shape = positive_values("shape", 2.0 if self.shape is None else self.shape, sample.D)
-        mean = sample.mean()
-        expected = np.where(mean > 0.0, mean, 1.0) * np.where(shape > 1.0, shape - 1.0, shape) / known
-        rate = expected if self.rate is None else positive_values("rate", self.rate, sample.D)
-        return replace(self, known_shape=known, shape=shape, rate=rate, holes=sample.missing)
+        shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
+        middle = sample.median()
+        rate = shape * np.where(middle > 0.0, middle, 1.0) if self.rate is None else self.rate
+        return {"known_shape": known, "shape": shape, "rate": positive_values("rate", rate, sample.D)}
 
-    def valid(self, X: Array) -> NDArray[np.bool_]:
-        """Positive numbers, and missing ones."""
-        return super().valid(X) & ~(X <= 0.0)
+    def _in_domain(self, x: Array) -> Any:
+        return x > 0.0
 
-    def posterior(self, N: Array, S: Array) -> GammaPosterior:
+    def _posterior(self, n: Array, sums: tuple[Array, ...]) -> GammaPosterior:
         """E[lambda] = (shape + known_shape n) / (rate + s)."""
-        a, b = self._update(*self._split(N, S))
+        a, b = self._update(n, sums)
         return GammaPosterior(a / b)
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
@@ -116,9 +113,9 @@ class Exponential(Gamma):
 
     Parameters
     ----------
-    shape : float or array (D,), > 0, default 2
+    shape : float or array (D,), > 0, default 1
         Pseudo-count of values.
-    rate : float or array (D,), > 0, default (mean of the data) x (shape - 1), or x shape where that is below 1
+    rate : float or array (D,), > 0, default shape x the median of the data
         Sum of the pseudo-values.
     """
 
@@ -126,6 +123,5 @@ class Exponential(Gamma):
 
     known_shape: Any = 1.0
 
-    def valid(self, X: Array) -> NDArray[np.bool_]:
-        """Numbers of at least 0, and missing ones."""
-        return super(Gamma, self).valid(X) & ~(X < 0.0)
+    def _in_domain(self, x: Array) -> Any:
+        return x >= 0.0

@@ -40,6 +40,7 @@ class Multinomial(Likelihood):
     """
 
     takes_sparse: ClassVar[bool] = True
+    takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "numbers of at least 0"
     tunable: ClassVar[tuple[str, ...]] = ("concentration",)
 
@@ -77,7 +78,7 @@ class Multinomial(Likelihood):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p] = psi(c + s) - psi(sum); b = 0."""
-        c = self._concentration + S
+        c = self._concentration + np.maximum(S, 0.0)  # extrapolated sums may miss zero
         return self._each_kind(psi, S) - psi(c.sum(axis=1, keepdims=True)), np.zeros(len(N))
 
     def log_marginal(self, N: Array, S: Array) -> Array:
@@ -127,7 +128,7 @@ class Multinomial(Likelihood):
         """A function of c + S (K, D), computed once for all clusters without any count of a kind."""
         prior = self._concentration
         values = np.array(np.broadcast_to(function(prior), S.shape))
-        counted = np.abs(S) > NOTHING
+        counted = S > NOTHING
         values[counted] = function((prior + S)[counted])
         return values
 

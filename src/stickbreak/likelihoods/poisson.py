@@ -44,6 +44,7 @@ class Poisson(IndependentColumns):
     """
 
     takes_sparse: ClassVar[bool] = True
+    takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "whole numbers of at least 0 (and exposures above 0)"
     tunable: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
@@ -55,8 +56,7 @@ class Poisson(IndependentColumns):
         """With the column of exposures as a number."""
         return self if self.exposure is None else replace(self, exposure=column_number(self.exposure, names, D))
 
-    def resolve(self, sample: Sample) -> Self:
-        """Fill in the defaults from a sample of the data, and check what was given."""
+    def _prior(self, sample: Sample) -> dict[str, Any]:
         exposure = self.locate(sample.names, sample.D).exposure
         if exposure is not None and sparse.issparse(sample.X):
             raise ValueError("a Poisson likelihood with a column of exposures takes dense rows, not CSR.")
@@ -66,15 +66,17 @@ class Poisson(IndependentColumns):
         smallest = 0.5 / sample.weights.sum()
         shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
         rate = shape / np.maximum(mean, smallest) if self.rate is None else positive_values("rate", self.rate, sample.D)
-        return replace(self, shape=shape, rate=rate, exposure=exposure, holes=sample.missing)
+        return {"shape": shape, "rate": rate, "exposure": exposure}
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Whole numbers of at least 0; in the column of exposures, positive numbers."""
         fine = super().valid(X)
-        counts = np.isnan(X) | ((X >= 0.0) & (np.floor(X) == X))
         if self.exposure is not None:
-            counts[:, self.exposure] = X[:, self.exposure] > 0.0
-        return np.asarray(fine & counts)
+            fine[:, self.exposure] = np.isfinite(X[:, self.exposure]) & (X[:, self.exposure] > 0.0)
+        return fine
+
+    def _in_domain(self, x: Array) -> Any:
+        return (x >= 0.0) & (np.floor(x) == x)
 
     def may_miss(self, D: int) -> NDArray[np.bool_]:
         """All columns but that of exposures."""
@@ -98,9 +100,9 @@ class Poisson(IndependentColumns):
         W[:, self.exposure] = b
         return W, np.zeros_like(b)
 
-    def posterior(self, N: Array, S: Array) -> PoissonPosterior:
+    def _posterior(self, n: Array, sums: tuple[Array, ...]) -> PoissonPosterior:
         """E[lambda] = (shape + s) / (rate + e); NaN for the column of exposures."""
-        a, b = self._update(*self._split(N, S))
+        a, b = self._update(n, sums)
         rates = a / b
         if self.exposure is not None:
             rates[:, self.exposure] = np.nan
@@ -152,7 +154,7 @@ class Poisson(IndependentColumns):
         return drawn
 
     def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
-        return self.shape + sums[0], self.rate + n
+        return self.shape + sums[0], self.rate + np.maximum(n, 0.0)  # extrapolated exposures may miss zero
 
     def _split(self, N: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
         return super()._split(N if self.exposure is None else S[:, self.exposure], S)

@@ -2,7 +2,7 @@
 
 from .local import local_step, restricted_step
 from .memo import Memo
-from .model import Model, Parameters
+from .model import Clusters, Model, Parameters
 from .summary import Summary
 
-__all__ = ["Memo", "Model", "Parameters", "Summary", "local_step", "restricted_step"]
+__all__ = ["Clusters", "Memo", "Model", "Parameters", "Summary", "local_step", "restricted_step"]

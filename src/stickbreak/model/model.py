@@ -23,6 +23,14 @@ class Parameters(NamedTuple):
     bias: Array
 
 
+class Clusters(NamedTuple):
+    """What a likelihood says of clusters: expected natural parameters W (K, F), b (K,), and log marginals (K,)."""
+
+    W: Array
+    b: Array
+    log_marginal: Array
+
+
 @dataclass(frozen=True)
 class Model:
     """Likelihood and allocation, both with all hyperparameters known."""
@@ -30,9 +38,18 @@ class Model:
     likelihood: Likelihood
     allocation: Allocation
 
-    def parameters(self, summary: Summary, dtype: np.dtype[np.floating]) -> Parameters:
-        """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43), rounded to the data's type."""
-        W, b = self.likelihood.weights(summary.N, summary.S)
+    def clusters(self, summary: Summary) -> Clusters:
+        """What the likelihood says of the clusters of a summary."""
+        return Clusters(*self.likelihood.weights(summary.N, summary.S), self.log_marginal(summary))
+
+    def parameters(
+        self, summary: Summary, dtype: np.dtype[np.floating], clusters: Clusters | None = None
+    ) -> Parameters:
+        """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43), rounded to the data's type.
+
+        Here and below, ``clusters`` may be given where it is known already.
+        """
+        W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)
         bias = b + self.allocation.update(summary)
         return Parameters(W.astype(dtype, copy=False), bias.astype(dtype, copy=False))
 
@@ -52,14 +69,14 @@ class Model:
         """The summary with its clusters in the order of the highest bound."""
         return summary.take(self.allocation.order(summary))
 
-    def parameter_cost(self, summary: Summary) -> Array:
+    def parameter_cost(self, summary: Summary, clusters: Clusters | None = None) -> Array:
         """KL(q(phi_k) || prior): what the bound pays for the parameters of each cluster, (K,)."""
-        W, b = self.likelihood.weights(summary.N, summary.S)
-        return np.asarray((summary.S * W).sum(axis=1) + summary.N * b - self.log_marginal(summary))
+        W, b, log_marginal = clusters or self.clusters(summary)
+        return np.asarray((summary.S * W).sum(axis=1) + summary.N * b - log_marginal)
 
-    def divergences(self, summary: Summary) -> Array:
+    def divergences(self, summary: Summary, clusters: Clusters | None = None) -> Array:
         """What each row of cluster a loses on average if cluster b explains it, (K, K): zero on the diagonal."""
-        W, b = self.likelihood.weights(summary.N, summary.S)
+        W, b, _ = clusters or self.clusters(summary)
         rows = np.where(summary.N > 1e-9, summary.N, np.inf)  # an empty cluster has no mean row
         scores = (summary.S / rows[:, None]) @ W.T + b
         return np.asarray(np.diagonal(scores)[:, None] - scores)

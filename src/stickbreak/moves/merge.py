@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Model, Summary
+from ..model import Clusters, Model, Summary
 from .proposal import Proposal
 
 Array = NDArray[np.floating]
@@ -14,9 +14,14 @@ CANDIDATES_PER_CLUSTER = 4
 
 
 def propose_merges(
-    model: Model, summary: Summary, divergence: Array, limit: int, may: Callable[[tuple[int, ...]], bool]
-) -> list[Proposal]:
-    """Pairs whose merge could raise the bound.
+    model: Model,
+    summary: Summary,
+    clusters: Clusters,
+    divergence: Array,
+    limit: int,
+    may: Callable[[tuple[int, ...]], bool],
+) -> tuple[list[Proposal], list[tuple[int, int]]]:
+    """Pairs whose merge could raise the bound, and pairs that were looked at in vain.
 
     The m-score (Thesis 4.1.4) is the gain of the data and allocation terms.  Merging can only lose assignment entropy
     (Eq. 4.7), so a pair whose score is not positive is never accepted and is not proposed.
@@ -25,20 +30,23 @@ def propose_merges(
     may : whether a pair is worth trying (again)
     """
     if summary.K < 2:
-        return []
+        return [], []
     loss = summary.N[:, None] * divergence
     first, second = np.triu_indices(summary.K, 1)
     nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")[: CANDIDATES_PER_CLUSTER * summary.K]
-    nearest = np.array([i for i in nearest if may((int(first[i]), int(second[i])))], dtype=np.intp)
-    first, second = first[nearest], second[nearest]
-    scores = merge_scores(model, summary, first, second)
-    best = [i for i in np.argsort(-scores, kind="stable") if scores[i] > 0][:limit]
-    return [Proposal("merge", (int(first[i]), int(second[i])), None, float(scores[i])) for i in best]
+    pairs = [(int(a), int(b)) for a, b in zip(first[nearest], second[nearest]) if may((int(a), int(b)))]
+    if not pairs:
+        return [], []
+    scores = merge_scores(model, summary, clusters.log_marginal, *np.array(pairs, dtype=np.intp).T)
+    order = np.argsort(-scores, kind="stable")
+    best = [Proposal("merge", pairs[i], None, float(scores[i])) for i in order if scores[i] > 0.0]
+    return best[:limit], [pairs[i] for i in order if not scores[i] > 0.0]
 
 
-def merge_scores(model: Model, summary: Summary, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
+def merge_scores(
+    model: Model, summary: Summary, marginal: Array, first: NDArray[np.integer], second: NDArray[np.integer]
+) -> Array:
     """Gain of data and allocation terms when clusters first[i] and second[i] become one (Thesis Eq. 4.6 and 4.9)."""
-    marginal = model.log_marginal(summary)
     together = model.likelihood.log_marginal(summary.N[first] + summary.N[second], summary.S[first] + summary.S[second])
     slim, now = summary.without_statistics(), model.allocation.bound(summary)
     allocation = []

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..model import Memo, Model, Parameters, Summary
+from ..model import Clusters, Memo, Model, Summary
 from .birth import CHILDREN, propose_birth
 from .delete import propose_deletes
 from .merge import propose_merges
@@ -61,7 +61,7 @@ class Schedule:
         self,
         model: Model,
         total: Summary,
-        parameters: Parameters,
+        clusters: Clusters,
         source: ArraySource,
         drawn: list[Drawn],
         run: Callable[..., Iterable[Proposal | None]],
@@ -70,13 +70,18 @@ class Schedule:
         """The proposals to verify over the next lap, best estimates first, within the memory for their summaries."""
         proposals: list[Proposal] = []
         if "merge" in self.kinds or "delete" in self.kinds:
-            divergence = model.divergences(total)
+            divergence = model.divergences(total, clusters)
             if "merge" in self.kinds:
-                proposals += propose_merges(
-                    model, total, divergence, total.K, lambda pair: self._may("merge", pair, total.N)
+                merges, hopeless = propose_merges(
+                    model, total, clusters, divergence, total.K, lambda pair: self._may("merge", pair, total.N)
                 )
+                proposals += merges
+                for pair in hopeless:
+                    self._failures("merge", pair, total.N).times += 1
             if "delete" in self.kinds:
-                proposals += propose_deletes(model, total, parameters, divergence, max(2, total.K // 4))
+                parameters = model.parameters(total, source.dtype, clusters)
+                saving = model.parameter_cost(total, clusters)
+                proposals += propose_deletes(total, parameters, saving, divergence, max(2, total.K // 4))
             proposals = [p for p in proposals if self._may(p.kind, p.subjects, total.N)]
         if "birth" in self.kinds:
             proposals += self._births(model, total, source, drawn, run)

@@ -27,8 +27,8 @@ def verify(
     Proposals that share a cluster exclude each other.  Accepted ones are edited into every batch of the memo.
 
     tracked : for each batch, the summary of every proposal's clusters J
-    slack : what the ELBO has risen by since it was last reported.  Of that, a move that leaves fewer clusters may give back a hundredth of
-        a nat: a cluster to which no row belongs still explains the tails of all rows a trifle better than none.
+    slack : what the ELBO has risen by since it was last reported.  Of that, a move that leaves fewer clusters may give back a
+        hundredth of a nat: a cluster to which no row belongs still explains the tails of all rows a trifle better than none.
     """
     added = [reduce(Summary.__add__, (batch[i] for batch in tracked)) for i in range(len(proposals))]
     marginals = [model.log_marginal(J) for J in added]
