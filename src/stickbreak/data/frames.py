@@ -23,7 +23,7 @@ def mixed_frame(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         return None
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame) or all(frame[name].dtype.is_numeric() for name in frame.columns):
+    if not isinstance(frame, nw.DataFrame) or all(column.dtype.is_numeric() for column in frame.iter_columns()):
         return None
     return frame
 
@@ -42,8 +42,7 @@ def encode(frame: Any, levels: Levels | None = None) -> Encoded:
     """
     X = np.empty(frame.shape)
     found: dict[int, Sequence[Any]] = {}
-    for d, name in enumerate(frame.columns):
-        column = frame[name]
+    for d, (name, column) in enumerate(zip(frame.columns, frame.iter_columns())):
         known = None if levels is None else levels.get(d)
         if known is None and (column.dtype.is_numeric() or column.dtype == nw.Boolean):
             X[:, d] = _numbers(column)

@@ -11,6 +11,7 @@ from ..data import ArraySource
 from ..model import Memo, Model, Parameters, Summary
 from ..model.learning import tuned
 from ..moves import MoveRecord, Proposal, Schedule
+from ..moves.delete import NEGLIGIBLE
 from ..moves.sample import Drawn
 from .executor import Threads
 from .trace import Lap
@@ -55,7 +56,7 @@ class Laps:
     Attributes
     ----------
     floor : a better model in hand while this ascent explores; the history then reports that one's bound
-    settle : laps before the first moves are tried
+    settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
     total, bound : summary and ELBO at the end of the last lap
     drawn : rows drawn in the last lap to represent the clusters
     """
@@ -100,7 +101,10 @@ class Laps:
         while not self.converged and len(self.history) < self.options.max_laps:
             before = self.bound, self.total.N
             self._lap()
-            self.converged = self._settled(*before)
+            settled = self._settled(*before)
+            self.converged = settled and self.settle < 0
+            if settled and not self.converged:
+                self.settle = 0  # nothing is left to wait for
 
     def _first_lap(self, start: Summary) -> None:
         """Visit every batch with the starting parameters: what comes first must not decide for the rest (Thesis 3.5.4)."""
@@ -110,13 +114,13 @@ class Laps:
         self._finish_lap([])
 
     def _lap(self) -> None:
-        undo, total, drawn = self._memo.copy(), self._memo.total, self.drawn
+        undo, total = self._memo.copy(), self._memo.total
         parameters, extrapolated = self._extrapolate()
         tracked = self._pass(parameters, total.N, frozen=extrapolated)
         bound = self.model.bound(self._memo.total)
         self._stalled = not extrapolated and not bound > self.bound
         if not bound >= self.bound and (extrapolated or not self._proposals):
-            self._memo, self.drawn, self._previous = undo, drawn, None
+            self._memo, self._previous = undo, None  # the rows drawn stay: they show clusters that are new, too
             if extrapolated:
                 self._step *= SLOWER
                 self._record([])
@@ -127,8 +131,8 @@ class Laps:
         if self.options.accelerate:
             self._step = min(max(self._step * FASTER, FIRST_STEP), LONGEST_STEP)
         self._previous = total
-        before, self.bound = self.bound, self._check(bound, self.bound, "a lap")
-        self._finish_lap(self._resolve(tracked, before))
+        self.bound = self._check(bound, self.bound, "a lap")
+        self._finish_lap(self._resolve(tracked))
 
     def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
         """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
@@ -176,12 +180,13 @@ class Laps:
                 self._step *= 0.5
         return self.model.parameters(total, dtype), False
 
-    def _resolve(self, tracked: list[list[Summary]], before: float) -> list[MoveRecord]:
+    def _resolve(self, tracked: list[list[Summary]]) -> list[MoveRecord]:
         if not self._proposals:
             return []
-        slack = self.bound - before
-        if self.floor is not None:  # what is reported is the better of the two
-            slack = self.bound - self.floor.bound if self.beats(self.floor) else np.inf
+        reported = self.history[-1].lower_bound
+        slack = self.bound - reported
+        if self.floor is not None and slack < -NEGLIGIBLE:  # well below a better model nothing is lost
+            slack = np.inf
         verdict, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked, slack)
         if verdict.added is not None and self._previous is not None:
             self._previous = self._previous.exchange(verdict.removed, verdict.added)
@@ -201,10 +206,16 @@ class Laps:
         self._record(records)
         self._proposals = []
         self.settle -= 1
-        if self.settle < 0:
-            self._proposals = self.schedule.plan(
-                self.model, self.total, clusters, self.source, self.drawn, self.threads.map, len(self.batches)
-            )
+        self._proposals = self.schedule.plan(
+            self.model,
+            self.total,
+            clusters,
+            self.source,
+            self.drawn,
+            self.threads.map,
+            len(self.batches),
+            settling=self.settle >= 0,
+        )
 
     def _reorder(self) -> None:
         """Keep clusters in the order with the highest bound, decreasing size."""
@@ -239,7 +250,7 @@ class Laps:
         self.on_lap(lap)
 
     def _settled(self, bound: float, counts: NDArray[np.floating]) -> bool:
-        if self.settle >= 0 or self._proposals or len(counts) != self.total.K:
+        if self._proposals or len(counts) != self.total.K:
             return False
         if self._previous is None:
             return self._stalled

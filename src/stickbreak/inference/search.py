@@ -87,15 +87,14 @@ class Search:
     def _laps(
         self, model: Model, moves: tuple[str, ...], options: Options, floor: Laps | None = None, settle: int = 0
     ) -> Laps:
-        schedule = Schedule(moves, self.rng)
-        return Laps(
-            model, self.source, schedule, self.threads, self.rng, options, self.on_lap, self.history, floor, settle
-        )
+        rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
+        schedule = Schedule(moves, rng)
+        return Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
 
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
         total, model = laps.total, laps.model
-        samples = targets(total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng)
+        samples = targets(total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
         cost = model.parameter_cost(total)
         fits = self.threads.map(lambda target: fit_children(model, target), samples)
         hopeful = [

@@ -10,6 +10,8 @@ from scipy import sparse
 
 from ._base import Array, Likelihood, Profile, Rows, Sample
 
+ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
+
 
 @dataclass(frozen=True, eq=False)
 class IndependentColumns(Likelihood):
@@ -144,9 +146,12 @@ class IndependentColumns(Likelihood):
         """Sum over the observed columns of the divergence of each value from that of the center, (n, J)."""
         if sparse.issparse(centers):
             centers = centers.toarray()
-        return np.column_stack(
-            [self._total(X, lambda x, columns, c=c: self._bregman(x, c[columns], columns)) for c in centers]
-        )
+        totals = [self._total(X, lambda x, columns, c=c: self._bregman(x, c[columns], columns)) for c in centers]
+        divergence = np.column_stack(totals)
+        if not sparse.issparse(X):
+            return divergence
+        most = self.divergence(np.zeros((1, self._D), X.dtype), centers)  # what entries have to cancel in equal rows
+        return np.where(divergence > ROUNDING * most, divergence, 0.0)
 
     def profile(self, N: Array, S: Array) -> Profile:
         """Mean and variance of each column under each cluster."""

@@ -1,5 +1,6 @@
 """Columns of categories."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -65,6 +66,10 @@ class Categorical(Likelihood):
         require(bool(np.isfinite(c).all() and (c > 0.0).all()), "concentration", self.concentration, "positive")
         return replace(self, concentration=np.array(np.broadcast_to(c, (F,))), n_levels=levels, starts=starts)
 
+    def locate(self, names: Sequence[str] | None, D: int) -> Self:
+        """With the given numbers of levels, where there are any, one for each column."""
+        return self if self.n_levels is None else replace(self, n_levels=self._given_levels(D))
+
     @property
     def n_statistics(self) -> int:
         """F, the number of levels of all columns together."""
@@ -77,7 +82,7 @@ class Categorical(Likelihood):
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Codes of known levels, and missing values."""
-        largest = MOST_LEVELS - 1 if self.starts is None else self._levels - 1
+        largest = (MOST_LEVELS if self.n_levels is None else np.asarray(self.n_levels)) - 1
         return np.asarray(np.isnan(X) | ((X >= 0.0) & (largest >= X) & (np.floor(X) == X)))
 
     def may_miss(self, D: int) -> NDArray[np.bool_]:
@@ -171,14 +176,15 @@ class Categorical(Likelihood):
         if self.n_levels is None:
             largest = np.nan_to_num(sample.largest, nan=0.0)
             named = [len(sample.levels.get(d, ())) for d in range(sample.D)]
-            levels = np.maximum(largest.astype(np.int64) + 1, named)
-        else:
-            levels = np.asarray(self.n_levels)
-            wanted = f"whole numbers of at least 1, one or {sample.D} of them"
-            fits = levels.dtype.kind in "iu" and levels.size in (1, sample.D) and bool((levels >= 1).all())
-            require(fits, "n_levels", self.n_levels, wanted)
-            levels = np.array(np.broadcast_to(levels.ravel(), (sample.D,)), dtype=np.int64)
-        return levels
+            return np.maximum(largest.astype(np.int64) + 1, named)
+        return self._given_levels(sample.D)
+
+    def _given_levels(self, D: int) -> NDArray[np.integer]:
+        levels = np.asarray(self.n_levels)
+        wanted = f"whole numbers of at least 1, one or {D} of them"
+        fits = levels.dtype.kind in "iu" and levels.size in (1, D) and bool((levels >= 1).all())
+        require(fits, "n_levels", self.n_levels, wanted)
+        return np.array(np.broadcast_to(levels.ravel(), (D,)), dtype=np.int64)
 
     def _places(self, X: Array) -> tuple[NDArray[np.integer], NDArray[np.bool_]]:
         """The statistic of each value (n, D), that of the first level where it is missing, and whether it is not."""

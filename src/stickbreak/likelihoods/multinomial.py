@@ -11,6 +11,7 @@ from scipy.special import gammaln, psi, xlogy
 
 from ._base import Array, Likelihood, Profile, Rows, Sample, positive_values
 
+ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding
 
 
@@ -96,7 +97,8 @@ class Multinomial(Likelihood):
         own = xlogy(c, c).sum() + _sum_rows(X, lambda x, d: xlogy(c[d] + x, c[d] + x) - xlogy(c[d], c[d]))
         log_p = np.log((c + centers) / (C + centers.sum(axis=1, keepdims=True)))
         cross = X @ log_p.T + log_p @ c
-        return np.asarray(np.maximum((own - totals * np.log(totals))[:, None] - cross, 0.0))
+        divergence = (own - totals * np.log(totals))[:, None] - cross
+        return np.asarray(np.where(divergence > ROUNDING * np.abs(cross), divergence, 0.0))
 
     def posterior(self, N: Array, S: Array) -> MultinomialPosterior:
         """E[p] = (c + s) / sum."""

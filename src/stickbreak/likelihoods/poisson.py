@@ -12,6 +12,8 @@ from scipy.special import gammaln, kl_div, psi, xlogy
 from ._base import Array, Profile, Rows, Sample, column_number, positive_values
 from ._columns import IndependentColumns
 
+DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
+
 
 class PoissonPosterior(NamedTuple):
     """Posterior mean of the rates, per unit of exposure, (K, D)."""
@@ -59,7 +61,7 @@ class Poisson(IndependentColumns):
     def _prior(self, sample: Sample) -> dict[str, Any]:
         exposure = self.locate(sample.names, sample.D).exposure
         if exposure is not None and sparse.issparse(sample.X):
-            raise ValueError("a Poisson likelihood with a column of exposures takes dense rows, not CSR.")
+            raise ValueError(DENSE_ONLY)
         mean = sample.mean()
         if exposure is not None:
             mean = mean / mean[exposure]
@@ -70,6 +72,8 @@ class Poisson(IndependentColumns):
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Whole numbers of at least 0; in the column of exposures, positive numbers."""
+        if self.exposure is not None and X.ndim == 1:
+            raise ValueError(DENSE_ONLY)
         fine = super().valid(X)
         if self.exposure is not None:
             fine[:, self.exposure] = np.isfinite(X[:, self.exposure]) & (X[:, self.exposure] > 0.0)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..data import ArraySource
 from ..model import Clusters, Memo, Model, Summary
 from .birth import CHILDREN, propose_birth
-from .delete import propose_deletes
+from .delete import NEGLIGIBLE, propose_deletes
 from .merge import propose_merges
 from .proposal import MoveRecord, Proposal
 from .sample import Draw, Drawn, plan_draw, targets
@@ -66,24 +66,27 @@ class Schedule:
         drawn: list[Drawn],
         run: Callable[..., Iterable[Proposal | None]],
         n_batches: int,
+        settling: bool,
     ) -> list[Proposal]:
-        """The proposals to verify over the next lap, best estimates first, within the memory for their summaries."""
+        """The proposals to verify over the next lap, best estimates first, within the memory for their summaries.
+
+        settling : whether clusters are still given time to settle; only those to which no row belongs may then go
+        """
         proposals: list[Proposal] = []
-        if "merge" in self.kinds or "delete" in self.kinds:
-            divergence = model.divergences(total, clusters)
-            if "merge" in self.kinds:
-                merges, hopeless = propose_merges(
-                    model, total, clusters, divergence, total.K, lambda pair: self._may("merge", pair, total.N)
-                )
-                proposals += merges
-                for pair in hopeless:
-                    self._failures("merge", pair, total.N).times += 1
-            if "delete" in self.kinds:
-                parameters = model.parameters(total, source.dtype, clusters)
-                saving = model.parameter_cost(total, clusters)
-                proposals += propose_deletes(total, parameters, saving, divergence, max(2, total.K // 4))
-            proposals = [p for p in proposals if self._may(p.kind, p.subjects, total.N)]
-        if "birth" in self.kinds:
+        if "delete" in self.kinds:
+            saving, divergence = model.parameter_cost(total, clusters), model.divergences(total, clusters)
+            parameters = model.parameters(total, source.dtype, clusters)
+            deletes = propose_deletes(total, parameters, saving, divergence, max(2, total.K // 4))
+            proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
+        if "merge" in self.kinds and not settling:
+            merges, hopeless = propose_merges(
+                model, total, clusters, total.K, lambda pair: self._may("merge", pair, total.N)
+            )
+            proposals += merges
+            for pair in hopeless:
+                self._failures("merge", pair, total.N).times += 1
+        proposals = [p for p in proposals if self._may(p.kind, p.subjects, total.N)]
+        if "birth" in self.kinds and not settling:
             proposals += self._births(model, total, source, drawn, run)
         room = MEMORY // (8 * (model.likelihood.n_statistics + 2) * n_batches)
         chosen = []
@@ -119,13 +122,17 @@ class Schedule:
         drawn: list[Drawn],
         run: Callable[..., Iterable[Proposal | None]],
     ) -> list[Proposal]:
-        chosen = targets(total, self.ids, source, drawn, lambda k: self._children(k, total.N), self.rng)
-        births = []
-        for target, birth in zip(chosen, run(lambda target: propose_birth(model, target), chosen)):
-            if birth is None:
-                self._failures("birth", (target.cluster,), total.N).times += 1
-            else:
-                births.append(birth)
+        """Births worth verifying; none only when every cluster has been tried as often as it may."""
+        births: list[Proposal] = []
+        while not births:
+            chosen = targets(total, self.ids, source, drawn, lambda k: self._children(k, total.N), self.rng)
+            if not chosen:
+                break
+            for target, birth in zip(chosen, run(lambda target: propose_birth(model, target), chosen)):
+                if birth is None:
+                    self._failures("birth", (target.cluster,), total.N).times += 1
+                else:
+                    births.append(birth)
         return births
 
     def _children(self, k: int, counts: Array) -> int:

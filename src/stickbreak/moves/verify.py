@@ -28,7 +28,8 @@ def verify(
 
     tracked : for each batch, the summary of every proposal's clusters J
     slack : what the ELBO has risen by since it was last reported.  Of that, a move that leaves fewer clusters may give back a
-        hundredth of a nat: a cluster to which no row belongs still explains the tails of all rows a trifle better than none.
+        hundredth of a nat, or what is within rounding: a cluster to which no row belongs still explains the tails of all
+        rows a trifle better than none.
     """
     added = [reduce(Summary.__add__, (batch[i] for batch in tracked)) for i in range(len(proposals))]
     marginals = [model.log_marginal(J) for J in added]
@@ -41,6 +42,7 @@ def verify(
     used: set[int] = set()
     current, columns = memo.total.without_statistics(), np.arange(memo.total.K)
     bound = _bound(model, current, marginal)
+    rounding = 5e-10 * abs(bound)
     for i in sorted(range(len(proposals)), key=lambda i: -scores[i]):
         if used & set(proposals[i].removed):
             continue
@@ -50,9 +52,9 @@ def verify(
             continue
         candidate_marginal = np.concatenate([np.delete(marginal, here), marginals[i]])
         after = _bound(model, candidate, candidate_marginal)
-        allowed = min(slack, NEGLIGIBLE) if candidate.K < current.K else 0.0
+        allowed = max(min(slack, NEGLIGIBLE), rounding) if candidate.K < current.K else 0.0
         if after - bound > 1e-9 * abs(scores[i]) + 1e-6 or bound - after < allowed:
-            slack -= max(bound - after, 0.0)
+            slack, rounding = slack - max(bound - after, 0.0), rounding - max(bound - after, 0.0)
             gains[i] = after - bound
             used |= set(proposals[i].removed)
             columns = np.concatenate([np.delete(columns, here), np.full(added[i].K, -1)])
