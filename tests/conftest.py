@@ -56,7 +56,7 @@ def many_levels(D):
 
 def code_rows(levels):
     def rows(rng, n, D):
-        chances = [rng.dirichlet(np.full(L, 0.6), 3) for L in levels(D)]
+        chances = [rng.dirichlet(np.full(L, 0.3), 3) for L in levels(D)]
         labels = rng.integers(3, size=n)
         return np.column_stack([[rng.choice(p.shape[1], p=p[k]) for k in labels] for p in chances]).astype(float)
 
@@ -76,8 +76,8 @@ def exposed_rows(rng, n, D):
 
 
 def document_rows(rng, n, D):
-    """Counts of D words; one row in ten is empty."""
-    p = rng.dirichlet(np.full(D, 0.5), 3)
+    """Counts of D + 1 words; one row in ten is empty."""
+    p = rng.dirichlet(np.full(D + 1, 0.5), 3)
     return rng.multinomial(rng.integers(1, 30, n) * (rng.random(n) < 0.9), p[rng.integers(3, size=n)]).astype(float)
 
 
@@ -104,17 +104,19 @@ def step_rows(rng, n, D):
     return np.hstack([after, before])
 
 
-MIXED = (gaussian_rows, code_rows(lambda D: [3]), count_rows, bit_rows)  # one column of each in turn
-
-
 def mixed_rows(rng, n, D):
-    """Measurements, codes of 3 levels, counts and bits, in clusters that they share."""
-    order = np.sort(rng.integers(3, size=n))
-    columns = []
+    """Measurements, codes of 3 levels, counts and bits in turn, column by column, all in the same clusters."""
+    labels, columns = rng.integers(3, size=n), []
     for d in range(D):
-        pools = [MIXED[d % 4](rng, max(n, 1), 1) for _ in range(3)]
-        columns.append(np.array([pools[k][i, 0] for i, k in enumerate(order)]))
-    return np.column_stack(columns)[rng.permutation(n)]
+        where, chance = rng.normal(0.0, 10.0, 3), rng.dirichlet(np.full(3, 0.4), 3)
+        draw = (
+            lambda k, where=where: rng.normal(where[k], 1.0),
+            lambda k, chance=chance: rng.choice(3, p=chance[k]),
+            lambda k, where=where: rng.poisson(abs(where[k])),
+            lambda k, chance=chance: rng.binomial(1, chance[k, 0]),
+        )[d % 4]
+        columns.append([draw(k) for k in labels])
+    return np.array(columns, float).T
 
 
 def holes(rows, may_miss):
@@ -191,8 +193,10 @@ def steps_after_one(X):
     return np.column_stack([y, np.full(len(y), X[-1, 1])]), w
 
 
-def one_row(X):
-    return X[-1:], np.ones(1)
+def counts_of_two_words(X):
+    """All ways to share out the total of one row."""
+    n = X.sum(axis=1).max()
+    return np.column_stack([np.arange(n + 1), n - np.arange(n + 1)]), np.ones(int(n) + 1)
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,7 @@ def families():
         lambda D: {
             "mean": 2.0 * column_units(D),
             "mean_precision": 0.7,
-            "shape": np.linspace(0.8, 2.0, D),
+            "shape": np.linspace(1.25, 2.0, D),
             "rate": column_units(D) ** 2,
         },
         real_line,
@@ -257,7 +261,7 @@ def families():
         "spherical_gaussian",
         lk.SphericalGaussian,
         gaussian_rows,
-        lambda D: {"mean": 2.0 * column_units(D), "mean_precision": 0.7, "shape": 0.8, "rate": 3.0},
+        lambda D: {"mean": 2.0 * column_units(D), "mean_precision": 0.7, "shape": 1.25, "rate": 3.0},
         real_line,
     )
     yield Family(
@@ -309,14 +313,14 @@ def families():
         lk.Multinomial,
         document_rows,
         lambda D: {"concentration": np.linspace(0.4, 2.0, D)},
-        one_row,
+        counts_of_two_words,
         conditional=True,
     )
     yield Family(
         "linear_regression",
         LinearRegression,
         line_rows,
-        lambda D: {"mean": 0.3, "mean_precision": 0.2 * np.eye(D), "degrees_of_freedom": 1.5, "scale": 2.0},
+        lambda D: {"mean": 0.3, "mean_precision": 0.2 * np.eye(D), "degrees_of_freedom": 2.5, "scale": 2.0},
         targets_of_one_regressor,
         conditional=True,
     )
@@ -426,6 +430,14 @@ def counted(N):
     return Summary(np.asarray(N, float), np.zeros((len(N), 0)), np.zeros(len(N)), np.zeros(()))
 
 
+def leaves(posterior):
+    """The arrays of a posterior, of a Product those of its parts."""
+    if isinstance(posterior, np.ndarray):
+        return [posterior]
+    parts = posterior.values() if isinstance(posterior, dict) else posterior
+    return [array for part in parts for array in leaves(part)]
+
+
 def assert_same(one, other, rtol=1e-11):
     """Summaries agree to rounding, in each array relative to its largest entry."""
     for name in ("N", "S", "H", "base"):
@@ -442,6 +454,7 @@ def naive():
         responsibilities=responsibilities,
         dense=dense,
         counted=counted,
+        leaves=leaves,
         assert_same=assert_same,
     )
 
@@ -453,9 +466,16 @@ def pairs():
 
 
 @pytest.fixture(scope="session", params=pairs(), ids="-".join)
-def problem(request):
+def pair(request):
+    """A family and an allocation."""
+    name, allocation = request.param
+    return FAMILIES[name], ALLOCATIONS[allocation]
+
+
+@pytest.fixture(scope="session")
+def problem(pair):
     """A function from a seed to a model, rows X, weights, random responsibilities R (some zero) and their summary."""
-    family, allocation = FAMILIES[request.param[0]], ALLOCATIONS[request.param[1]]
+    family, allocation = pair
 
     def make(seed, n=50, K=4, D=2):
         rng = np.random.default_rng(seed)

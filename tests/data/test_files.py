@@ -6,11 +6,14 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from stickbreak.data.files import DataError, read_table
+
+COO = pytest.mark.xfail(strict=True, reason="a COO matrix has no indptr, and is taken for several arrays")
 
 
 def refusal(path):
@@ -33,10 +36,11 @@ def write(path, content):
 def test_npy_is_mapped_and_keeps_its_type(tmp_path, dtype, order):
     X = np.asarray(np.arange(6).reshape(3, 2), dtype=dtype, order=order)
     np.save(tmp_path / "X.npy", X)
-    found, names = read_table(tmp_path / "X.npy")
+    found, names, levels = read_table(tmp_path / "X.npy")
     assert isinstance(found, np.memmap)
     assert found.dtype == X.dtype
     assert names is None
+    assert not levels
     np.testing.assert_array_equal(found, X)
 
 
@@ -48,6 +52,15 @@ def test_npz(tmp_path):
     for name in ("one", "named"):
         np.testing.assert_array_equal(read_table(tmp_path / f"{name}.npz").X, X)
     assert "(a, b)" in refusal(tmp_path / "two.npz")
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", pytest.param("coo", marks=COO)])
+def test_npz_of_a_sparse_matrix(tmp_path, kind):
+    X = np.where(np.arange(12).reshape(3, 4) % 3, 0.0, 7.0)
+    scipy.sparse.save_npz(tmp_path / "X.npz", scipy.sparse.coo_array(X).asformat(kind))
+    found = read_table(tmp_path / "X.npz").X
+    assert isinstance(found, scipy.sparse.csr_array)
+    np.testing.assert_array_equal(found.toarray(), X)
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz"])
@@ -89,12 +102,13 @@ def test_every_truncation_is_refused(tmp_path, ending):
 def test_random_bytes_give_a_table_or_one_line(tmp_path_factory, content, ending):
     path = write(tmp_path_factory.mktemp("random") / f"x{ending}", content)
     try:
-        X, names = read_table(path)
+        X, names, levels = read_table(path)
     except DataError:
         refusal(path)
     else:
         assert X.ndim == 2
         assert names is None or len(names) == X.shape[1]
+        assert set(levels) <= set(range(X.shape[1]))
 
 
 def test_paths_that_are_no_data_files(tmp_path):
@@ -141,16 +155,12 @@ def test_csv_dialects(tmp_path, text, names):
     [
         ("x,y\n1,2\n3,abc\n", "line 3, column 2 ('y'): 'abc' is not a number"),
         ("1,2\n3,abc\n", "line 2, column 2: 'abc'"),
-        ("x,y\n1,2\n\n3,\n", "line 4, column 2 ('y'): missing value"),
-        ("1,2\n3,nan\n", "line 2, column 2: missing value"),
-        ("x,y\n1,NA\n", "missing value"),
-        (",2\n3,4\n", "line 1, column 1: missing value"),
+        ("x,y\n1,a\n\n3,\n5,6\n", "line 2, column 2 ('y'): 'a' is not a number"),
         ("1,2\n3\n", "line 2: 1 cells where 2 are expected"),
         ("x,y\n1,2,3\n", "line 2: 3 cells where 2 are expected"),
         ("x,y\n1,2\n3,4,\n", "line 3: 3 cells"),
         (",x,y\n0,1,2\n1,3,4\n", "index=False"),
         ("x,y\n", "only a line of column names"),
-        ("a,b\nc,d\n", "'c' is not a number"),
         ("1,2\n3,1_000\n", "'1_000' is not a number"),
         ("1,2\n# note\n", "line 2"),
         (" \n\n", "empty"),
@@ -159,6 +169,29 @@ def test_csv_dialects(tmp_path, text, names):
 )
 def test_csv_mistakes_name_the_place(tmp_path, text, words):
     assert words in refusal(write(tmp_path / "X.csv", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x,y\n1,\n3,4\n", "x;y\n1;NA\n3;4\n", "x\ty\n1\tNaN\n3\t4\n", "x,y\n1,null\n\n3,4", 'x,y\n1,""\n3,4\n'],
+)
+def test_missing_cells_are_nan(tmp_path, text):
+    found = read_table(write(tmp_path / "X.csv", text))
+    np.testing.assert_array_equal(found.X, [[1.0, np.nan], [3.0, 4.0]])
+    assert found.names == ["x", "y"]
+    assert not found.levels
+    without_names = write(tmp_path / "X.csv", text.replace("x", "5").replace("y", "6"))
+    np.testing.assert_array_equal(read_table(without_names).X, [[5.0, 6.0], [1.0, np.nan], [3.0, 4.0]])
+
+
+def test_columns_of_text_are_categories(tmp_path):
+    text = 'size,kind,"more, or less"\n1,red,yes\n,blue,no\n3,,3\n4,red,NA\n'
+    found = read_table(write(tmp_path / "X.csv", text))
+    nan = np.nan
+    np.testing.assert_array_equal(found.X, [[1, 1, 2], [nan, 0, 1], [3, nan, 0], [4, 1, nan]])
+    assert found.names == ["size", "kind", "more, or less"]
+    assert found.levels == {1: ["blue", "red"], 2: ["3", "no", "yes"]}
+    assert read_table(write(tmp_path / "X.csv", "a,b\nc,d\n")).levels == {0: ["c"], 1: ["d"]}
 
 
 def test_parquet(tmp_path):
@@ -173,14 +206,26 @@ def test_parquet(tmp_path):
     assert read_table(tmp_path / "single.parquet").X.dtype == np.float32
 
 
+@pytest.mark.parametrize("kind", ["text", "categories", "large text"])
+def test_parquet_with_missing_cells_and_categories(tmp_path, kind):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    words = arrow.array(["red", None, "blue", "red"], arrow.large_string() if kind == "large text" else arrow.string())
+    words = words.dictionary_encode() if kind == "categories" else words
+    table = arrow.table({"n": arrow.array([1, None, 3, 4]), "kind": words, "b": arrow.array([True, False, None, True])})
+    parquet.write_table(table, tmp_path / "X.parquet", row_group_size=2)
+    found = read_table(tmp_path / "X.parquet")
+    nan = np.nan
+    np.testing.assert_array_equal(found.X, [[1, 1, 1], [nan, nan, 0], [3, 0, nan], [4, 1, 1]])
+    assert found.names == ["n", "kind", "b"]
+    assert found.levels == {1: ["blue", "red"]}
+
+
 def test_parquet_mistakes(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame, path = pandas.DataFrame({"a": [1, 2], "b": [0.5, 1.5]}), tmp_path / "X.parquet"
     for column, words in (
-        (["x", "y"], "column 'b' holds"),
+        ([[1], [2]], "column 'b' holds list"),
         (pandas.to_datetime(["2026-01-01"] * 2), "timestamp"),
-        ([1.0, None], "row 2, column 'b': missing value"),
-        (pandas.array([None, 1], dtype="Int64"), "row 1, column 'b': missing value"),
     ):
         frame.assign(b=column).to_parquet(path)
         assert words in refusal(path)

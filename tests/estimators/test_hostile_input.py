@@ -1,5 +1,6 @@
 """Data that break careless code: either they work, or an error says what is wrong and where."""
 
+import re
 import warnings
 
 import numpy as np
@@ -12,7 +13,8 @@ from stickbreak import Mixture
 from stickbreak.likelihoods import REGISTRY, Gaussian
 
 LABELS = np.repeat([0, 1, 2], [40, 60, 80])
-every_likelihood = pytest.mark.parametrize("likelihood", REGISTRY)
+REAL = ("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "known_covariance_gaussian")
+every_likelihood = pytest.mark.parametrize("likelihood", REAL)  # of numbers of any size and sign
 every_algorithm = pytest.mark.parametrize("algorithm", ["full", "memoized", "stochastic"])
 
 
@@ -30,8 +32,8 @@ def fit(X, sample_weight=None, **parameters):
 
 def assert_sound(found, X):
     """Everything reported is finite and fits together."""
-    for name in ("weights_", "means_", "covariances_", "lower_bounds_"):
-        assert np.isfinite(getattr(found, name)).all(), name
+    for values in (found.weights_, *found.posterior_, found.lower_bounds_):
+        assert np.isfinite(values).all()
     assert found.weights_.sum() == pytest.approx(1.0)
     assert found.summary_.N.min() >= 0.0
     np.testing.assert_allclose(found.predict_proba(X).sum(axis=1), 1.0, rtol=1e-6)
@@ -126,6 +128,71 @@ def test_other_numbers_of_columns_are_refused():
     for X in (blobs()[:, :1], np.hstack([blobs(), blobs()])):
         with pytest.raises(ValueError, match=f"X has {X.shape[1]} features, but Mixture is expecting 2"):
             model.predict(X)
+
+
+# Values that a family cannot have
+
+OUTSIDE = {
+    "bernoulli": [2.0, -1.0, 0.5],
+    "categorical": [0.5, -1.0, 1e9],
+    "exponential": [-1.0, -1e-300],
+    "gamma": [0.0, -1.0],
+    "multinomial": [-1.0, -1e-300],
+    "poisson": [-1.0, 2.5, -1e-300],
+}
+every_value = pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name in REGISTRY for value in (*OUTSIDE.get(name, ()), np.inf, 1e200)]
+)
+
+
+@every_value
+@pytest.mark.parametrize("kind", ["array", "frame", "single", "late"])
+def test_values_outside_the_domain_are_named_with_their_place(known_families, name, value, kind):
+    family = known_families[f"{name}-default"]
+    X = family.rows(np.random.default_rng(0), 30, 2)
+    D = X.shape[1]
+    model = fit(X, likelihood=name, max_laps=5)
+    row, data = (4700, np.resize(X, (5000, D))) if kind == "late" else (7, X.copy())
+    data[row, D - 1] = data[row + 5, 0] = value
+    if kind == "single":
+        if abs(value) in (1e-300, 1e200):
+            pytest.skip("another number in single precision")
+        data = data.astype(np.float32)
+    where = f"row {row}, column {D - 1}"
+    if kind == "frame":
+        pandas = pytest.importorskip("pandas")
+        data = pandas.DataFrame(data, columns=[f"c{d}" for d in range(D)])
+        where += f" ('c{D - 1}')"
+        model = fit(data.drop(index=[7, 12]), likelihood=name, max_laps=5)
+    what, domain = f"{value:g}", f". {REGISTRY[name].__name__} takes "
+    if value >= 1e200:
+        what, domain = "infinity" if np.isinf(value) else "1e+200, a value too large to be squared", "."
+    message = f"Input X contains {what}: {where}{domain}"
+    for method in (lambda Y: fit(Y, likelihood=name), model.predict, model.score_samples):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            method(data)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_missing_values_are_used_or_named(known_families, name):
+    family = known_families[f"{name}-default"]
+    X = family.rows(np.random.default_rng(0), 30, 2)
+    model = fit(X, likelihood=name, max_laps=5)
+    may = model.model_.likelihood.may_miss(X.shape[1])
+    for d in range(X.shape[1]):
+        holed = X.copy()
+        holed[[9, 11], d] = np.nan
+        for method in (lambda Y: fit(Y, likelihood=name, max_laps=5), model.predict, model.score_samples):
+            if may[d]:
+                method(holed)
+                continue
+            with pytest.raises(
+                ValueError, match=rf"NaN: row 9, column {d}\. .*{REGISTRY[name].__name__} cannot use missing"
+            ):
+                method(holed)
+    takes = {"bernoulli", "categorical", "diagonal_gaussian", "exponential", "gamma", "poisson"}
+    assert may.all() == (name in takes)
+    assert may.any() == (name in takes or name == "linear_regression")
 
 
 # Layouts and types
@@ -300,6 +367,7 @@ def test_an_offset_beyond_the_precision_of_the_data(likelihood):
     assert_sound(fit(X, likelihood=likelihood), X)
 
 
+WIDTH = {"diagonal_gaussian": "rate", "spherical_gaussian": "rate", "known_covariance_gaussian": "covariance"}
 NARROW = np.array([[-1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])[LABELS]
 
 
@@ -314,12 +382,12 @@ def test_clusters_a_millionth_of_the_spread_wide(dtype, offset, likelihood):
     if likelihood == "gaussian":
         assert recovers(found)
     try:
-        found = fit(X, likelihood=REGISTRY[likelihood](scale=1e-13))
+        found = fit(X, likelihood=REGISTRY[likelihood](**{WIDTH.get(likelihood, "scale"): 1e-13}))
     except FloatingPointError as error:
         assert "precision" in str(error)  # noqa: PT017
     else:
         assert np.isfinite(found.lower_bounds_).all()
-        assert np.isfinite(found.covariances_).all()
+        assert all(np.isfinite(values).all() for values in found.posterior_)
 
 
 def test_clusters_a_millionth_of_the_spread_wide_are_measured():
@@ -329,7 +397,7 @@ def test_clusters_a_millionth_of_the_spread_wide_are_measured():
     np.testing.assert_allclose(found.covariances_, np.array([1e-12 * np.eye(2)] * 3), atol=5e-13)
 
 
-@every_likelihood
+@pytest.mark.parametrize("likelihood", [*REAL, "exponential", "categorical"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 def test_few_distinct_rows_are_clusters(dtype, likelihood):
     """A value that many rows share is a cluster, though it cannot be divided further."""

@@ -61,7 +61,7 @@ def test_the_history_counts_laps(X):
     assert all(lap.rows_per_second > 0.0 for lap in seen)
     assert all(lap.accepted == sum(len(record.gains) for record in lap.moves) for lap in seen)
     assert all(record.accepted <= record.tried for lap in seen for record in lap.moves)
-    assert all(lap.explored_bound <= lap.lower_bound for lap in seen)
+    assert all(lap.explored_bound <= lap.lower_bound + 1e-9 * abs(lap.lower_bound) for lap in seen)
     assert found.converged
     assert seen[-1].n_clusters == found.total.K == 4
     assert seen[-1].lower_bound == found.outcome.bound == found.model.bound(found.total)
@@ -99,7 +99,7 @@ def test_excursions_are_kept_only_if_they_pay(X, seed):
     X = X + np.random.default_rng(seed).standard_t(2, X.shape)
     model, source, options = model_of(X), ArraySource(X), Options(tol=1e-4)
     with Threads(1) as threads:
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed).spawn(1)[0]
         alone = Laps(model, source, Schedule(MOVES, rng), threads, rng, options)
         alone.run(one_cluster(model))
     found = run(X, seed=seed, tol=1e-6)
@@ -142,7 +142,7 @@ def test_the_check_finds_a_likelihood_that_is_wrong(X, name):
         run(X, (), start=5, model=model, accelerate=False, tol=0.0, max_laps=60)
 
 
-@pytest.mark.parametrize("lap", [1, 2, 5, 9, 14])
+@pytest.mark.parametrize("lap", [1, 2, 5, 9, 12])
 def test_an_interrupted_search_has_the_best_model(X, lap):
     """Wherever it is stopped, also during an excursion."""
     state = {}

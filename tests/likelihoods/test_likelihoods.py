@@ -37,11 +37,11 @@ def slope(f, h):
 def test_weights_are_the_gradient_of_log_marginal(family, naive, seed, D):
     """Adding a row with weight e changes log Z by e (t(x) . W + b), and adding a bare count by e b."""
     c = clustered(family, naive, seed, D=D)
-    N, S = c.N[:2], c.S[:2]
+    N, S = c.N[:2] + 0.01 * len(c.T), c.S[:2] + 0.01 * c.T.sum(axis=0)  # every sum can shrink
     W, b = c.likelihood.weights(N, S)
     rows = np.vstack([np.zeros(c.T.shape[1]), c.T])  # b alone, then each row
     for t in rows[:: max(1, len(rows) // 20)]:
-        numeric = slope(lambda e, t=t: c.likelihood.log_marginal(N + e, S + e * t), 1e-3)
+        numeric = slope(lambda e, t=t: c.likelihood.log_marginal(N + e, S + e * t), 1e-4)
         np.testing.assert_allclose(
             numeric, W @ t + b, rtol=1e-8, atol=1e-8 * np.abs(c.likelihood.log_marginal(N, S)).max()
         )
@@ -50,13 +50,12 @@ def test_weights_are_the_gradient_of_log_marginal(family, naive, seed, D):
 @given(seed=SEEDS, D=st.integers(1, 4))
 def test_log_marginal_is_the_chain_of_predictives(family, naive, seed, D):
     c = clustered(family, naive, seed, n=8, D=D)
-    N, S, chain = np.zeros(1), np.zeros((1, c.T.shape[1])), 0.0
+    N, S, base, chain = np.zeros(1), np.zeros((1, c.T.shape[1])), 0.0, 0.0
     for x, t in zip(c.X[:, None], c.T):
         chain += c.likelihood.log_predictive(x, N, S)[0, 0]
+        base += c.likelihood.log_base(x)[0]
         N, S = N + 1.0, S + t
-        np.testing.assert_allclose(
-            c.likelihood.log_marginal(N, S)[0] + N[0] * c.likelihood.log_base(x)[0], chain, rtol=1e-10, atol=1e-10
-        )
+        np.testing.assert_allclose(c.likelihood.log_marginal(N, S)[0] + base, chain, rtol=1e-10, atol=1e-10)
 
 
 def test_empty_cluster_has_no_marginal_and_clusters_are_independent(family, naive):
@@ -76,13 +75,15 @@ def test_predictive_sums_to_one(family, naive):
 
 @pytest.mark.parametrize("k", [0, 1])
 def test_sample_follows_the_predictive_in_one_column(family, naive, k):
+    if family.conditional:
+        pytest.skip("draws make up what densities are given")
     c = clustered(family, naive, 3, D=1)
     x, w = family.everything(c.X)
     log_density = c.likelihood.log_predictive(x, c.N, c.S)[:, k]
     drawn = c.likelihood.sample(c.N[k], c.S[k], c.rng, 20_000)
-    assert drawn.shape == (20_000, 1)
+    assert drawn.shape == (20_000, c.X.shape[1])
     drawn_density = c.likelihood.log_predictive(drawn, c.N, c.S)[:, k]
-    for got, values in [(drawn[:, 0], x[:, 0]), (drawn[:, 0] ** 2, x[:, 0] ** 2), (drawn_density, log_density)]:
+    for got, values in [(drawn[:, -1], x[:, -1]), (drawn[:, -1] ** 2, x[:, -1] ** 2), (drawn_density, log_density)]:
         want = w @ (np.exp(log_density) * values)
         assert abs(got.mean() - want) < 4.0 * got.std() / np.sqrt(got.size)
 
@@ -105,7 +106,7 @@ def test_single_precision_features_are_close(family, naive):
     W, b = c.likelihood.weights(c.N, c.S)
     scores = single @ W.astype(np.float32).T + b.astype(np.float32)
     terms = np.abs(c.T) @ np.abs(W).T + np.abs(b)  # rounding is relative to what is added up
-    assert np.all(np.abs(scores - (c.T @ W.T + b)) < 1e-6 * terms)
+    assert np.all(np.abs(scores - (c.T @ W.T + b)) <= 1e-6 * terms)
 
 
 # ---- Gaussian families, against formulas in the units of the data ----------------------------------------------------

@@ -1,6 +1,7 @@
 """What every fit promises, whatever the likelihood, the allocation and the algorithm."""
 
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -17,7 +18,6 @@ from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, Search, Stochastic, Threads
 from stickbreak.inference.init import one_cluster
-from stickbreak.likelihoods import REGISTRY
 from stickbreak.model import Model, Summary
 from stickbreak.moves import Schedule
 
@@ -28,10 +28,22 @@ ALGORITHMS = {
     "memoized": {"algorithm": "memoized", "n_batches": 5},
     "stochastic": {"algorithm": Stochastic(1.0, 0.9), "n_batches": 4, "tol": 1e-4},
 }
-default_priors = pytest.mark.parametrize("family", [f"{name}-default" for name in REGISTRY], indirect=True)
-given_priors = pytest.mark.parametrize("family", [f"{name}-given" for name in REGISTRY], indirect=True)
+FAMILIES = (  # what they have in common is tested on all of them elsewhere; whole fits take long
+    "gaussian-given",
+    "zero_mean_gaussian-default",
+    "diagonal_gaussian-missing",
+    "categorical-many_levels",
+    "multinomial-default",
+    "product-missing",
+)
+two_families = pytest.mark.parametrize("family", ["gaussian-default", "product-missing"], indirect=True)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request, known_families):
+    return known_families[request.param]
 
 
 @pytest.fixture(scope="module", params=[DirichletProcess(1.0), FiniteDirichlet(8, 3.0)], ids=["dp", "finite"])
@@ -39,14 +51,15 @@ def allocation(request):
     return request.param
 
 
-def rows(family, kind, seed, n=180, D=2):
+def rows(family, kind, seed, n=180):
     """Data of four difficulties made of a family's rows, so that they suit every likelihood."""
-    rng = np.random.default_rng(seed)
+    rng, D = np.random.default_rng(seed), 6 if family.name in ("categorical", "multinomial") else 2
     X = family.rows(rng, n, D)
     if kind == "overlapping":
         return rng.permuted(X, axis=0)  # each column by itself
     if kind == "outliers":
-        X[rng.random(n) < 0.05] *= 30.0
+        far = np.where(rng.random((n, 1)) < 0.05, 30.0 * X, X)
+        X = np.where(family.likelihood(X).valid(far), far, X)  # codes stay
     if kind == "duplicates":
         return X[rng.integers(n // 8, size=n)]
     return X
@@ -63,7 +76,7 @@ def search(model, X, weights=None, n_batches=1, moves=MOVES, seed=0, start=None,
 
 def fit(family, X, weights=None, **parameters):
     """An estimator fitted from fixed seeds; runs may stop before they converge."""
-    defaults = {"likelihood": REGISTRY[family.name](**family.prior(X.shape[1])), "n_jobs": 1, "random_state": 0}
+    defaults = {"likelihood": family.make(X.shape[1]), "n_jobs": 1, "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return Mixture(**{**defaults, **parameters}).fit(X, sample_weight=weights)
@@ -72,17 +85,22 @@ def fit(family, X, weights=None, **parameters):
 def state(estimator):
     """Everything a fit found, for comparison bit for bit."""
     s = estimator.summary_
-    arrays = (s.N, s.S, s.H, s.base, estimator.weights_, estimator.means_, estimator.covariances_, estimator.labels_)
-    return [a.tobytes() for a in arrays], estimator.lower_bounds_, [lap.moves for lap in estimator.history_]
+    arrays = [a.tobytes() for a in (s.N, s.S, s.H, s.base, estimator.weights_, estimator.labels_)]
+    return (
+        arrays,
+        pickle.dumps(estimator.posterior_),
+        estimator.lower_bounds_,
+        [lap.moves for lap in estimator.history_],
+    )
 
 
-def assert_same_model(one, other):
+def assert_same_model(naive, one, other):
     """Two fits found the same optimum: the bound is flat there, so parameters agree to the root of its tolerance."""
     assert one.n_clusters_ == other.n_clusters_
     assert one.lower_bound_ == pytest.approx(other.lower_bound_, rel=1e-8)
-    for name in ("weights_", "means_", "covariances_"):
-        a, b = getattr(one, name), getattr(other, name)
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-4 * np.abs(b).max(), err_msg=name)
+    arrays = (naive.leaves((found.weights_, found.posterior_)) for found in (one, other))
+    for a, b in zip(*arrays, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-4 * np.abs(b).max())
 
 
 # The bound
@@ -224,18 +242,18 @@ def test_batches_end_at_the_same_optimum(family, allocation):
         np.testing.assert_allclose(many.weights_, one.weights_, atol=1e-4)
 
 
-@given_priors
+@two_families
 @every_kind
-def test_the_order_of_rows_changes_only_rounding(family, allocation, kind):
+def test_the_order_of_rows_changes_only_rounding(family, allocation, naive, kind):
     """Also with moves: samples of clusters are drawn by what rows are, not by where they stand."""
     X = rows(family, kind, seed=6)
     order = np.random.default_rng(2).permutation(len(X))
     one, other = (fit(family, data, allocation=allocation, algorithm="full") for data in (X, X[order]))
-    assert_same_model(one, other)
+    assert_same_model(naive, one, other)
     np.testing.assert_array_equal(one.labels_[order], other.labels_)
 
 
-@default_priors
+@two_families
 @every_algorithm
 def test_threads_change_nothing(family, allocation, algorithm):
     """Nor does fitting again: the seed decides everything, bit for bit."""
@@ -261,15 +279,15 @@ def test_other_processes_find_the_same():
 # Weights
 
 
-@default_priors
+@two_families
 @every_kind
-def test_a_weight_is_a_number_of_copies(family, allocation, kind):
+def test_a_weight_is_a_number_of_copies(family, allocation, naive, kind):
     """A row of weight 2 equals the row twice, a row of weight 0 none; from one cluster, with all moves."""
     X = rows(family, kind, seed=9, n=120)
-    copies = np.random.default_rng(3).integers(0, 4, len(X))
+    copies = np.random.default_rng(3).integers(kind == "duplicates", 4, len(X))  # no other order of the distinct rows
     weighted = fit(family, X, copies, allocation=allocation, algorithm="full", tol=1e-9)
     repeated = fit(family, np.repeat(X, copies, axis=0), allocation=allocation, algorithm="full", tol=1e-9)
-    assert_same_model(weighted, repeated)
+    assert_same_model(naive, weighted, repeated)
     np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
     np.testing.assert_array_equal(np.repeat(weighted.labels_, copies), repeated.labels_)
 
@@ -316,7 +334,7 @@ def test_few_rows_with_weight_among_many(algorithm, init):
 # Moves
 
 
-@default_priors
+@two_families
 @pytest.mark.parametrize("n_batches", [1, 5])
 @every_kind
 def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_batches, monkeypatch):
@@ -326,11 +344,11 @@ def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_bat
     sums = naive.summarise(model.likelihood, X, np.ones((len(X), 1)), weights)
     resolve, accepted = Schedule.resolve, []
 
-    def observed(self, model, memo, proposals, tracked):
+    def observed(self, model, memo, proposals, tracked, slack):
         before = model.bound(model.ordered(memo.total))
-        verdict, records = resolve(self, model, memo, proposals, tracked)
+        verdict, records = resolve(self, model, memo, proposals, tracked, slack)
         gains = [gain for record in records for gain in record.gains]
-        assert all(gain > 0.0 for gain in gains)
+        assert all(gain > -0.01 for gain in gains)  # what a move to fewer clusters may give back
         after = model.bound(model.ordered(memo.total))
         assert after - before == pytest.approx(sum(gains), abs=1e-10 * (1.0 + abs(before)))
         naive.assert_same(memo.total, reduce(Summary.__add__, memo.batches), rtol=1e-12)
