@@ -7,7 +7,7 @@ kept.
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -163,7 +163,7 @@ def predict(model: Path, data: Path, /, *, out: Path, proba: Annotated[bool, Par
     _check_columns(estimator, table.names, data)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
-        X = _with_levels(table)
+        X = _with_levels(table, estimator.levels_)
         result = estimator.predict_proba(X) if proba else estimator.predict(X)
     _write(out, result)
 
@@ -220,9 +220,9 @@ def _check_columns(model: Mixture, names: list[str] | None, data: Path) -> None:
     raise DataError(f"{data} has the columns{_listed(names)}; the model was fitted to{_listed(list(expected))}.")
 
 
-def _with_levels(table: Table) -> Any:
-    """What an estimator takes: the numbers, with the levels of categories where there are any."""
-    if not table.levels:
+def _with_levels(table: Table, known: Mapping[int, Any] | None = None) -> Any:
+    """What an estimator takes: the numbers, with the levels of categories where there are, or should be, any."""
+    if not table.levels and not known:
         return table.X
     names = table.names or [f"x{d}" for d in range(table.X.shape[1])]
     return Encoded(table.X, names, table.levels)

@@ -83,7 +83,7 @@ def _read_numpy(path: Path) -> Table:
             if file.read(2) == b"PK":
                 file.seek(0)
                 with np.load(file, allow_pickle=False) as data:
-                    return Table(_sparse(path) if "indptr" in data.files else _only_array(path, data), None)
+                    return Table(_sparse(path) if "format" in data.files else _only_array(path, data), None)
         return Table(np.load(path, mmap_mode="r", allow_pickle=False), None)
     except DataError:
         raise
@@ -209,7 +209,9 @@ def _read_parquet(path: Path) -> Table:
 
 def _is_text(kind: Any, types: Any) -> bool:
     kind = kind.value_type if types.is_dictionary(kind) else kind
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+    return bool(
+        types.is_null(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    )
 
 
 def _check_parquet_type(path: Path, field: Any, types: Any) -> None:

@@ -18,12 +18,20 @@ class Encoded(NamedTuple):
     levels: Levels
 
 
-def mixed_frame(X: Any) -> Any:
-    """X as a frame of narwhals if it is one (pandas, polars, pyarrow) with columns that are not numbers, else None."""
+def as_frame(X: Any) -> Any:
+    """X as a frame of narwhals if it is one (pandas, polars, pyarrow), else None."""
     if isinstance(X, np.ndarray):
         return None
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame) or all(column.dtype.is_numeric() for column in frame.iter_columns()):
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a lazy frame; pass X.collect().")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
+    """X as a frame of narwhals if it is one that has, or should have, columns of categories, else None."""
+    frame = as_frame(X)
+    if frame is None or (not levels and all(column.dtype.is_numeric() for column in frame.iter_columns())):
         return None
     return frame
 
@@ -34,74 +42,108 @@ def encode(frame: Any, levels: Levels | None = None) -> Encoded:
     Parameters
     ----------
     frame : of narwhals
-    levels : of a table encoded before, for the same codes; by default categories in their order, other values sorted
+    levels : of the table that a model was fitted to, for the same codes; by default categories in their order, other values
+        sorted
 
     Raises
     ------
-    ValueError : a column holds neither numbers nor categories, or a level that is not known.
+    ValueError : a column holds neither numbers nor categories, a level that is not known, or text where there were numbers.
     """
     X = np.empty(frame.shape)
     found: dict[int, Sequence[Any]] = {}
     for d, (name, column) in enumerate(zip(frame.columns, frame.iter_columns())):
         known = None if levels is None else levels.get(d)
-        if known is None and (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-            X[:, d] = _numbers(column)
+        values = None if known is None and _is_number(column.dtype) else column.to_list()
+        if values is None:
+            X[:, d] = column.cast(nw.Float64).to_numpy()
+        elif known is None and column.dtype not in (nw.Categorical, nw.Enum) and _all_numbers(values):
+            X[:, d] = [np.nan if _is_missing(value) else float(value) for value in values]
+        elif known is None and levels is not None:
+            raise ValueError(f"column {name!r} holds categories, but held numbers when the model was fitted.")
         else:
-            found[d] = _levels(column, name) if known is None else known
-            X[:, d] = codes(column.to_list(), found[d], name)
+            found[d] = _levels(column, values, name) if known is None else known
+            X[:, d] = codes(values, found[d], name)
     return Encoded(X, list(frame.columns), found)
 
 
 def codes(values: Sequence[Any], levels: Sequence[Any], name: str) -> NDArray[np.floating]:
-    """The position of each value among the levels; NaN where it is missing."""
-    known = {level: float(code) for code, level in enumerate(levels)}
-    try:
-        return np.array([np.nan if _is_missing(value) else known[value] for value in values])
-    except KeyError as error:
-        shown = ", ".join(map(repr, list(levels)[:8])) + (", ..." if len(levels) > 8 else "")
-        raise ValueError(f"column {name!r} holds {error.args[0]!r}, which is not among its levels: {shown}.") from None
+    """The position of each value among the levels; NaN where it is missing.  Numbers match their text, such as 1 and "1"."""
+    known: dict[Any, float] = {level: float(code) for code, level in enumerate(levels)}
+    out = np.empty(len(values))
+    for i, value in enumerate(values):
+        code = np.nan if _is_missing(value) else known.get(_level(value))
+        if code is None:
+            code = known.get(f"{value:g}" if isinstance(value, float) else str(value))
+        if code is None:
+            shown = ", ".join(map(repr, list(levels)[:8])) + (", ..." if len(levels) > 8 else "")
+            raise ValueError(f"column {name!r} holds {value!r}, which is not among its levels: {shown}.")
+        out[i] = code
+    return out
 
 
 def recode(table: Encoded, levels: Levels) -> Encoded:
     """A table with the codes of the given levels in place of its own."""
     X = np.array(table.X, dtype=np.float64)
-    for d, known in levels.items():
-        own = table.levels.get(d)
-        if own is not None:
-            codes_of_own = np.append(codes(own, known, str(table.names[d])), np.nan)
-            X[:, d] = codes_of_own[np.where(np.isnan(X[:, d]), len(own), X[:, d]).astype(np.intp)]
     for d in table.levels:
         if d not in levels:
             raise ValueError(f"column {table.names[d]!r} holds categories, but held numbers when the model was fitted.")
+    for d, known in levels.items():
+        own = table.levels.get(d)
+        values = X[:, d].tolist()
+        if own is not None:
+            values = [None if value != value else own[int(value)] for value in values]
+        X[:, d] = codes(values, known, str(table.names[d]))
     return Encoded(X, table.names, levels)
 
 
 def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:
-    """Numbers X as a native frame with the columns, levels and library of ``frame``."""
-    columns = {}
-    for d, name in enumerate(frame.columns):
-        known = levels.get(d)
-        columns[name] = X[:, d] if known is None else [None if np.isnan(code) else known[int(code)] for code in X[:, d]]
-    native = nw.from_dict(columns, backend=frame.implementation)
-    return native.to_native()
+    """The native frame with its missing values replaced by those of X: levels for codes; what is there stays as it is."""
+    columns = []
+    for d, (name, column) in enumerate(zip(frame.columns, frame.iter_columns())):
+        values = column.to_list()
+        missing = [_is_missing(value) for value in values]
+        if any(missing) and (d not in levels or len(levels[d])):
+            fill = X[:, d].tolist() if d not in levels else [levels[d][int(code)] for code in X[:, d]]
+            full = [new if gone else old for old, new, gone in zip(values, fill, missing)]
+            kind = column.dtype if d in levels and column.dtype != nw.Object else None
+            columns.append(nw.new_series(name, full, kind, backend=frame.implementation))
+    if not columns:
+        return frame.clone().to_native()
+    return nw.maybe_align_index(frame.with_columns(*columns), frame).to_native()
 
 
-def _numbers(column: Any) -> NDArray[np.floating]:
-    values: NDArray[np.floating] = column.cast(nw.Float64).to_numpy().astype(np.float64)
-    return values
+def _is_number(dtype: Any) -> bool:
+    return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
-def _levels(column: Any, name: str) -> list[Any]:
-    if column.dtype in (nw.Categorical, nw.Enum):
-        return list(column.cat.get_categories().to_list())
-    present = {value for value in column.to_list() if not _is_missing(value)}
-    if not all(isinstance(value, (str, bool, int, float)) for value in present):
+def _all_numbers(values: Sequence[Any]) -> bool:
+    """Whether an object column holds numbers, and at least one."""
+    present = [value for value in values if not _is_missing(value)]
+    return bool(present) and all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in present)
+
+
+def _levels(column: Any, values: Sequence[Any], name: str) -> list[Any]:
+    if column.dtype == nw.Enum:
+        return [_level(value) for value in column.dtype.categories]
+    native = column.to_native()
+    if column.dtype == nw.Categorical and hasattr(native, "cat") and hasattr(native.cat, "categories"):  # pandas
+        return [_level(value) for value in native.cat.categories]
+    kinds = {type(value) for value in values if not _is_missing(value)}
+    if not all(issubclass(kind, (str, bool, int, float)) for kind in kinds):
         raise ValueError(f"column {name!r} holds {column.dtype}, neither numbers nor categories; drop or convert it.")
     try:
-        return sorted(present)
+        return sorted({value for value in values if not _is_missing(value)})
     except TypeError:
         raise ValueError(f"column {name!r} mixes text and numbers; convert it to one of them.") from None
 
 
+def _level(value: Any) -> Any:
+    """A level as a text, a number or a truth value, which a model file can hold."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (str, bool, int, float)) else str(value)
+
+
 def _is_missing(value: Any) -> bool:
-    return value is None or value != value or str(value) == "<NA>"
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )

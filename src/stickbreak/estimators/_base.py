@@ -36,7 +36,7 @@ def as_source(
     elif levels is None:
         array = validate_data(
             estimator,
-            X.filled(np.nan) if isinstance(X, np.ma.MaskedArray) and X.dtype.kind == "f" else X,
+            _unmasked(X),
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
@@ -68,7 +68,7 @@ def survey(estimator: BaseEstimator, likelihood: Likelihood, source: ArraySource
         X, _ = source.read(chunk)
         source.release()
         values = X.data if sparse.issparse(X) else X
-        fine = likelihood.valid(values)
+        fine = likelihood.valid(values) & ~(np.isnan(values) & sparse.issparse(X))
         missing = np.zeros(source.n_columns, np.bool_)
         if not sparse.issparse(X):
             absent = np.isnan(X)
@@ -93,7 +93,7 @@ def survey(estimator: BaseEstimator, likelihood: Likelihood, source: ArraySource
 def _encoded(estimator: Any, X: Any, reset: bool) -> tuple[Any, Any]:
     """X with its categories as codes, and their levels, or X itself and None where there are no categories."""
     known = None if reset else getattr(estimator, "levels_", None)
-    frame = None if isinstance(X, Encoded) else mixed_frame(X)
+    frame = None if isinstance(X, Encoded) else mixed_frame(X, known)
     if frame is not None:
         _check_feature_names(estimator, X, reset=reset)
         _check_n_features(estimator, X, reset=reset)
@@ -110,13 +110,21 @@ def _encoded(estimator: Any, X: Any, reset: bool) -> tuple[Any, Any]:
     return table.X, table.levels
 
 
+def _unmasked(X: Any) -> Any:
+    """Masked values of numbers as NaN."""
+    if not isinstance(X, np.ma.MaskedArray) or X.dtype.kind not in "fiub":
+        return X
+    filled: Any = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
+    return filled.filled(np.nan)
+
+
 def _with_targets(X: Any, y: Any, n_targets: int) -> Any:
     """X with targets y as its last columns; as missing values where the model expects targets and there are none."""
     if y is None and not n_targets:
         return X
     if y is None:
         y = np.full((len(X), n_targets), np.nan)
-    y = np.asarray(y, dtype=X.dtype)
+    y = np.asarray(_unmasked(y), dtype=np.float32 if X.dtype == np.float32 else np.float64)
     if y.ndim not in (1, 2) or len(y) != len(X):
         raise ValueError(
             f"y must hold one target, or one row of targets, for each of {len(X)} rows; got shape {y.shape}."
@@ -130,6 +138,8 @@ def _with_targets(X: Any, y: Any, n_targets: int) -> Any:
 def _weights(sample_weight: Any, array: Any) -> Array | None:
     if sample_weight is None:
         return None
+    if isinstance(sample_weight, np.ma.MaskedArray):
+        sample_weight = sample_weight.filled(0)
     weights = _check_sample_weight(sample_weight, array, dtype=np.float64, ensure_non_negative=True)
     with np.errstate(over="ignore"):
         total = weights.sum()
@@ -140,9 +150,10 @@ def _weights(sample_weight: Any, array: Any) -> Array | None:
 
 def _canonical(X: Any) -> sparse.csr_array:
     """CSR without duplicates and without stored zeros."""
-    X = sparse.csr_array(X, copy=not X.has_canonical_format or (X.data == 0.0).any())
-    X.sum_duplicates()
-    X.eliminate_zeros()
+    if not X.has_canonical_format or (X.data == 0.0).any():
+        X = sparse.csr_array(X, copy=True)
+        X.sum_duplicates()
+        X.eliminate_zeros()
     kind = np.int32 if max(X.nnz, X.shape[1]) < np.iinfo(np.int32).max else np.int64
     return sparse.csr_array((X.data, X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False)), X.shape)
 

@@ -39,12 +39,14 @@ ROWS_PER_STEP, MOST_STEPS = 1000, 100  # the same for stochastic inference
 
 def likelihood(estimator: Any, source: ArraySource) -> Likelihood:
     """The likelihood of an estimator, its columns located in the table."""
-    choice, names = estimator.likelihood, getattr(estimator, "feature_names_in_", None)
+    choice = estimator.likelihood
     if isinstance(choice, str):
         choice = automatic(source, estimator.levels_) if choice == "auto" else REGISTRY[choice]()
-    if isinstance(source, SparseSource) and not choice.takes_sparse:
-        raise TypeError(f"{type(choice).__name__} does not take sparse rows; pass X.toarray().")
-    located: Likelihood = choice.locate(None if names is None else list(names), source.n_columns)
+    check_sparse(choice, source)
+    n_targets = source.n_columns - estimator.n_features_in_
+    located: Likelihood = choice.locate(_names(estimator, source), source.n_columns)
+    if not located.describes(source.n_columns)[source.n_columns - n_targets :].all():
+        raise ValueError("y is given, but no LinearRegression part of the Product has it as its last columns.")
     nominal = located.nominal(source.n_columns)
     for d in estimator.levels_:
         if not nominal[d]:
@@ -55,12 +57,34 @@ def likelihood(estimator: Any, source: ArraySource) -> Likelihood:
     return located
 
 
+def _names(estimator: Any, source: ArraySource) -> list[str] | None:
+    """The names of the columns, if any; targets that came as y are y0, y1, ..."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return None
+    return [*names, *(f"y{d}" for d in range(source.n_columns - len(names)))]
+
+
+def takes_targets(estimator: Any) -> bool:
+    """Whether the likelihood of an estimator has targets, which `fit` then takes as y."""
+    choice = estimator.likelihood
+    if isinstance(choice, str):
+        return choice in REGISTRY and REGISTRY[choice]().takes_targets()
+    return bool(choice.takes_targets())
+
+
+def check_sparse(likelihood: Likelihood, source: ArraySource) -> None:
+    """Refuse sparse rows where the likelihood does not take them."""
+    if isinstance(source, SparseSource) and not likelihood.takes_sparse:
+        raise TypeError(f"{type(likelihood).__name__} does not take sparse rows; pass X.toarray().")
+
+
 def model(estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns) -> Model:
     """The model of an estimator, its hyperparameters scaled from the data where they were not given."""
     rows = source.present()
     spaced = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), PRIOR_ROWS)).astype(np.intp))
     X, weights = source.take(rows[spaced])
-    names = getattr(estimator, "feature_names_in_", None)
+    names = _names(estimator, source)
     sample = Sample(X.astype(np.float64, copy=False), weights, *columns, names, estimator.levels_)
     return Model(likelihood.resolve(sample), _allocation(estimator))
 

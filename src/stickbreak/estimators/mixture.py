@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..allocations import Allocation
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
-from ..data.frames import decode, mixed_frame
+from ..data.frames import as_frame, decode
 from ..inference import Lap, Options, Search, Stochastic, StochasticLaps, Threads
 from ..likelihoods import REGISTRY, Likelihood
 from ..model import Model, Summary
@@ -210,12 +210,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def impute(self, X: Any) -> Any:
         """Fill in the missing values of X: each by its posterior-predictive mean, or mode for categories and yes/no columns.
 
-        Returns an array, or for a frame with categories a frame like it.
+        Returns an array, or for a frame a frame like it.
         """
         with Threads(self.n_jobs) as threads:
             source, reader = self._checked(X, None, threads)
             filled = np.concatenate(list(by_chunk(source, threads, reader.impute)))
-        frame = mixed_frame(X)
+        frame = as_frame(X)
         return filled if frame is None else decode(filled, frame, self.levels_)
 
     def predict_targets(self, X: Any) -> Array:
@@ -233,7 +233,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log posterior-predictive density per row."""
-        return float(self.score_samples(X).mean())
+        return float(self.score_samples(X, y).mean())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
         """Draw rows from the posterior predictive: X (n_samples, D) and their clusters (n_samples,), sorted by cluster."""
@@ -298,9 +298,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
-        takes_targets = isinstance(self.likelihood, Likelihood) and self.likelihood.takes_targets()
-        y = y if takes_targets else None
-        source = as_source(self, X, sample_weight, reset=True, y=y)
+        source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
             likelihood = choices.likelihood(self, source)
@@ -358,6 +356,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """The rows of X, checked, and a reader for them."""
         check_is_fitted(self)
         source = as_source(self, X, y=y if self.n_targets_ else None)
+        choices.check_sparse(self.model_.likelihood, source)
         return source, self._reader(survey(self, self.model_.likelihood, source, threads), source)
 
     def _reader(self, columns: Columns, source: ArraySource) -> Reader:

@@ -12,6 +12,7 @@ from ..model import Memo, Model, Parameters, Summary
 from ..model.learning import tuned
 from ..moves import MoveRecord, Proposal, Schedule
 from ..moves.delete import NEGLIGIBLE
+from ..moves.verify import WORTH
 from ..moves.sample import Drawn
 from .executor import Threads
 from .trace import Lap
@@ -88,8 +89,9 @@ class Laps:
         self._continue()
 
     def beats(self, other: "Laps") -> bool:
-        """Whether the bound of this ascent is higher, by more than rounding."""
-        return self.bound - other.bound > 1e-9 * abs(other.bound)
+        """Whether the bound of this ascent is higher, by more than rounding and what more clusters must be worth."""
+        more = max(0, self.total.K - other.total.K)
+        return self.bound - other.bound > 1e-9 * abs(other.bound) + WORTH * more
 
     def polish(self, options: Options) -> None:
         """Lap on, to another tolerance."""

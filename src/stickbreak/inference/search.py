@@ -56,8 +56,9 @@ class Search:
             )
             trial.run(trial_start)
             gain = trial.bound - self.best.bound
-            if trial.beats(self.best):
-                trial.floor, self.best = None, trial
+            if not trial.beats(self.best):
+                break
+            trial.floor, self.best = None, trial
             if gain <= WORTHWHILE * self.options.tol * abs(self.best.bound):
                 break
         self.best.polish(self.options)

@@ -275,6 +275,8 @@ def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
             listed = "the table has no names" if names is None else f"there are {', '.join(map(str, names))}"
             raise ValueError(f"there is no column {which!r}: {listed}.")
         return list(names).index(which)
+    if isinstance(which, (bool, np.bool_)) or not isinstance(which, (int, np.integer)):
+        raise ValueError(f"columns are given by name or number; got {which!r}.")
     number = int(which)
     if not -D <= number < D:
         raise ValueError(f"there is no column {number}: the table has {D}.")

@@ -129,7 +129,7 @@ class IndependentColumns(Likelihood):
 
     def log_base(self, X: Rows) -> Array:
         """Sum of log h over the observed values, (n,)."""
-        return self._total(X, lambda x, columns: self._base(x))
+        return self._total(X, lambda x, columns: self._base(x.astype(np.float64, copy=False)))
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """W of the sums and, for the columns with holes, what a missing value takes back from b; b summed over columns."""

@@ -45,7 +45,7 @@ class Bernoulli(IndependentColumns):
     b: Any = None
 
     def _prior(self, sample: Sample) -> dict[str, Any]:
-        n = sample.weights.sum()
+        n = max(sample.weights.sum(), float(len(sample.weights)))  # weights may be normalised
         mean = (n * sample.mean() + 0.5) / (n + 1.0)
         a = mean if self.a is None else positive_values("a", self.a, sample.D)
         b = 1.0 - mean if self.b is None else positive_values("b", self.b, sample.D)

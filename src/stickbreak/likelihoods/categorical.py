@@ -48,12 +48,11 @@ class Categorical(Likelihood):
 
     concentration: Any = None
     n_levels: Any = None
-    starts: Any = field(default=None, repr=False)  # the first statistic of each column
+    resolved: bool = field(default=False, repr=False)
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         levels = self._resolve_levels(sample)
-        starts = np.concatenate([[0], np.cumsum(levels)[:-1]])
         given = self.concentration
         if given is None:
             given = np.repeat(1.0 / levels, levels)
@@ -64,7 +63,7 @@ class Categorical(Likelihood):
         wanted = f"a number or {F} numbers, one per level of each column"
         require(c.ndim <= 1 and c.size in (1, F), "concentration", self.concentration, wanted)
         require(bool(np.isfinite(c).all() and (c > 0.0).all()), "concentration", self.concentration, "positive")
-        return replace(self, concentration=np.array(np.broadcast_to(c, (F,))), n_levels=levels, starts=starts)
+        return replace(self, concentration=np.array(np.broadcast_to(c, (F,))), n_levels=levels, resolved=True)
 
     def locate(self, names: Sequence[str] | None, D: int) -> Self:
         """With the given numbers of levels, where there are any, one for each column."""
@@ -134,11 +133,11 @@ class Categorical(Likelihood):
 
     def posterior(self, N: Array, S: Array) -> CategoricalPosterior:
         """E[p_d] = (c_d + s_d) / sum over levels."""
-        return CategoricalPosterior(tuple(np.split(self._probabilities(S), self.starts[1:], axis=1)))
+        return CategoricalPosterior(tuple(np.split(self._probabilities(S), self._starts[1:], axis=1)))
 
     def profile(self, N: Array, S: Array) -> Profile:
         """The chance of each level of each column, and its variance p (1 - p)."""
-        levels = np.arange(self.n_statistics) - np.repeat(self.starts, self._levels)
+        levels = np.arange(self.n_statistics) - np.repeat(self._starts, self._levels)
         p = self._probabilities(S)
         return Profile(
             np.repeat(np.arange(len(self._levels)), self._levels),
@@ -167,9 +166,14 @@ class Categorical(Likelihood):
 
     @property
     def _levels(self) -> NDArray[np.integer]:
-        if self.starts is None:
+        if not self.resolved:
             raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
         return np.asarray(self.n_levels)
+
+    @property
+    def _starts(self) -> NDArray[np.integer]:
+        """The first statistic of each column."""
+        return np.asarray(np.cumsum(self._levels) - self._levels)
 
     def _resolve_levels(self, sample: Sample) -> NDArray[np.integer]:
         """The number of levels of each column, checked."""
@@ -189,7 +193,7 @@ class Categorical(Likelihood):
     def _places(self, X: Array) -> tuple[NDArray[np.integer], NDArray[np.bool_]]:
         """The statistic of each value (n, D), that of the first level where it is missing, and whether it is not."""
         seen = ~np.isnan(X)
-        return self.starts + np.where(seen, X, 0.0).astype(np.intp), seen
+        return self._starts + np.where(seen, X, 0.0).astype(np.intp), seen
 
     def _update(self, S: Array) -> Array:
         return np.asarray(self.concentration + np.maximum(S, 0.0))  # extrapolated sums may miss zero
@@ -200,7 +204,7 @@ class Categorical(Likelihood):
 
     def _by_column(self, values: Array) -> Array:
         """Sums over the levels of each column, (K, D)."""
-        return np.asarray(np.add.reduceat(values, self.starts, axis=1))
+        return np.asarray(np.add.reduceat(values, self._starts, axis=1))
 
     def _spread(self, values: Array) -> Array:
         """Values of columns repeated for each of their levels, (K, F)."""

@@ -51,7 +51,7 @@ class Multinomial(Likelihood):
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         mean = sample.mean()
-        counts = mean * sample.weights.sum() + 0.5
+        counts = mean * max(sample.weights.sum(), float(len(sample.weights))) + 0.5  # weights may be normalised
         default = sample.D * counts / counts.sum()
         given = default if self.concentration is None else self.concentration
         c = positive_values("concentration", given, sample.D)
@@ -75,7 +75,7 @@ class Multinomial(Likelihood):
 
     def log_base(self, X: Rows) -> Array:
         """Log h(x) = log n! - sum_d log x_d!, (n,)."""
-        return np.asarray(gammaln(_totals(X) + 1.0) - _sum_rows(X, lambda x, columns: gammaln(x + 1.0)))
+        return np.asarray(gammaln(_totals(X) + 1.0) - _sum_rows(X, lambda x, _: gammaln(x.astype(np.float64) + 1.0)))
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p] = psi(c + s) - psi(sum); b = 0."""

@@ -65,7 +65,7 @@ class Poisson(IndependentColumns):
         mean = sample.mean()
         if exposure is not None:
             mean = mean / mean[exposure]
-        smallest = 0.5 / sample.weights.sum()
+        smallest = 0.5 / max(sample.weights.sum(), float(len(sample.weights)))  # weights may be normalised
         shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
         rate = shape / np.maximum(mean, smallest) if self.rate is None else positive_values("rate", self.rate, sample.D)
         return {"shape": shape, "rate": rate, "exposure": exposure}

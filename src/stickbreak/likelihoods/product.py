@@ -38,7 +38,8 @@ class Product(Likelihood):
     n_columns: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        fits = isinstance(self.parts, Mapping) and all(
+        fits = isinstance(self.parts, Mapping) and all(isinstance(name, str) for name in self.parts)
+        fits = fits and all(
             isinstance(part, (tuple, list)) and len(part) == 2 and isinstance(part[0], Likelihood)
             for part in self.parts.values()
         )
@@ -49,9 +50,7 @@ class Product(Likelihood):
         """With the columns of the parts as numbers."""
         parts = {}
         for name, (likelihood, given) in self.parts.items():
-            columns = np.array(
-                [column_number(c, names, D) for c in np.atleast_1d(np.asarray(given, dtype=object))], np.intp
-            )
+            columns = _columns(given, names, D)
             if len(columns) == 0:
                 raise ValueError(f"part {name!r} of the product has no columns.")
             own = None if names is None else [names[d] for d in columns]
@@ -170,13 +169,20 @@ class Product(Likelihood):
             X[:, columns] = part.impute(X[:, columns], R, N, s)
         return X
 
+    def describes(self, D: int) -> NDArray[np.bool_]:
+        """The columns that a part does."""
+        own = np.zeros(D, np.bool_)
+        for part, columns in self._parts:
+            own[columns] |= part.describes(len(columns))
+        return own
+
     def tunables(self) -> list[str]:
         """Those of the parts, as ``part.hyperparameter``."""
         return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.tunables()]
 
     def scaled(self, name: str, factor: float) -> Self:
         """With one hyperparameter of one part multiplied by a factor."""
-        first, own = name.split(".", 1)
+        first, own = name.rsplit(".", 1) if name.rsplit(".", 1)[0] in self.parts else name.split(".", 1)
         part, columns = self.parts[first]
         return replace(self, parts={**self.parts, first: (part.scaled(own, factor), columns)})
 
@@ -220,3 +226,13 @@ class Product(Likelihood):
         place, value = np.hstack(places), np.hstack(values)
         edges = np.arange(0, place.size + 1, place.shape[1])
         return sparse.csr_array((value.ravel(), place.ravel(), edges), (n, first))
+
+
+def _columns(given: Any, names: Sequence[str] | None, D: int) -> NDArray[np.intp]:
+    """The numbers of columns given by number, by name or as a mask."""
+    if isinstance(given, slice):
+        return np.arange(D)[given]
+    listed = np.atleast_1d(np.asarray(given, dtype=object))
+    if len(listed) == D and all(isinstance(which, (bool, np.bool_)) for which in listed):
+        return np.flatnonzero(listed.astype(np.bool_))
+    return np.array([column_number(which, names, D) for which in listed], np.intp)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -15,21 +16,29 @@ PRECISION = 1e-3  # of the log factor
 
 
 def tuned(model: Model, summary: Summary) -> Model:
-    """The model with each positive hyperparameter multiplied by the factor that maximises the ELBO of the summary.
+    """The model with its positive hyperparameters multiplied by factors that raise the ELBO of the summary, one after another.
 
     Summaries do not depend on hyperparameters, and the bound at the optimal global step is a function of the summary
     alone, so this is coordinate ascent on the same ELBO: it never goes down.
     """
     likelihood = model.likelihood
-    for name in likelihood.tunables():
-        factor = _best_factor(partial(_log_marginal, likelihood, summary, name))
-        likelihood = likelihood.scaled(name, factor)
+    names = likelihood.tunables()
+    together = groupby(names, lambda name: name.rpartition(".")[0])  # of each part: how strong its prior is
+    for group in [[name] for name in names] + [list(group) for _, group in together]:
+        factor = _best_factor(partial(_log_marginal, likelihood, summary, group))
+        likelihood = _scaled(likelihood, group, factor)
     factor = _best_factor(lambda factor: model.allocation.scaled(factor).bound(summary))
     return Model(likelihood, model.allocation.scaled(factor))
 
 
-def _log_marginal(likelihood: Likelihood, summary: Summary, name: str, factor: float) -> float:
-    return float(likelihood.scaled(name, factor).log_marginal(summary.N, summary.S).sum())
+def _scaled(likelihood: Likelihood, names: list[str], factor: float) -> Likelihood:
+    for name in names:
+        likelihood = likelihood.scaled(name, factor)
+    return likelihood
+
+
+def _log_marginal(likelihood: Likelihood, summary: Summary, names: list[str], factor: float) -> float:
+    return float(_scaled(likelihood, names, factor).log_marginal(summary.N, summary.S).sum())
 
 
 def _best_factor(value: Callable[[float], float]) -> float:
