@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from stickbreak import Mixture, load, storage
 from stickbreak.allocations import DirichletProcess
 from stickbreak.inference import Stochastic
-from stickbreak.likelihoods import REGISTRY, Gaussian
+from stickbreak.likelihoods import REGISTRY, Bernoulli, Gaussian, Product
 from stickbreak.storage import ModelFileError, replacing, save_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
@@ -254,6 +254,37 @@ MISFITS = [(t, s) for t in TENSORS for s in SHAPES if not (t.startswith("likelih
 def test_arrays_that_do_not_fit_are_refused(path, tensor, shape):
     def change(record, tensors):
         tensors[tensor] = SHAPES[shape](tensors[tensor])
+
+    rewrite(path, change)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
+def test_levels_that_do_not_fit_are_refused(tmp_path):
+    """Compiled loops would write beyond the statistics."""
+    X = np.random.default_rng(0).integers([15, 30], size=(200, 2)).astype(float)
+    path = tmp_path / "m"
+    for levels in ([15, 31], [44, 1, 0], [-15, 60], [45], [15.0, 30.0], [0, 45]):
+        fit(X, likelihood="categorical").save(path)
+
+        def change(record, tensors, levels=levels):
+            tensors["likelihood.n_levels"] = np.array(levels)
+
+        rewrite(path, change)
+        with pytest.raises(ModelFileError, match="damaged"):
+            load(path)
+
+
+@pytest.mark.parametrize("columns", [[0, 9], [0, -9], [0, 0], [0], [0.0, 1.0], [[0, 1]]])
+def test_columns_of_products_that_do_not_fit_are_refused(tmp_path, columns):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[:, 2] = X[:, 2] > 0.0
+    path = tmp_path / "m"
+    fit(X, likelihood=Product({"x": (Gaussian(), [0, 1]), "z": (Bernoulli(), [2])})).save(path)
+
+    def change(record, tensors):
+        (name,) = [name for name in tensors if name.endswith("parts.x.1")]
+        tensors[name] = np.array(columns)
 
     rewrite(path, change)
     with pytest.raises(ModelFileError, match="damaged"):

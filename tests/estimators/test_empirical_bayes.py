@@ -30,18 +30,19 @@ def fit(family, X, **parameters):
 
 @every_allocation
 def test_learning_never_lowers_the_bound_and_ends_above_a_fit_without(family, allocation):
+    """From where the fit without ended: from labels, the two may end at different optima."""
     X, labels = data(family)
-    options = {"allocation": ALLOCATIONS[allocation], "init": labels, "moves": (), "tol": 1e-6}
-    plain, found = (fit(family, X, empirical_bayes=learn, **options) for learn in (False, True))
-    bounds = np.array(found.lower_bounds_)
-    assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
+    options = {"allocation": ALLOCATIONS[allocation], "moves": (), "tol": 1e-6}
+    plain = fit(family, X, init=labels, **options)
+    found, other = (fit(family, X, empirical_bayes=True, init=init, **options) for init in (plain, labels))
+    for bounds in (np.array(found.lower_bounds_), np.array(other.lower_bounds_)):
+        assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
     assert found.lower_bound_ >= plain.lower_bound_ - 1e-9 * abs(plain.lower_bound_)
     assert found.lower_bound_ == found.model_.bound(found.summary_)
     assert found.model_.allocation.concentration != ALLOCATIONS[allocation].concentration
     likelihood, before = found.model_.likelihood, plain.model_.likelihood
     N, S = found.summary_.N, found.summary_.S
-    assert likelihood.log_marginal(N, S).sum() != before.log_marginal(N, S).sum()
-    assert likelihood.log_marginal(N, S).sum() >= before.log_marginal(N, S).sum() - 1e-6
+    assert likelihood.log_marginal(N, S).sum() > before.log_marginal(N, S).sum()
 
 
 @pytest.mark.parametrize("algorithm", ["full", "memoized", "stochastic"])
@@ -60,7 +61,7 @@ def test_learning_works_with_moves_and_every_algorithm(known_families, algorithm
 
 
 def test_one_step_of_learning_is_the_best_factor_of_each_hyperparameter(family, naive):
-    """Against a grid of factors, one hyperparameter after the other; the data terms do not change."""
+    """Or better: against a grid of factors, one hyperparameter after the other; the data terms do not change."""
     X, labels = data(family)
     model = Model(family.likelihood(X), DirichletProcess(3.0))
     summary = model.ordered(naive.summarise(model.likelihood, X, np.eye(3)[labels]))
@@ -78,7 +79,7 @@ def test_one_step_of_learning_is_the_best_factor_of_each_hyperparameter(family, 
         candidates = [likelihood.scaled(name, factor) for factor in grid]
         likelihood = candidates[gains(candidates).argmax()]
     near = 0.02 + 1e-4 * abs(gains([likelihood])[0])  # the grid has steps of two percent
-    assert gains([found.likelihood])[0] == pytest.approx(gains([likelihood])[0], abs=near)
+    assert gains([found.likelihood])[0] >= gains([likelihood])[0] - near
     allocations = [model.allocation.scaled(factor).bound(summary) for factor in grid]
     assert found.allocation.bound(summary) == pytest.approx(max(allocations), abs=1e-3)
 

@@ -154,9 +154,6 @@ def test_a_row_without_entries_is_all_zeros():
     assert np.isfinite(nothing.lower_bound_)
 
 
-REFUSED = pytest.mark.xfail(strict=True, reason="a stored NaN passes as a missing value, which CSR rows cannot have")
-
-
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -167,8 +164,8 @@ REFUSED = pytest.mark.xfail(strict=True, reason="a stored NaN passes as a missin
         ("multinomial", np.nan, "contains NaN: row 13, column 4"),
         ("multinomial", np.inf, "contains infinity: row 13, column 4"),
         ("poisson", np.inf, "contains infinity: row 13, column 4"),
-        pytest.param("bernoulli", np.nan, "contains NaN: row 13, column 4", marks=REFUSED),
-        pytest.param("poisson", np.nan, "contains NaN: row 13, column 4", marks=REFUSED),
+        ("bernoulli", np.nan, "contains NaN: row 13, column 4"),
+        ("poisson", np.nan, "contains NaN: row 13, column 4"),
     ],
 )
 def test_wrong_entries_are_named_by_row_and_column(name, value, words):

@@ -13,8 +13,6 @@ Array = NDArray[np.floating]
 WORTHWHILE = 0.7  # rows are collapsed if no more than this share of them are distinct
 PROBE = 5000  # rows looked at before all rows of a table of measurements are compared
 
-_ODD, _LARGE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
-
 
 def row_codes(X: Any) -> NDArray[np.uint64]:
     """A 64-bit code for each row of X (n, D), dense or CSR, that depends only on its values, (n,)."""
@@ -102,9 +100,10 @@ def _repeats(source: ArraySource) -> bool:
 
 
 def _mix(values: Array, columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Codes of values in their columns; zeros of both signs are the same, and all missing values are."""
+    """Codes of values in their columns (SplitMix64): 0 for zeros, which CSR does not store; one for all missing values."""
     numbers = np.ascontiguousarray(values, dtype=np.float64) + 0.0
     numbers[np.isnan(numbers)] = np.nan
-    words = numbers.view(np.uint64)
-    words = (words ^ (words >> np.uint64(29))) * ((columns + np.uint64(1)) * _ODD | np.uint64(1))
-    return np.asarray((words ^ (words >> np.uint64(32))) * _LARGE + words)
+    z = numbers.view(np.uint64) + (columns + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.where(numbers == 0.0, np.uint64(0), z ^ (z >> np.uint64(31)))

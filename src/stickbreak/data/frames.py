@@ -104,12 +104,21 @@ def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:
         missing = [_is_missing(value) for value in values]
         if any(missing) and (d not in levels or len(levels[d])):
             fill = X[:, d].tolist() if d not in levels else [levels[d][int(code)] for code in X[:, d]]
+            kept = d in levels or column.dtype == nw.Boolean  # a mean of whole numbers is none
+            if column.dtype == nw.Boolean:
+                fill = [bool(value) for value in fill]
             full = [new if gone else old for old, new, gone in zip(values, fill, missing)]
-            kind = column.dtype if d in levels and column.dtype != nw.Object else None
-            columns.append(nw.new_series(name, full, kind, backend=frame.implementation))
-    if not columns:
-        return frame.clone().to_native()
-    return nw.maybe_align_index(frame.with_columns(*columns), frame).to_native()
+            columns.append(_series(column, full if kept else [float(value) for value in full], kept))
+    return frame.with_columns(*columns).to_native() if columns else frame.clone().to_native()
+
+
+def _series(column: Any, values: list[Any], kept: bool) -> Any:
+    """A column like another, with other values; of its type, if that is ``kept``."""
+    native = column.to_native()
+    if hasattr(native, "index"):  # pandas
+        made = type(native)(values, index=native.index, name=native.name, dtype=native.dtype if kept else None)
+        return nw.from_native(made, series_only=True)
+    return nw.new_series(column.name, values, column.dtype if kept else None, backend=column.implementation)
 
 
 def _is_number(dtype: Any) -> bool:

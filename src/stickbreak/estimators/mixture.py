@@ -303,9 +303,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         with Threads(self.n_jobs) as threads:
             likelihood = choices.likelihood(self, source)
             columns = survey(self, likelihood, source, threads)
-            model = choices.model(self, likelihood, source, columns)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
+            model = choices.model(self, likelihood, rows, columns)
             total, model, history, trouble = self._infer(model, rows, collapsed, threads, np.random.default_rng(seed))
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_

@@ -12,8 +12,8 @@ from ..model import Memo, Model, Parameters, Summary
 from ..model.learning import tuned
 from ..moves import MoveRecord, Proposal, Schedule
 from ..moves.delete import NEGLIGIBLE
-from ..moves.verify import WORTH
 from ..moves.sample import Drawn
+from ..moves.verify import WORTH
 from .executor import Threads
 from .trace import Lap
 from .visit import visit

@@ -10,7 +10,6 @@ from ..model import Memo, Model, Summary
 from .delete import NEGLIGIBLE
 from .proposal import Proposal
 
-
 WORTH = 0.1  # nats for each cluster more
 
 

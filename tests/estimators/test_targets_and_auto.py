@@ -1,0 +1,166 @@
+"""Targets that come apart as y, and likelihoods chosen column by column."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from stickbreak import Mixture, load
+from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, LinearRegression, Multinomial, Poisson, Product
+
+
+def lines(q=1, n=300, seed=0):
+    """Two lines that cross, told apart by the second column of x."""
+    rng = np.random.default_rng(seed)
+    z = np.arange(n) % 2
+    x = np.column_stack([rng.normal(0.0, 3.0, n), np.where(z, 20.0, -20.0) + rng.normal(size=n)])
+    slope = np.where(z, 2.0, -3.0)[:, None] * np.arange(1, q + 1)
+    return x, slope * x[:, :1] + 5.0 + 0.1 * rng.standard_normal((n, q)), z
+
+
+def fit(likelihood, X, y=None, sample_weight=None, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Mixture(likelihood, **{"random_state": 0, "n_jobs": 1, **parameters}).fit(X, y, sample_weight)
+
+
+TOLD_APART = Product({"x": (DiagonalGaussian(), [0, 1]), "line": (LinearRegression(), [0, 2])})
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_targets_apart_are_the_last_columns(dtype):
+    x, y, _ = lines(2)
+    x, y = x.astype(dtype), y.astype(dtype)
+    one = fit(LinearRegression(targets=2), x, y, max_laps=30)
+    other = fit(LinearRegression(targets=2), np.hstack([x, y]), max_laps=30)
+    assert one.lower_bounds_ == other.lower_bounds_
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    assert (one.n_features_in_, one.n_targets_, other.n_features_in_, other.n_targets_) == (2, 2, 4, 0)
+    for method in ("predict", "predict_proba", "score_samples"):
+        np.testing.assert_array_equal(getattr(one, method)(x, y), getattr(other, method)(np.hstack([x, y])))
+    holed = np.hstack([x, np.full_like(y, np.nan)])
+    np.testing.assert_array_equal(one.predict_proba(x), other.predict_proba(holed))
+    np.testing.assert_array_equal(one.predict_targets(x), other.impute(holed)[:, 2:])
+    assert one.predict_targets(x).shape == (300, 2)
+
+
+def test_targets_are_predicted_by_the_clusters_that_other_columns_tell():
+    x, y, _ = lines()
+    found = fit(TOLD_APART, x, y[:, 0])
+    assert found.n_clusters_ == 2
+    fresh, target, _ = lines(seed=1)
+    np.testing.assert_allclose(found.predict_targets(fresh), target[:, 0], atol=1.0)
+    assert found.predict_targets(fresh).shape == (300,)
+    np.testing.assert_array_equal(found.predict(fresh) == found.predict(fresh)[0], np.arange(300) % 2 == 0)
+
+
+def test_rows_without_targets_help_to_find_clusters(tmp_path):
+    x, y, _ = lines()
+    holed = np.where(np.random.default_rng(2).random(300) < 0.8, np.nan, y[:, 0])
+    found = fit(TOLD_APART, x, holed)
+    assert found.n_clusters_ == 2
+    np.testing.assert_allclose(found.predict_targets(x), y[:, 0], atol=2.0)
+    found.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.n_targets_ == 1
+    np.testing.assert_array_equal(again.predict_targets(x), found.predict_targets(x))
+
+
+def test_wrong_targets_are_refused():
+    x, y, _ = lines()
+    found = fit(LinearRegression(), x, y[:, 0], max_laps=5)
+    for wrong in (y[:-1, 0], y[None], 3.0):
+        with pytest.raises(ValueError, match="y must hold one target, or one row of targets, for each of 300 rows"):
+            fit(LinearRegression(), x, wrong)
+    with pytest.raises(ValueError, match="y has 2 targets, but the model was fitted to 1"):
+        found.predict(x, np.hstack([y, y]))
+    with pytest.raises(ValueError, match="infinity: row 3, column 2"):
+        fit(LinearRegression(), x, np.where(np.arange(300) == 3, np.inf, y[:, 0]))
+    with pytest.raises(ValueError, match="could not convert string"):
+        fit(LinearRegression(), x, ["a"] * 300)
+    with pytest.raises(ValueError, match="fitted without targets"):
+        fit("gaussian", x, max_laps=5).predict_targets(x)
+
+
+def test_other_families_ignore_y():
+    x, y, _ = lines()
+    assert fit("gaussian", x, y, max_laps=5).lower_bounds_ == fit("gaussian", x, max_laps=5).lower_bounds_
+    found = fit(LinearRegression(), x, y[:, 0], max_laps=5)
+    found.set_params(likelihood="gaussian", max_laps=500).fit(x, y)
+    assert (found.n_targets_, found.n_features_in_) == (0, 2)
+
+
+# Likelihoods chosen column by column ----------------------------------------------------------------------------------
+
+
+def kinds(found):
+    likelihood = found.model_.likelihood
+    if not isinstance(likelihood, Product):
+        return type(likelihood).__name__
+    return {type(part).__name__: list(columns) for part, columns in likelihood.parts.values()}
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_columns_say_what_they_hold(holes):
+    rng = np.random.default_rng(3)
+    X = np.column_stack(
+        [
+            rng.normal(size=60),  # numbers
+            rng.integers(2, size=60),  # bits
+            np.append(rng.poisson(20.0, 59), 3.0),  # counts, with a small one
+            rng.integers(10, 99, 60),  # whole numbers that start at ten: sizes, years
+            rng.integers(-3, 4, 60),  # whole numbers below zero
+            np.zeros(60),  # a constant
+            np.append(rng.poisson(2.0, 59), 2.5),  # one fraction among counts
+        ]
+    )
+    if holes:
+        X[::7] = np.nan
+    found = fit("auto", X, max_laps=3)
+    assert kinds(found) == {"DiagonalGaussian": [0, 3, 4, 6], "Poisson": [2], "Bernoulli": [1, 5]}
+
+
+@pytest.mark.parametrize(
+    ("values", "family"),
+    [(np.eye(6), "Bernoulli"), (np.arange(36.0).reshape(6, 6) % 7, "Poisson"), (np.eye(6) - 0.5, "DiagonalGaussian")],
+)
+def test_tables_of_one_kind_need_no_product(values, family):
+    for X in (values, values.astype(np.float32)):
+        assert kinds(fit("auto", X, max_laps=3)) == family
+    same = {"Bernoulli": Bernoulli, "Poisson": Poisson, "DiagonalGaussian": DiagonalGaussian}[family]
+    assert fit("auto", values, max_laps=3).lower_bounds_ == fit(same(), values, max_laps=3).lower_bounds_
+
+
+def test_all_rows_are_looked_at():
+    """What tells a column apart may stand in the last row."""
+    X = np.ones((9000, 2))
+    X[-1] = [0.5, 4.0]
+    assert kinds(fit("auto", X, max_laps=2)) == {"DiagonalGaussian": [0], "Poisson": [1]}
+
+
+def test_sparse_rows_are_documents():
+    C = sparse.csr_array(np.random.default_rng(4).poisson(0.3, (60, 8)).astype(float))
+    found = fit("auto", C, max_laps=3)
+    assert kinds(found) == "Multinomial"
+    assert found.lower_bounds_ == fit(Multinomial(), C, max_laps=3).lower_bounds_
+
+
+def test_new_values_are_judged_by_what_was_chosen():
+    X = np.column_stack([np.arange(40.0) % 2, np.arange(40.0) % 5])
+    found = fit("auto", X, max_laps=3)
+    for column, value, words in ((0, 2.0, "Bernoulli takes 0 or 1"), (1, 0.5, "Poisson takes whole numbers")):
+        wrong = X.copy()
+        wrong[6, column] = value
+        with pytest.raises(ValueError, match=f"row 6, column {column}. {words}"):
+            found.predict(wrong)
+
+
+def test_the_choice_does_not_change_the_parameter():
+    estimator = Mixture("auto", max_laps=2, n_jobs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(np.eye(5)).fit(np.random.default_rng(0).normal(size=(30, 2)))
+    assert estimator.likelihood == "auto"
+    assert kinds(estimator) == "DiagonalGaussian"
