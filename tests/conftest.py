@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -156,10 +157,15 @@ def mixed_parts(D, given):
 # All there is of one column --------------------------------------------------------------------------------------------
 
 
+@cache
+def legendre():
+    u, w = np.polynomial.legendre.leggauss(800)
+    return 0.5 * np.pi * u, 0.5 * np.pi * w
+
+
 def real_line(X):
     """Points x = center + spread tan(u) of one column, and weights that integrate over the real line."""
-    u, w = np.polynomial.legendre.leggauss(800)
-    u, w = 0.5 * np.pi * u, 0.5 * np.pi * w
+    u, w = legendre()
     spread = np.nanstd(X)
     return np.nanmean(X) + spread * np.tan(u)[:, None], w * spread / np.cos(u) ** 2
 

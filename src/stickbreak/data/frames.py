@@ -99,7 +99,7 @@ def recode(table: Encoded, levels: Levels) -> Encoded:
 def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:
     """The native frame with its missing values replaced by those of X: levels for codes; what is there stays as it is."""
     columns = []
-    for d, (name, column) in enumerate(zip(frame.columns, frame.iter_columns())):
+    for d, column in enumerate(frame.iter_columns()):
         values = column.to_list()
         missing = [_is_missing(value) for value in values]
         if any(missing) and (d not in levels or len(levels[d])):
