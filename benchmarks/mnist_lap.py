@@ -21,6 +21,7 @@ from stickbreak.data import ArraySource, Chunk
 from stickbreak.inference import Threads
 from stickbreak.inference.init import from_seeds
 from stickbreak.inference.visit import visit
+from stickbreak.likelihoods import Sample
 from stickbreak.model import Model, Parameters
 
 K, REPEATS = 100, 7
@@ -54,7 +55,7 @@ def best(task) -> float:
 def laps(dtype: type) -> dict[str, object]:
     X, _ = mnist50(dtype)
     source, rng = ArraySource(X), np.random.default_rng(0)
-    model = Model(mnist_prior().resolve(X.astype(np.float64), np.ones(len(X))), DirichletProcess())
+    model = Model(mnist_prior().resolve(Sample.of(X)), DirichletProcess())
     with Threads() as threads:
         chunks = source.batches(1)[0]
         start = from_seeds(model, source, K, True, rng)

@@ -14,6 +14,7 @@ from stickbreak.allocations import DirichletProcess, Responsibilities
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, Search, Threads
 from stickbreak.inference.init import one_cluster
+from stickbreak.likelihoods import Sample
 from stickbreak.model import Model, local_step
 
 
@@ -30,7 +31,7 @@ def most_probable(kept: Responsibilities) -> np.ndarray:
 def run(seed: int, seconds: float, dtype: type) -> dict[str, object]:
     X, y = mnist50(dtype)
     source = ArraySource(X)
-    model = Model(mnist_prior().resolve(X.astype(np.float64), np.ones(len(X))), DirichletProcess(1.0))
+    model = Model(mnist_prior().resolve(Sample.of(X)), DirichletProcess(1.0))
 
     def watch(lap) -> None:
         if lap.seconds > seconds:

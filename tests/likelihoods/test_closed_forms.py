@@ -227,6 +227,28 @@ def test_divergences_of_codes_and_documents_are_kl_of_frequencies(known_families
     np.testing.assert_allclose(q.divergence(X, X[:3]), want, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["bernoulli", "categorical", "poisson"])
+def test_a_center_without_a_value_suggests_the_prior(known_families, name):
+    family = known_families[f"{name}-given"]
+    X = family.rows(np.random.default_rng(8), 12, 1)
+    q, x, nothing = family.likelihood(X), X[:, 0], np.full((1, 1), np.nan)
+    if name == "poisson":
+        counts = np.arange(600)
+        here, prior = (
+            stats.poisson(r).pmf(counts) for r in ((q.shape + x[:, None]) / (q.rate + 1.0), q.shape / q.rate)
+        )
+    else:
+        c = np.array([q.b[0], q.a[0]]) if name == "bernoulli" else q.concentration
+        here = (c + (np.arange(len(c)) == x[:, None])) / (c.sum() + 1.0)
+        prior = c / c.sum()
+    want = [stats.entropy(row, prior) for row in here]
+    got = q.divergence(X, nothing)[:, 0]
+    np.testing.assert_allclose(got, want, rtol=1e-8)
+    assert got.min() > 0.0
+    wide, _ = q.with_missing(np.ones(1, bool), np.zeros((1, q.n_statistics)))
+    np.testing.assert_array_equal(wide.divergence(nothing, X), 0.0)
+
+
 # Hyperparameters ------------------------------------------------------------------------------------------------------
 
 POSITIVE = [0.0, -1.0, np.nan, np.inf]
