@@ -323,3 +323,34 @@ def test_a_tunable_hyperparameter_changes_the_marginal(family, naive):
         assert abs(likelihood.scaled(name, 3.0).log_marginal(N, S)[0] - now) > 1e-3, name
         again = likelihood.scaled(name, 3.0).scaled(name, 1.0 / 3.0)
         assert again.log_marginal(N, S)[0] == pytest.approx(now, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["bernoulli", "categorical", "exponential", "gamma", "multinomial", "poisson", "poisson-exposure"]
+)
+def test_sums_that_miss_zero_are_zero(known_families, name):
+    """Extrapolation between laps, and differences of sums, may go a little below."""
+    family = known_families[name if "-" in name else f"{name}-given"]
+    likelihood = family.likelihood(family.rows(np.random.default_rng(9), 30, 3))
+    N, S = np.full(1, 5.0), np.zeros((1, likelihood.n_statistics))
+    for below in (-1e-13, -0.5, -1e3):
+        for got, want in zip(likelihood.weights(N, S + below), likelihood.weights(N, S)):
+            np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+def test_variances_that_do_not_exist_are_reported_as_the_inverse_precision(known_families):
+    """E[variance] = b / (a - 1) needs a > 1, and B / (nu - D - 1) needs nu > D + 1; else b / a, and B / nu."""
+    X = known_families["gaussian-given"].rows(np.random.default_rng(10), 30, 2)
+    for name, prior, want in (
+        ("diagonal_gaussian", {"shape": [0.5, 1.0], "rate": [3.0, 4.0]}, [6.0, 4.0]),
+        ("diagonal_gaussian", {"shape": [1.5, 3.0], "rate": [3.0, 4.0]}, [6.0, 2.0]),
+        ("spherical_gaussian", {"shape": 0.5, "rate": 3.0}, 6.0),
+        ("spherical_gaussian", {"shape": 3.0, "rate": 4.0}, 2.0),
+        ("gaussian", {"degrees_of_freedom": 3.0, "scale": [6.0, 9.0]}, [2.0, 3.0]),
+        ("gaussian", {"degrees_of_freedom": 5.0, "scale": [6.0, 9.0]}, [3.0, 4.5]),
+        ("zero_mean_gaussian", {"degrees_of_freedom": 2.0, "scale": [6.0, 9.0]}, [3.0, 4.5]),
+    ):
+        likelihood = known_families[f"{name}-default"].likelihood(X, **prior)
+        posterior = likelihood.posterior(np.zeros(1), np.zeros((1, likelihood.n_statistics)))
+        spread = np.diag(posterior.covariances[0]) if hasattr(posterior, "covariances") else posterior.variances[0]
+        np.testing.assert_allclose(spread, want, rtol=1e-12)
