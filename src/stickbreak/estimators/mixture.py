@@ -219,7 +219,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         return filled if frame is None else decode(filled, frame, self.levels_)
 
     def predict_targets(self, X: Any) -> Array:
-        """Posterior-predictive mean of the targets y that the model was fitted to, given X: (n,) or (n, q) as y was.
+        """Posterior-predictive mean of the targets y that the model was fitted to, given X: (n,), or (n, q) of several.
 
         The clusters have their prior weights, unless other columns of a Product tell them apart.
         """
