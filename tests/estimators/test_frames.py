@@ -55,7 +55,10 @@ def codes():
     """The same as an array of numbers, by hand."""
     table, nan = columns(), np.nan
     by = {"colour": {"green": 0, "red": 1}, "flag": {False: 0, True: 1}, "grade": {"low": 0, "medium": 1, "high": 2}}
-    value = lambda name, v: nan if v is None else by[name][v] if name in by else v  # noqa: E731
+
+    def value(name, v):
+        return nan if v is None else by[name][v] if name in by else v
+
     return np.array([[value(name, v) for v in values] for name, values in table.items()], float).T
 
 

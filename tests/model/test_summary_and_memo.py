@@ -151,5 +151,5 @@ def test_total_of_an_unvisited_memo_is_an_error():
     memo = Memo(2)
     assert not memo.complete
     with pytest.raises(RuntimeError, match="no batch"):
-        memo.total  # noqa: B018
+        _ = memo.total
     assert not memo.copy().complete

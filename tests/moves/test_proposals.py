@@ -97,8 +97,8 @@ def test_merges_proposed_are_the_best_of_all_pairs_that_may(problem, seed, K, li
     p = problem(seed, K=K)
     _, summary, _ = current(p)
     pairs = [pair for pair in combinations(range(K), 2) if p.rng.random() < chance]
-    clusters = p.model.clusters(summary)
-    proposals, _ = propose_merges(p.model, summary, clusters, limit, lambda pair: pair in pairs)
+    clusters, divergence = p.model.clusters(summary), p.model.divergences(summary)
+    proposals, _ = propose_merges(p.model, summary, clusters, divergence, limit, lambda pair: pair in pairs)
     score = {pair: merge_scores(p.model, summary, clusters.log_marginal, *np.array([pair]).T)[0] for pair in pairs}
     want = sorted((s for s in score.values() if s > 0.0), reverse=True)[:limit]
     assert [proposal.estimate for proposal in proposals] == pytest.approx(want, rel=1e-12, abs=1e-9)

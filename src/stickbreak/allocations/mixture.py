@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Mixture:
-    """What all mixtures share: a concentration, and a softmax per row (Thesis Eq. 3.49)."""
-
-    concentration: float
-
-    def scaled(self, factor: float) -> Self:
-        """This prior with its concentration multiplied by a factor."""
-        return replace(self, concentration=self.concentration * factor)  # type: ignore[type-var]
+    """What all mixtures share: a softmax per row (Thesis Eq. 3.49)."""
 
     def local(self, C: Array, bias: Array, threshold: float) -> Responsibilities:
         """Responsibilities of a block of rows with scores ``C + bias`` (n, K); C becomes their dense form."""
@@ -51,6 +45,10 @@ class DirichletProcess(_Mixture):
 
     def __post_init__(self) -> None:
         _check_concentration(self.concentration)
+
+    def scaled(self, factor: float) -> Self:
+        """This prior with its concentration multiplied by a factor."""
+        return replace(self, concentration=self.concentration * factor)
 
     @property
     def max_clusters(self) -> int:
@@ -105,6 +103,10 @@ class FiniteDirichlet(_Mixture):
         _check_concentration(self.concentration)
         if int(self.n_clusters) != self.n_clusters or self.n_clusters < 1:
             raise ValueError(f"n_clusters must be a whole number of at least 1; got {self.n_clusters!r}.")
+
+    def scaled(self, factor: float) -> Self:
+        """This prior with its concentration multiplied by a factor."""
+        return replace(self, concentration=self.concentration * factor)
 
     @property
     def max_clusters(self) -> int:

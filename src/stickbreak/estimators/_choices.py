@@ -112,6 +112,12 @@ def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
     return Product(parts)
 
 
+def check_start(model: Model, K: int) -> None:
+    """Refuse a start with more clusters than the allocation may have."""
+    if model.allocation.max_clusters < K:
+        raise ValueError(f"init has {K} clusters, but the allocation has no more than {model.allocation.max_clusters}.")
+
+
 def stochastic(algorithm: str | Stochastic) -> Stochastic | None:
     """The schedule of steps, or None for exact inference."""
     if isinstance(algorithm, Stochastic):

@@ -33,21 +33,6 @@ def choose_start(
 
     collapsed : how the source came about, where repeated rows were collapsed
     """
-    start = _start(estimator, model, source, collapsed, threads, rng)
-    most = model.allocation.max_clusters
-    if most < start.K:
-        raise ValueError(f"init has {start.K} clusters, but the allocation has no more than {most}.")
-    return start
-
-
-def _start(
-    estimator: Any,
-    model: Model,
-    source: ArraySource,
-    collapsed: Collapsed | None,
-    threads: Threads,
-    rng: np.random.Generator,
-) -> Summary:
     init = estimator.init
     if isinstance(init, type(estimator)):
         return _from_model(init, model, source, threads)

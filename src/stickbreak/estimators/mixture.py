@@ -333,6 +333,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         options = Options(batches, self.max_laps, self.tol, learn=self.empirical_bayes)
         with self._progress(source) as on_lap:
             start = choose_start(self, model, source, collapsed, threads, rng)
+            choices.check_start(model, start.K)
             steps = choices.stochastic(self.algorithm)
             ascent: Search | StochasticLaps
             if steps is None:

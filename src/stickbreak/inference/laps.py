@@ -192,9 +192,7 @@ class Laps:
         verdict, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked, slack)
         if verdict.added is not None and self._previous is not None:
             self._previous = self._previous.exchange(verdict.removed, verdict.added)
-        self._reorder()
-        given_back = sum(min(gain, 0.0) for gain in verdict.gains.values())
-        self.bound = self._check(self.model.bound(self._memo.total), self.bound + given_back, "a move")
+        self.bound += sum(min(gain, 0.0) for gain in verdict.gains.values())  # what moves may give back
         return records
 
     def _finish_lap(self, records: list[MoveRecord]) -> None:
@@ -203,15 +201,14 @@ class Laps:
         self.total = self._memo.total
         if self.options.learn:
             self.model = tuned(self.model, self.total)
-        clusters = self.model.clusters(self.total)
-        self.bound = self._check(self.model.bound(self.total, clusters.log_marginal), self.bound, "the end of a lap")
+        log_marginal = self.model.log_marginal(self.total)
+        self.bound = self._check(self.model.bound(self.total, log_marginal), self.bound, "a move, or the end of a lap")
         self._record(records)
-        self._proposals = []
         self.settle -= 1
         self._proposals = self.schedule.plan(
             self.model,
             self.total,
-            clusters,
+            log_marginal,
             self.source,
             self.drawn,
             self.threads.map,

@@ -110,6 +110,7 @@ class Profile(NamedTuple):
         return cls(np.arange(D), np.full(D, -1), means, variances, np.full(D, chances))
 
 
+@dataclass(frozen=True, eq=False)  # fields that are arrays cannot be compared by ==
 class Likelihood(ABC):
     """An exponential family with its conjugate prior: ``p(x | phi) = h(x) exp(phi . t(x) - c(phi))`` (Thesis 2.2).
 
@@ -233,7 +234,7 @@ class Likelihood(ABC):
 
     def scaled(self, name: str, factor: float) -> Self:
         """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""
-        return replace(self, **{name: getattr(self, name) * factor})  # type: ignore[type-var]
+        return replace(self, **{name: getattr(self, name) * factor})
 
     def refuse(self, value: float, column: int, where: str) -> NoReturn:
         """Raise a ValueError for a value of a column that is not `valid`."""

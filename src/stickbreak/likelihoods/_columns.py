@@ -160,14 +160,12 @@ class IndependentColumns(Likelihood):
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """Sum over the observed columns of their log predictive densities, (n, K)."""
         n, sums = self._split(N, S)
-        out = np.empty((X.shape[0], len(N)))
-        for k in range(len(N)):
+
+        def density(k: int) -> Array:
             count, totals = np.broadcast_to(n[k], self._D), [s[k] for s in sums]
-            out[:, k] = self._total(
-                X,
-                lambda x, c: self._predictive(x, count[c], tuple(s[c] for s in totals), c),  # noqa: B023
-            )
-        return out
+            return self._total(X, lambda x, c: self._predictive(x, count[c], tuple(s[c] for s in totals), c))
+
+        return np.column_stack([density(k) for k in range(len(N))])
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
         """Draw ``size`` rows (size, D) from the posterior predictive of one cluster."""

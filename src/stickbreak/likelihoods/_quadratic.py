@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, multigammaln, psi
 
-from ._base import Array, column_values, require
+from ._base import Array, column_values, positive, require
 
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 
@@ -45,6 +45,12 @@ def prior_scale(scale: Any, variance: Array, degrees_of_freedom: float) -> Array
     if scale is None:
         return np.diag(SHARE_OF_SPREAD * variance * max(degrees_of_freedom - D - 1.0, 1.0))
     return symmetric_matrix("scale", scale, D)
+
+
+def mean_prior(mean: Any, mean_precision: Any, origin: Array) -> tuple[Array, float]:
+    """The prior mean m (D,) of a cluster's mean, by default that of the data, and kappa, by default 1e-3 rows."""
+    m = origin if mean is None else column_values("mean", mean, len(origin))
+    return m, positive("mean_precision", 1e-3 if mean_precision is None else mean_precision)
 
 
 def symmetric_matrix(name: str, value: Any, D: int) -> Array:

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, psi
 
-from ._base import Array, Sample, column_values, positive, positive_values
+from ._base import Array, Sample, positive_values
 from ._columns import IndependentColumns
-from ._quadratic import SHARE_OF_SPREAD
+from ._quadratic import SHARE_OF_SPREAD, mean_prior
 
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -63,8 +63,7 @@ class DiagonalGaussian(IndependentColumns):
     def _prior(self, sample: Sample) -> dict[str, Any]:
         D, origin = sample.D, sample.mean()
         unit = sample.spread(origin)
-        mean = origin if self.mean is None else column_values("mean", self.mean, D)
-        kappa = positive("mean_precision", 1e-3 if self.mean_precision is None else self.mean_precision)
+        mean, kappa = mean_prior(self.mean, self.mean_precision, origin)
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
         default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
         rate = default if self.rate is None else positive_values("rate", self.rate, D)

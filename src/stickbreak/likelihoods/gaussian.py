@@ -7,7 +7,7 @@ import numpy as np
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, column_values, positive
+from ._base import Array, Likelihood, Profile, Sample
 
 
 class GaussianPosterior(NamedTuple):
@@ -71,9 +71,8 @@ class Gaussian(Likelihood):
         """Fill in the defaults from a sample of the data, and check what was given."""
         D, origin = sample.D, sample.mean()
         unit = sample.spread(origin)
-        kappa = positive("mean_precision", 1e-3 if self.mean_precision is None else self.mean_precision)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin)
         nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
-        mean = origin if self.mean is None else column_values("mean", self.mean, D)
         B = quadratic.prior_scale(self.scale, unit**2, nu)
         return replace(self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit)
 

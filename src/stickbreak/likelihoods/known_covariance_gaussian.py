@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, column_values, positive
+from ._base import Array, Likelihood, Profile, Sample
 
 
 class KnownCovarianceGaussianPosterior(NamedTuple):
@@ -49,8 +49,7 @@ class KnownCovarianceGaussian(Likelihood):
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         D, origin = sample.D, sample.mean()
-        mean = origin if self.mean is None else column_values("mean", self.mean, D)
-        kappa = positive("mean_precision", 1e-3 if self.mean_precision is None else self.mean_precision)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin)
         default = quadratic.SHARE_OF_SPREAD * sample.spread(origin) ** 2
         sigma = quadratic.symmetric_matrix("covariance", default if self.covariance is None else self.covariance, D)
         whitener = np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(sigma)).T)

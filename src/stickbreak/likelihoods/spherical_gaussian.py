@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, column_values, positive
+from ._base import Array, Likelihood, Profile, Sample, positive
 
 
 class SphericalGaussianPosterior(NamedTuple):
@@ -57,8 +57,7 @@ class SphericalGaussian(Likelihood):
         origin = sample.mean()
         constant = np.sqrt(sample.mean_square(origin)) <= 1e-12 * np.abs(origin)
         variance = float(sample.mean_square(origin)[~constant].sum() / sample.D) or 1.0
-        mean = origin if self.mean is None else column_values("mean", self.mean, sample.D)
-        kappa = positive("mean_precision", 1e-3 if self.mean_precision is None else self.mean_precision)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin)
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         default = quadratic.SHARE_OF_SPREAD * variance * (shape - 1.0 if shape > 1.0 else shape)
         rate = default if self.rate is None else positive("rate", self.rate)

@@ -17,6 +17,7 @@ def propose_merges(
     model: Model,
     summary: Summary,
     clusters: Clusters,
+    divergence: Array,
     limit: int,
     may: Callable[[tuple[int, ...]], bool],
 ) -> tuple[list[Proposal], list[tuple[int, int]]]:
@@ -25,11 +26,12 @@ def propose_merges(
     The m-score (Thesis 4.1.4) is the gain of the data and allocation terms.  Merging can only lose assignment entropy
     (Eq. 4.7), so a pair whose score is not positive is never accepted and is not proposed.
 
+    divergence : (K, K) what a row of cluster a loses if b explains it; the closest pairs are scored
     may : whether a pair is worth trying (again)
     """
     if summary.K < 2:
         return [], []
-    loss = summary.N[:, None] * model.divergences(summary, clusters)
+    loss = summary.N[:, None] * divergence
     first, second = np.triu_indices(summary.K, 1)
     nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")[: CANDIDATES_PER_CLUSTER * summary.K]
     pairs = [(int(a), int(b)) for a, b in zip(first[nearest], second[nearest]) if may((int(a), int(b)))]

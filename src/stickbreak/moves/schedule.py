@@ -61,7 +61,7 @@ class Schedule:
         self,
         model: Model,
         total: Summary,
-        clusters: Clusters,
+        log_marginal: Array,
         source: ArraySource,
         drawn: list[Drawn],
         run: Callable[..., Iterable[Proposal | None]],
@@ -70,22 +70,13 @@ class Schedule:
     ) -> list[Proposal]:
         """The proposals to verify over the next lap, best estimates first, within the memory for their summaries.
 
+        log_marginal : (K,) of the clusters of ``total``
         settling : whether clusters are still given time to settle; only those to which no row belongs may then go
         """
         proposals: list[Proposal] = []
-        if "delete" in self.kinds:
-            saving, divergence = model.parameter_cost(total, clusters), model.divergences(total, clusters)
-            parameters = model.parameters(total, source.dtype, clusters)
-            deletes = propose_deletes(total, parameters, saving, divergence, max(2, total.K // 4))
-            proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
-        if "merge" in self.kinds and not settling:
-            merges, hopeless = propose_merges(
-                model, total, clusters, total.K, lambda pair: self._may("merge", pair, total.N)
-            )
-            proposals += merges
-            for pair in hopeless:
-                self._failures("merge", pair, total.N).times += 1
-        proposals = [p for p in proposals if self._may(p.kind, p.subjects, total.N)]
+        if {"merge", "delete"} & set(self.kinds):
+            clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
+            proposals += self._removals(model, total, clusters, source.dtype, settling)
         if "birth" in self.kinds and not settling:
             proposals += self._births(model, total, source, drawn, run)
         room = MEMORY // (8 * (model.likelihood.n_statistics + 2) * n_batches)
@@ -113,6 +104,28 @@ class Schedule:
             gains = tuple(gain for i, gain in verdict.gains.items() if proposals[i].kind == kind)
             records.append(MoveRecord(kind, sum(p.kind == kind for p in proposals), gains))
         return verdict, records
+
+    def _removals(
+        self, model: Model, total: Summary, clusters: Clusters, dtype: np.dtype[np.floating], settling: bool
+    ) -> list[Proposal]:
+        """Merges and deletes worth verifying."""
+        saving = model.parameter_cost(total, clusters)
+        if settling and not (saving < NEGLIGIBLE).any():
+            return []
+        divergence = model.divergences(total, clusters)
+        proposals: list[Proposal] = []
+        if "delete" in self.kinds:
+            parameters = model.parameters(total, dtype, clusters)
+            deletes = propose_deletes(total, parameters, saving, divergence, max(2, total.K // 4))
+            proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
+        if "merge" in self.kinds and not settling:
+            merges, hopeless = propose_merges(
+                model, total, clusters, divergence, total.K, lambda pair: self._may("merge", pair, total.N)
+            )
+            proposals += merges
+            for pair in hopeless:
+                self._failures("merge", pair, total.N).times += 1
+        return [p for p in proposals if self._may(p.kind, p.subjects, total.N)]
 
     def _births(
         self,
