@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 from common import memory, mnist50, mnist_prior, report
-from stickbreak.allocations import DirichletProcess, Responsibilities
+from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, Search, Threads
 from stickbreak.inference.init import one_cluster
 from stickbreak.likelihoods import Sample
-from stickbreak.model import Model, local_step
+from stickbreak.model import Model, Responsibilities, local_step
 
 
 class Timeout(Exception):

@@ -189,7 +189,7 @@ def _check(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int)
             raise ValueError(f"the summary's {name} has shape {found} instead of {shape}.")
     if not 1 <= K <= model.allocation.max_clusters:
         raise ValueError(f"{K} clusters where the prior allows 1 to {model.allocation.max_clusters}.")
-    W, bias = model.parameters(summary, dtype)
+    W, bias, _ = model.parameters(summary, dtype)
     if W.shape != (K, F) or bias.shape != (K,):
         raise ValueError(f"the clusters' parameters have shapes {W.shape} and {bias.shape}.")
     if not all(np.isfinite(value).all() for value in (W, bias, model.bound(summary))):

@@ -65,7 +65,7 @@ def test_one_step_of_learning_is_the_best_factor_of_each_hyperparameter(family, 
     X, labels = data(family)
     model = Model(family.likelihood(X), DirichletProcess(3.0))
     summary = model.ordered(naive.summarise(model.likelihood, X, np.eye(3)[labels]))
-    found = tuned(model, summary)
+    found = tuned(model, summary, ("likelihood", "concentration"))
     assert found.bound(summary) >= model.bound(summary)
     grid = np.exp(np.linspace(-2.0, 2.0, 201))
 

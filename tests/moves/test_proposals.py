@@ -38,6 +38,10 @@ def propose(p, naive, kind, parameters):
     return Proposal(kind, (k, *absorbers), Parameters(parameters.W[absorbers], parameters.bias[absorbers]), 0.0)
 
 
+def track(p, proposal, X, weights, kept, summary):
+    return p.model.unit.track(p.model, proposal.parameters, proposal.removed, X, weights, kept, summary, None)
+
+
 @pytest.mark.parametrize("kind", ["merge", "birth", "delete"])
 @few
 @given(seed=SEEDS, K=st.integers(2, 5))
@@ -50,7 +54,7 @@ def test_tracking_is_the_replacement_of_responsibilities(problem, naive, kind, s
     if proposal.parameters is not None:
         shares = naive.responsibilities(p.model, proposal.parameters, p.X)
     handed = R[:, A].sum(axis=1, keepdims=True) * shares  # r'_nj = (sum_A r_nk) p_nj
-    added = proposal.track(p.model, p.X, p.weights, kept, summary)
+    added = track(p, proposal, p.X, p.weights, kept, summary)
     assert added.K == proposal.n_added == handed.shape[1]
     assert added.base == 0.0
     assert proposal.subjects == (tuple(A[:1]) if kind == "delete" else tuple(A))
@@ -71,8 +75,8 @@ def test_tracking_adds_up_over_chunks(problem, naive, kind):
     for rows in (slice(0, 7), slice(7, 7), slice(7, None)):
         X, weights = p.X[rows], p.weights[rows]
         part, part_kept = local_step(p.model, parameters, X, weights)
-        parts.append(proposal.track(p.model, X, weights, part_kept, part))
-    naive.assert_same(parts[0] + parts[1] + parts[2], proposal.track(p.model, p.X, p.weights, kept, summary))
+        parts.append(track(p, proposal, X, weights, part_kept, part))
+    naive.assert_same(parts[0] + parts[1] + parts[2], track(p, proposal, p.X, p.weights, kept, summary))
 
 
 @few
@@ -84,7 +88,7 @@ def test_merge_score_is_the_change_of_the_bound_without_entropy(problem, seed, K
     scores = merge_scores(p.model, summary, p.model.log_marginal(summary), first, second)
     for a, b, score in zip(first, second, scores):
         proposal = Proposal("merge", (a, b), None, 0.0)
-        after = summary.exchange((a, b), proposal.track(p.model, p.X, p.weights, kept, summary))
+        after = summary.exchange((a, b), track(p, proposal, p.X, p.weights, kept, summary))
         entropy = after.H.sum() - summary.H.sum()
         assert entropy <= 1e-12 * (1.0 + summary.H.sum())  # merging never gains entropy
         change = p.model.bound(p.model.ordered(after)) - p.model.bound(summary)

@@ -160,7 +160,7 @@ def test_more_clusters_than_the_prior_has_are_refused(family, init):
     X = rows(family, "clusters", seed=1, n=60)
     given = np.arange(60) % 6 if init == "labels" else init
     prior = FiniteDirichlet(2, 1.0)
-    with pytest.raises(ValueError, match="init has [3-6] clusters, but the allocation has no more than 2"):
+    with pytest.raises(ValueError, match=r"init has [3-6] clusters, but the allocation has no more than 2"):
         fit(family, X, allocation=prior, init=given, n_init_clusters=6, moves=())
 
 

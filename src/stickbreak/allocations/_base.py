@@ -1,22 +1,16 @@
 """What an allocation must say: how rows choose clusters, and its share of the bound."""
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from ..model.summary import Summary
+from scipy.optimize import minimize_scalar
 
 Array = NDArray[np.floating]
 
-
-class Responsibilities(NamedTuple):
-    """Sparse responsibilities of n rows: row i holds ``values[indptr[i]:indptr[i + 1]]`` on clusters ``indices[...]``."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: Array
+WIDEST = 2.0  # log of the largest factor by which one step changes a hyperparameter
+PRECISION = 1e-3  # of the log factor
 
 
 class Allocation(Protocol):
@@ -25,31 +19,61 @@ class Allocation(Protocol):
     Methods are pure functions of a summary, which for independent rows means of its counts N (K,).
     """
 
+    unit: ClassVar[str]  # what is exchangeable: "rows" or "documents"
+
     @property
     def max_clusters(self) -> int:
         """The most clusters that may be in use."""
         ...
 
-    def scaled(self, factor: float) -> Self:
-        """This prior with its concentration multiplied by a factor."""
+    def tuned(self, summary: Any, names: tuple[str, ...]) -> Self:
+        """This prior with the concentrations ``names`` set to values that raise the bound of a summary."""
         ...
 
-    def update(self, summary: "Summary") -> Array:
-        """Global step: E_q[log pi_k] (K,)."""
+    def within(self, prior: float) -> Self:
+        """The prior for what belongs to one cluster, when that is split; ``prior`` is its own share (`prior_counts`)."""
         ...
 
-    def local(self, C: Array, bias: Array, threshold: float) -> Responsibilities:
-        """Local step for a block of rows: scores ``C + bias`` (n, K) to responsibilities, which also replace C."""
+    def update(self, summary: Any) -> Array:
+        """Global step: E_q[log pi_k] (K,); for documents the pseudo-counts of the clusters and of the rest (K + 1,)."""
         ...
 
-    def bound(self, summary: "Summary") -> float:
-        """This allocation's part of the ELBO at its optimal global step, without the assignment entropy."""
+    def shares(self, summary: Any) -> Array:
+        """Expected weights at the optimal global step: of the clusters (K,), for documents also of the rest (K + 1,)."""
         ...
 
-    def order(self, summary: "Summary") -> NDArray[np.integer]:
-        """The order of clusters that maximises `bound`."""
+    def bound(self, summary: Any, shares: Array | None = None) -> float:
+        """This allocation's part of the ELBO at its optimal global step, without the assignment entropy.
+
+        shares : near the optimum, where known: saves the search for it, where there is one, at the cost of a lower bound
+        """
         ...
 
-    def mean_weights(self, summary: "Summary") -> Array:
+    def order(self, summary: Any) -> NDArray[np.integer]:
+        """An order of clusters with a high bound, if not the highest."""
+        ...
+
+    def mean_weights(self, summary: Any) -> Array:
         """Posterior mean of the cluster weights (K,), normalised over the K clusters in use."""
         ...
+
+
+def check_concentration(value: float, name: str = "concentration") -> None:
+    """Refuse a concentration that is no positive number."""
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+
+
+def best_factor(value: Callable[[float], float]) -> float:
+    """The factor near one with the highest value, one if none is higher."""
+
+    def loss(log_factor: float) -> float:
+        try:
+            with np.errstate(all="ignore"):
+                found = value(float(np.exp(log_factor)))
+        except (FloatingPointError, ValueError):
+            return np.inf
+        return -found if np.isfinite(found) else np.inf
+
+    found = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded", options={"xatol": PRECISION})
+    return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0

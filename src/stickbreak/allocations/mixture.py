@@ -2,29 +2,51 @@
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, psi
 
-from ..kernels.assign import softmax_rows
-from ._base import Array, Responsibilities
+from ._base import Array, best_factor, check_concentration
 
 if TYPE_CHECKING:
     from ..model.summary import Summary
 
 
 class _Mixture:
-    """What all mixtures share: a softmax per row (Thesis Eq. 3.49)."""
+    """What all mixtures share."""
 
-    def local(self, C: Array, bias: Array, threshold: float) -> Responsibilities:
-        """Responsibilities of a block of rows with scores ``C + bias`` (n, K); C becomes their dense form."""
-        n, K = C.shape
-        indptr = np.empty(n + 1, dtype=np.int64)
-        indices, values = np.empty(n * K, dtype=np.int32), np.empty(n * K, dtype=C.dtype)
-        kept = softmax_rows(C, bias, threshold, indptr, indices, values)
-        return Responsibilities(indptr, indices[:kept], values[:kept])
+    unit: ClassVar[str] = "rows"
+
+    def scaled(self, factor: float) -> Self:
+        """This prior with its concentration multiplied by a factor."""
+        prior: Any = self
+        scaled: Self = replace(prior, concentration=prior.concentration * factor)
+        return scaled
+
+    def within(self, prior: float) -> Self:
+        """The prior for the rows of one cluster, when it is split: the same."""
+        return self
+
+    def shares(self, summary: "Summary") -> Array:
+        """Posterior mean weights of the clusters, (K,)."""
+        return self.mean_weights(summary)
+
+    def mean_weights(self, summary: "Summary") -> Array:
+        """Posterior mean weights, normalised over the K clusters in use, (K,)."""
+        raise NotImplementedError
+
+    def bound(self, summary: "Summary", shares: Array | None = None) -> float:
+        """The allocation's part of the ELBO, without the assignment entropy."""
+        raise NotImplementedError
+
+    def tuned(self, summary: "Summary", names: tuple[str, ...]) -> Self:
+        """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""
+        if "concentration" not in names:
+            return self
+        factor = best_factor(lambda factor: self.scaled(factor).bound(summary))
+        return self.scaled(factor)
 
 
 @dataclass(frozen=True)
@@ -44,11 +66,7 @@ class DirichletProcess(_Mixture):
     concentration: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_concentration(self.concentration)
-
-    def scaled(self, factor: float) -> Self:
-        """This prior with its concentration multiplied by a factor."""
-        return replace(self, concentration=self.concentration * factor)
+        check_concentration(self.concentration)
 
     @property
     def max_clusters(self) -> int:
@@ -62,7 +80,7 @@ class DirichletProcess(_Mixture):
         log_rest = np.cumsum(psi(eta0) - both)
         return np.asarray(psi(eta1) - both + np.concatenate([[0.0], log_rest[:-1]]))
 
-    def bound(self, summary: "Summary") -> float:
+    def bound(self, summary: "Summary", shares: Array | None = None) -> float:
         """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
         return float((betaln(*self._sticks(summary.N)) - betaln(1.0, self.concentration)).sum())
 
@@ -100,13 +118,9 @@ class FiniteDirichlet(_Mixture):
     concentration: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_concentration(self.concentration)
+        check_concentration(self.concentration)
         if int(self.n_clusters) != self.n_clusters or self.n_clusters < 1:
             raise ValueError(f"n_clusters must be a whole number of at least 1; got {self.n_clusters!r}.")
-
-    def scaled(self, factor: float) -> Self:
-        """This prior with its concentration multiplied by a factor."""
-        return replace(self, concentration=self.concentration * factor)
 
     @property
     def max_clusters(self) -> int:
@@ -117,7 +131,7 @@ class FiniteDirichlet(_Mixture):
         """E[log pi_k] = psi(N_k + a) - psi(N + n_clusters a),  a = concentration / n_clusters  (Thesis 2.6.2)."""
         return np.asarray(psi(summary.N + self._share) - psi(summary.N.sum() + self.concentration))
 
-    def bound(self, summary: "Summary") -> float:
+    def bound(self, summary: "Summary", shares: Array | None = None) -> float:
         """Log Dirichlet-multinomial normaliser ratio; unused clusters contribute nothing."""
         total = gammaln(self.concentration) - gammaln(self.concentration + summary.N.sum())
         return float((gammaln(summary.N + self._share) - gammaln(self._share)).sum() + total)
@@ -134,8 +148,3 @@ class FiniteDirichlet(_Mixture):
     @property
     def _share(self) -> float:
         return self.concentration / self.n_clusters
-
-
-def _check_concentration(concentration: float) -> None:
-    if not (np.isfinite(concentration) and concentration > 0):
-        raise ValueError(f"concentration must be a positive number; got {concentration!r}.")

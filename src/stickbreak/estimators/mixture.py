@@ -330,7 +330,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """The summary and model found, the history, and what there is to warn of."""
         history: list[Lap] = []
         batches = choices.n_batches(self, model.likelihood, source)
-        options = Options(batches, self.max_laps, self.tol, learn=self.empirical_bayes)
+        options = Options(
+            batches, self.max_laps, self.tol, learn=("likelihood", "concentration") if self.empirical_bayes else ()
+        )
         with self._progress(source) as on_lap:
             start = choose_start(self, model, source, collapsed, threads, rng)
             choices.check_start(model, start.K)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..model import Memo, Model, Parameters, Summary
+from ..model import Drawn, Memo, Model, Parameters, Summary
 from ..model.learning import tuned
 from ..moves import MoveRecord, Proposal, Schedule
 from ..moves.delete import NEGLIGIBLE
-from ..moves.sample import Drawn
 from ..moves.verify import WORTH
 from .executor import Threads
 from .trace import Lap
@@ -32,7 +31,7 @@ class Options:
     max_laps : stop after this many passes
     tol : converged when a lap raises the bound by less than ``tol`` times its size, per row
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
-    learn : empirical Bayes, choose hyperparameters that raise the bound between laps
+    learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
     check : verify after every step that the bound has not decreased
     began : when the fit began, on the clock of `time.perf_counter`
     """
@@ -41,7 +40,7 @@ class Options:
     max_laps: int = 1000
     tol: float = 1e-6
     accelerate: bool = True
-    learn: bool = False
+    learn: tuple[str, ...] = ()
     check: bool = False
     began: float = field(default_factory=time.perf_counter)
 
@@ -83,9 +82,12 @@ class Laps:
         self._stalled = False  # the last lap gained nothing
         self._proposals: list[Proposal] = []
 
-    def run(self, start: Summary) -> None:
-        """Lap until converged or out of laps, from the parameters that ``start`` implies."""
-        self._first_lap(start)
+    def run(self, start: Summary, counts: NDArray[np.floating] | None = None) -> None:
+        """Lap until converged or out of laps, from the parameters that ``start`` implies.
+
+        counts : (K, N) of documents, if known, for their local steps to start from
+        """
+        self._first_lap(start, counts)
         self._continue()
 
     def beats(self, other: "Laps") -> bool:
@@ -108,11 +110,12 @@ class Laps:
             if settled and not self.converged:
                 self.settle = 0  # nothing is left to wait for
 
-    def _first_lap(self, start: Summary) -> None:
+    def _first_lap(self, start: Summary, counts: NDArray[np.floating] | None) -> None:
         """Visit every batch with the starting parameters: what comes first must not decide for the rest (Thesis 3.5.4)."""
         self.schedule.start(start.K)
-        counts = np.full(start.K, self.source.total_weight / start.K)
-        self._pass(self.model.parameters(start, self.source.dtype), counts, frozen=True)
+        self._starts = [self._of_batch(counts, b) for b in range(len(self.batches))]
+        sizes = np.full(start.K, self.source.total_weight / start.K)
+        self._pass(self.model.parameters(start, self.source.dtype), sizes, frozen=True)
         self._finish_lap([])
 
     def _lap(self) -> None:
@@ -136,15 +139,16 @@ class Laps:
         self.bound = self._check(bound, self.bound, "a lap")
         self._finish_lap(self._resolve(tracked))
 
-    def _pass(self, parameters: Parameters, counts: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
+    def _pass(self, parameters: Parameters, sizes: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
         """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
         began = time.perf_counter()
-        draw = self.schedule.draw(self.model, self.source, counts)
+        draw = self.schedule.draw(self.model, self.source, sizes)
         drawn: list[Drawn] = []
         tracked: list[list[Summary]] = [[] for _ in self.batches]
         last = self.bound
         for b in self.rng.permutation(len(self.batches)):
             known = self._memo.batches[b]
+            counts = self._starts[b] if known is None else getattr(known, "counts", None)
             seen = visit(
                 self.model,
                 parameters,
@@ -154,6 +158,7 @@ class Laps:
                 self._proposals,
                 draw,
                 None if known is None else known.base,
+                counts,
             )
             self._memo.replace(int(b), seen.summary)
             tracked[b] = seen.tracked
@@ -166,6 +171,11 @@ class Laps:
         self.drawn = drawn
         self._speed = self.source.n_rows / max(time.perf_counter() - began, 1e-9)
         return tracked
+
+    def _of_batch(self, counts: NDArray[np.floating] | None, batch: int) -> NDArray[np.floating] | None:
+        if counts is None:
+            return None
+        return np.concatenate([counts[:, chunk.start : chunk.stop] for chunk in self.batches[batch]], axis=1)
 
     def _extrapolate(self) -> tuple[Parameters, bool]:
         """Parameters for the next lap, beyond those of the last by a multiple of the last change, where that is possible."""
@@ -200,7 +210,7 @@ class Laps:
         self._reorder()
         self.total = self._memo.total
         if self.options.learn:
-            self.model = tuned(self.model, self.total)
+            self.model = tuned(self.model, self.total, self.options.learn)
         log_marginal = self.model.log_marginal(self.total)
         self.bound = self._check(self.model.bound(self.total, log_marginal), self.bound, "a move, or the end of a lap")
         self._record(records)
@@ -218,14 +228,16 @@ class Laps:
 
     def _reorder(self) -> None:
         """Keep clusters in the order with the highest bound, decreasing size."""
-        order = self.model.allocation.order(self._memo.total)
-        if (order != np.arange(len(order))).any():
+        total, allocation = self._memo.total, self.model.allocation
+        order = allocation.order(total)
+        slim = total.without_statistics()
+        if (order != np.arange(len(order))).any() and allocation.bound(slim.take(order)) >= allocation.bound(slim):
             self._take(order)
 
     def _drop_empty(self) -> None:
         """Clusters without rows cost time and change nothing (nested truncation, Thesis 3.4.3)."""
         used = np.flatnonzero(self._memo.total.N > 0.0)
-        if len(used) < self._memo.total.K:
+        if self.model.allocation.unit == "rows" and len(used) < self._memo.total.K:
             self._take(used)
 
     def _take(self, clusters: NDArray[np.integer]) -> None:
@@ -253,7 +265,7 @@ class Laps:
             return False
         if self._previous is None:
             return self._stalled
-        rows = self.source.total_weight
+        rows = max(float(self.total.N.sum()), 1.0)
         gain = (self.bound - bound) / rows
         moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max() / rows
         return bool(gain <= self.options.tol * max(1.0, abs(self.bound) / rows) and moved <= MOVED)

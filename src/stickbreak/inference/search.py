@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..model import Model, Summary
@@ -11,13 +12,19 @@ from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
 from .executor import Threads
+from .gibbs import Chain
 from .laps import Laps, Options
 from .trace import Lap
 
+Array = NDArray[np.floating]
+
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
 COARSE = 100.0  # excursions are compared when settled to this multiple of the tolerance
-SETTLE = 12  # laps before the clusters of an excursion must pay
+SETTLE, SETTLE_TOPICS = 12, 4  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance is the last
+WORTHWHILE_TOPICS = 0.004  # twice as many topics must raise the bound by this share of its size
+SWEEPS, LAST_SWEEPS = 60, 150  # of annealing, at the start of an ascent and of the last one
+COARSE_TOPICS = 5e-4  # annealed ascents are compared when settled to this tolerance
 
 
 @dataclass
@@ -29,6 +36,11 @@ class Search:
     themselves.  An excursion splits every cluster with a chance, laps until the pieces have settled, merges what does not
     pay, and is kept if the ELBO of the whole data set is then higher, or else undone.  So the bound of the model in hand
     never goes down.
+
+    Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`),
+    and an excursion splits the largest until there are as many as the next power of two.
+
+    chain : the sampler, for topics of words
     """
 
     model: Model
@@ -41,27 +53,64 @@ class Search:
     history: list[Lap] = field(default_factory=list)
     best: Laps | None = None
     trial: Laps | None = None
+    chain: Chain | None = None
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
+        if self.chain is not None:
+            self._run_annealed(self.chain, start)
+            return
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
-        while "birth" in self.moves and len(self.history) < self.options.max_laps:
+        while self._may_grow():
             trial_start = self._split(self.best)
             if trial_start is None:
                 break
-            trial = self.trial = self._laps(
-                self.best.model, tuple(m for m in self.moves if m != "birth"), coarse, floor=self.best, settle=SETTLE
-            )
+            trial = self._laps(self.best.model, self._removals, coarse, self.best, SETTLE)
             trial.run(trial_start)
-            gain = trial.bound - self.best.bound
-            if not trial.beats(self.best):
-                break
-            trial.floor, self.best = None, trial
+            gain = self._keep(self.best, trial)
             if gain <= WORTHWHILE * self.options.tol * abs(self.best.bound):
                 break
         self.best.polish(self.options)
+
+    def _run_annealed(self, chain: Chain, start: Summary) -> None:
+        """Search for topics: the largest split, up to the next power of two, while that pays; then one long ascent."""
+        coarse = replace(self.options, tol=max(COARSE_TOPICS, self.options.tol))
+        annealed = chain.from_summary(start, SWEEPS, self.threads)
+        self.best = self._laps(self.model, (), coarse)
+        self.best.run(annealed.summary, annealed.counts)
+        while self._may_grow():
+            K = annealed.summary.K
+            wanted = min(2 ** int(np.ceil(np.log2(1.1 * K + 1.0))), self.model.allocation.max_clusters)
+            if wanted <= K:
+                break
+            annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
+            trial = self._laps(self.best.model, (), coarse, self.best)
+            trial.run(annealed.summary, annealed.counts)
+            if self._keep(self.best, trial) <= WORTHWHILE_TOPICS * np.log2(wanted / K) * abs(self.best.bound):
+                break  # as it stands; more sweeps may tell otherwise
+        if len(self.history) < self.options.max_laps:
+            annealed = chain.from_topics(annealed.topics, annealed.summary.K, LAST_SWEEPS, self.threads)
+            trial = self._laps(self.best.model, self._removals, self.options, self.best, SETTLE_TOPICS)
+            trial.run(annealed.summary, annealed.counts)
+            self._keep(self.best, trial)
+        if self.best.options is not self.options:
+            self.best.polish(self.options)
+
+    def _may_grow(self) -> bool:
+        return "birth" in self.moves and len(self.history) < self.options.max_laps
+
+    @property
+    def _removals(self) -> tuple[str, ...]:
+        return tuple(move for move in self.moves if move != "birth")
+
+    def _keep(self, best: Laps, trial: Laps) -> float:
+        """Keep an excursion if its bound is higher; what it gained, or zero."""
+        if not trial.beats(best):
+            return 0.0
+        trial.floor, self.best = None, trial
+        return trial.bound - best.bound
 
     @property
     def outcome(self) -> Laps:
@@ -90,12 +139,14 @@ class Search:
     ) -> Laps:
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
         schedule = Schedule(moves, rng)
-        return Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
+        laps = Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
+        self.trial = None if floor is None else laps
+        return laps
 
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
         total, model = laps.total, laps.model
-        samples = targets(total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
+        samples = targets(model, total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
         cost = model.parameter_cost(total)
         fits = self.threads.map(lambda target: fit_children(model, target), samples)
         hopeful = [

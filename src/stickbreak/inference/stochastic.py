@@ -75,7 +75,7 @@ class StochasticLaps:
                     xi = self.schedule.step(t)
                     mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
             if self.options.learn:
-                self.model = tuned(self.model, mixed)
+                self.model = tuned(self.model, mixed, self.options.learn)
             before, counts = self.bound, self.total.N
             self.total, self.bound = mixed, self.model.bound(mixed)
             self._record(began)

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
-from ..model import Model, Parameters, Summary, local_step
+from ..model import Drawn, Model, Parameters, Summary
 from ..moves import Proposal
-from ..moves.sample import Draw, Drawn
+from ..moves.sample import Draw
 from .executor import Threads
 
 Array = NDArray[np.floating]
@@ -33,25 +33,38 @@ def visit(
     proposals: Sequence[Proposal] = (),
     draw: Draw | None = None,
     base: Array | None = None,
+    starts: Array | None = None,
 ) -> Visit:
     """Visit a batch given as chunks.  Tasks are stateless, and their results are added in order.
 
     base : the log base measure of the batch, where it is known from an earlier visit
+    starts : (K, n) for documents, counts to start from, where there are any
     """
+    unit, prepared = model.unit, model.unit.prepare(model, parameters)
+    candidates = [(p.removed, p.parameters and unit.prepare(model, p.parameters)) for p in proposals]
+    ends = np.cumsum([chunk.stop - chunk.start for chunk in chunks])
 
-    def task(chunk: Chunk) -> Visit:
+    def task(chunk: Chunk, end: int) -> Visit:
         X, weights = source.read(chunk)
-        summary, kept = local_step(model, parameters, X, weights, base is None)
-        tracked = [p.track(model, X, weights, kept, summary) for p in proposals]
-        return Visit(summary, tracked, [] if draw is None else [draw.chunk(kept, weights, chunk.start)])
+        start = None if starts is None else starts[:, end - (chunk.stop - chunk.start) : end]
+        summary, kept = unit.local_step(model, prepared, X, weights, base is None, start)
+        tracked = [unit.track(model, p, removed, X, weights, kept, summary, prepared) for removed, p in candidates]
+        drawn = []
+        if draw is not None:
+            drawn = [draw.named(unit.draw(X, weights, kept, summary, prepared, draw.limits, draw.salt, chunk.start))]
+        return Visit(summary, tracked, drawn)
 
-    results = threads.map(task, chunks)
+    results = threads.map(lambda item: task(*item), list(zip(chunks, ends)))
     whole = next(results)
+    parts = [Visit(whole.summary, list(whole.tracked))]
     for part in results:
         whole.summary.add_in_place(part.summary)
         for mine, its in zip(whole.tracked, part.tracked):
             mine.add_in_place(its)
         whole.drawn += part.drawn
+        parts.append(part)
+    whole.summary = whole.summary.of_chunks([part.summary for part in parts])
+    whole.tracked = [t.of_chunks([part.tracked[i] for part in parts]) for i, t in enumerate(whole.tracked)]
     if base is not None:
         whole.summary.base[...] = base
     source.release()

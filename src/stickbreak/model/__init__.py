@@ -1,8 +1,24 @@
 """One model and its state: likelihood and allocation, additive summaries, the memo, and the local step."""
 
-from .local import local_step, restricted_step
+from typing import Any
+
+from .documents import DocumentSummary, DocumentUnit
+from .local import Drawn, Responsibilities, RowUnit, local_step, restricted_step
 from .memo import Memo
 from .model import Clusters, Model, Parameters
 from .summary import Summary
 
-__all__ = ["Clusters", "Memo", "Model", "Parameters", "Summary", "local_step", "restricted_step"]
+UNITS: dict[str, Any] = {"rows": RowUnit(), "documents": DocumentUnit()}
+
+__all__ = [
+    "Clusters",
+    "DocumentSummary",
+    "Drawn",
+    "Memo",
+    "Model",
+    "Parameters",
+    "Responsibilities",
+    "Summary",
+    "local_step",
+    "restricted_step",
+]

@@ -1,23 +1,117 @@
-"""The local step: rows to responsibilities to a summary, in blocks that stay in cache."""
+"""The local step of mixtures: rows to responsibilities to a summary, in blocks that stay in cache."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..allocations import Responsibilities
-from ..kernels.assign import accumulate, count_and_entropy
+from ..data import ArraySource
+from ..data.distinct import distinct_rows
+from ..kernels.assign import accumulate, count_and_entropy, gather_mass, select_rows, softmax_rows
 from ..kernels.sparse import csr_accumulate, csr_scores
-from ..likelihoods._base import Rows, prefers_sparse
+from ..likelihoods._base import Rows, features, prefers_sparse
 from .model import Model, Parameters
 from .summary import Summary
 
 Array = NDArray[np.floating]
 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
+THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
+
+
+class Responsibilities(NamedTuple):
+    """Sparse responsibilities of n rows: row i holds ``values[indptr[i]:indptr[i + 1]]`` on clusters ``indices[...]``."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: Array
+
+
+class Drawn(NamedTuple):
+    """Rows (or documents) drawn from one chunk: the cluster, the row number, responsibility over the chance of being drawn.
+
+    bags : for documents, the part of each that belongs to its cluster, CSR
+    """
+
+    owners: NDArray[np.integer]
+    rows: NDArray[np.integer]
+    chosen: Array
+    bags: Any = None
+
+
+class RowUnit:
+    """What visits do with exchangeable rows; `stickbreak.model.documents.DocumentUnit` says the same of documents."""
+
+    sample_size = 3000  # rows to draw for a cluster
+
+    def prepare(self, model: Model, parameters: Parameters) -> Parameters:
+        """What the local step of every chunk shares."""
+        return parameters
+
+    def local_step(
+        self, model: Model, parameters: Parameters, X: Rows, weights: Array, base: bool, start: Array | None
+    ) -> tuple[Summary, Responsibilities]:
+        """Responsibilities and summary of a chunk of rows; ``start`` is for documents."""
+        return local_step(model, parameters, X, weights, base)
+
+    def track(
+        self,
+        model: Model,
+        parameters: Parameters | None,
+        removed: tuple[int, ...],
+        X: Rows,
+        weights: Array,
+        kept: Responsibilities,
+        summary: Summary,
+        current: Parameters,
+    ) -> Summary:
+        """The summary of clusters J with ``parameters`` (None: one that takes everything) that get the mass of ``removed``."""
+        member = np.zeros(summary.K, dtype=np.bool_)
+        member[list(removed)] = True
+        rows, mass = np.empty(len(weights), dtype=np.int64), np.empty(len(weights))
+        count = gather_mass(*kept, member, rows, mass)
+        rows, mass = rows[:count], mass[:count]
+        if parameters is not None:
+            return restricted_step(model, parameters, X[rows], weights[rows], mass)[0]
+        columns = list(removed)
+        N, S = summary.N[columns].sum(keepdims=True), summary.S[columns].sum(axis=0, keepdims=True)
+        return Summary(N, S, np.array([-np.dot(weights[rows], mass * np.log(mass))]), np.zeros(()))
+
+    def draw(
+        self,
+        X: Rows,
+        weights: Array,
+        kept: Responsibilities,
+        summary: Summary,
+        current: Parameters,
+        limits: Array,
+        salt: int,
+        first: int,
+    ) -> Drawn:
+        """Rows drawn for each cluster, with chance ``limits`` (K,) per unit of weight."""
+        n = kept.values.size
+        clusters, rows, chosen = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
+        count = select_rows(*kept, weights, THRESHOLD, limits, np.uint64(salt), first, clusters, rows, chosen)
+        return Drawn(clusters[:count].copy(), rows[:count] + first, chosen[:count].copy())
+
+    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int) -> tuple[Rows, Array]:
+        """The rows drawn for one cluster, equal ones together, and their weights."""
+        rows = np.concatenate([part.rows[part.owners == cluster] for part in drawn])
+        chosen = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])
+        order = np.argsort(rows, kind="stable")
+        X, weights = source.take(rows[order])
+        return distinct_rows(X, weights * chosen[order])
+
+    def refine(self, model: Model, clusters: Summary, X: Rows, weights: Array) -> Summary:
+        """One local step on a sample at the parameters that a summary of clusters implies."""
+        T = features(model.likelihood, X)
+        parameters = model.parameters(clusters, T.dtype)
+        summary = Summary.zeros(*parameters.W.shape)
+        features_step(parameters, T, weights, np.ones(len(weights)), summary)
+        return summary
 
 
 def responsibility_threshold(dtype: np.dtype[np.floating]) -> float:
@@ -57,16 +151,14 @@ def restricted_step(
     for block, T in _blocks(model, X, len(parameters.bias)):
         if sparse.issparse(T):
             parameters = Parameters(np.asfortranarray(parameters.W), parameters.bias)
-        pieces.append(features_step(model, parameters, T, weights[block], mass[block], summary))
+        pieces.append(features_step(parameters, T, weights[block], mass[block], summary))
     return summary, join(pieces)
 
 
-def features_step(
-    model: Model, parameters: Parameters, T: Any, weights: Array, mass: Array, summary: Summary
-) -> Responsibilities:
+def features_step(parameters: Parameters, T: Any, weights: Array, mass: Array, summary: Summary) -> Responsibilities:
     """`restricted_step` for rows whose features T (n, F) are at hand; their summary is added to ``summary``."""
     scores = product_with(T, parameters.W)
-    kept = model.allocation.local(scores, parameters.bias, responsibility_threshold(scores.dtype))
+    kept = softmax(scores, parameters.bias, responsibility_threshold(scores.dtype))
     count_and_entropy(*kept, weights, mass, summary.N, summary.H)
     weights = weights * mass
     if sparse.issparse(T):
@@ -77,6 +169,15 @@ def features_step(
     else:
         accumulate(*kept, weights, T, summary.S)
     return kept
+
+
+def softmax(C: Array, bias: Array, threshold: float) -> Responsibilities:
+    """Responsibilities of a block of rows with scores ``C + bias`` (n, K) (Thesis Eq. 3.49); C becomes their dense form."""
+    n, K = C.shape
+    indptr = np.empty(n + 1, dtype=np.int64)
+    indices, values = np.empty(n * K, dtype=np.int32), np.empty(n * K, dtype=C.dtype)
+    kept = softmax_rows(C, bias, threshold, indptr, indices, values)
+    return Responsibilities(indptr, indices[:kept], values[:kept])
 
 
 def product_with(T: Any, W: Array) -> Array:

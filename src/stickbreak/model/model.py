@@ -1,7 +1,7 @@
 """A model: a likelihood and an allocation, with the two functions of a summary that inference needs."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,18 @@ Array = NDArray[np.floating]
 class Parameters(NamedTuple):
     """Everything the local step needs to know of the clusters: scores of rows are ``T @ W.T + bias``.
 
-    W : (K, F) expected natural parameters;  bias : (K,) -E[log-partition] + E[log pi]
+    W : (K, F) expected natural parameters;  bias : (K,) -E[log-partition], for rows + E[log pi]
+    prior : for documents, the pseudo-counts of the clusters and of the rest in every document, (K + 1,)
     """
 
     W: Array
     bias: Array
+    prior: Array | None = None
+
+    def take(self, clusters: NDArray[np.integer]) -> Self:
+        """Those of some clusters."""
+        prior = None if self.prior is None else self.prior[clusters]
+        return type(self)(self.W[clusters], self.bias[clusters], prior)
 
 
 class Clusters(NamedTuple):
@@ -38,6 +45,13 @@ class Model:
     likelihood: Likelihood
     allocation: Allocation
 
+    @property
+    def unit(self) -> Any:
+        """What visits do with the data that the allocation is for (`stickbreak.model.local.RowUnit`)."""
+        from . import UNITS
+
+        return UNITS[self.allocation.unit]
+
     def clusters(self, summary: Summary) -> Clusters:
         """What the likelihood says of the clusters of a summary."""
         return Clusters(*self.likelihood.weights(summary.N, summary.S), self.log_marginal(summary))
@@ -50,20 +64,27 @@ class Model:
         Here and below, ``clusters`` may be given where it is known already.
         """
         W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)
-        bias = b + self.allocation.update(summary)
-        return Parameters(W.astype(dtype, copy=False), bias.astype(dtype, copy=False))
+        update = self.allocation.update(summary)
+        if self.allocation.unit == "documents":
+            return Parameters(W, b, update)
+        return Parameters(W.astype(dtype, copy=False), (b + update).astype(dtype, copy=False))
 
     def log_marginal(self, summary: Summary) -> Array:
         """Each cluster's part of the data term of the bound (Thesis Eq. 3.42), (K,)."""
         return self.likelihood.log_marginal(summary.N, summary.S)
 
-    def bound(self, summary: Summary, log_marginal: Array | None = None) -> float:
+    def bound(self, summary: Summary, log_marginal: Array | None = None, shares: Array | None = None) -> float:
         """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
 
-        It is a function of the total summary alone.  ``log_marginal`` may be given where it is known already.
+        It is a function of the total summary alone.  ``log_marginal`` may be given where it is known already, and
+        ``shares`` to save the search for the optimum at the cost of a lower bound (`Allocation.bound`).
         """
         data = self.log_marginal(summary) if log_marginal is None else log_marginal
-        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary)
+        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary, shares)
+
+    def within(self, prior: float) -> "Model":
+        """The model of what belongs to one cluster, when it is split; ``prior`` is the cluster's own share of the prior."""
+        return Model(self.likelihood, self.allocation.within(prior))
 
     def ordered(self, summary: Summary) -> Summary:
         """The summary with its clusters in the order of the highest bound."""

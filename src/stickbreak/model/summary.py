@@ -12,7 +12,12 @@ Array = NDArray[np.floating]
 
 def cluster_axes(n: int) -> Any:
     """Declare a field of a summary whose first n axes are clusters."""
-    return field(metadata={"cluster_axes": n})
+    return field(metadata={"cluster_axes": n, "local": False})
+
+
+def local_field() -> Any:
+    """Declare a field (K, n) of a summary: what is known of single documents; it stays with its batch, not in sums."""
+    return field(metadata={"cluster_axes": 1, "local": True})
 
 
 @dataclass(frozen=True)
@@ -52,13 +57,20 @@ class Summary:
         return self._combine(other, np.subtract)
 
     def __mul__(self, factor: float) -> Self:
-        return replace(self, **{f.name: np.asarray(getattr(self, f.name) * factor) for f in fields(self)})
+        return self._combine(self, lambda a, _: a * factor)
 
-    def add_in_place(self, other: Self, sign: float = 1.0) -> None:
-        """Add ``sign`` times another summary to this one, reusing its arrays; only for arrays this object alone holds."""
+    def add_in_place(self, other: Self) -> None:
+        """Add another summary to this one, reusing its arrays; only for arrays this object alone holds."""
         for f in fields(self):
-            mine, its = getattr(self, f.name), getattr(other, f.name)
-            (np.add if sign > 0 else np.subtract)(mine, its, out=mine)
+            if not f.metadata["local"]:
+                getattr(self, f.name).__iadd__(getattr(other, f.name))
+
+    def of_chunks(self, chunks: Sequence[Self]) -> Self:
+        """This sum over the chunks of a batch, with what they know of single documents, one chunk after another."""
+        local = {f.name for f in fields(self) if f.metadata["local"]}
+        if not local:
+            return self
+        return replace(self, **{name: np.concatenate([getattr(c, name) for c in chunks], axis=1) for name in local})
 
     def take(self, clusters: Sequence[int] | NDArray[np.integer]) -> Self:
         """Reorder or drop clusters."""
@@ -87,15 +99,19 @@ class Summary:
         return replace(self, S=self.S[:, :0])
 
     def exchange(self, removed: Sequence[int] | NDArray[np.integer], added: Self) -> Self:
-        """Drop the clusters ``removed`` and append those of ``added``: the edit that every move makes."""
+        """Drop the clusters ``removed`` and append those of ``added``, which tell of nothing else: the edit of every move."""
         kept = self.take([k for k in range(self.K) if k not in set(removed)]).insert_empty(added.K)
         moved = added.insert_empty(kept.K - added.K).take(np.roll(np.arange(kept.K), kept.K - added.K))
-        return kept + replace(moved, base=np.zeros(()))
+        return kept._combine(moved, np.add, local=True)
 
-    def _combine(self, other: Self, operation: Callable[[Array, Array], Array]) -> Self:
-        return replace(
-            self, **{f.name: np.asarray(operation(getattr(self, f.name), getattr(other, f.name))) for f in fields(self)}
-        )
+    def _combine(self, other: Self, operation: Callable[[Array, Array], Array], local: bool = False) -> Self:
+        combined = {}
+        for f in fields(self):
+            mine, its = getattr(self, f.name), getattr(other, f.name)
+            if f.metadata["local"] and not local:
+                mine, its = mine[:, :0], its[:, :0]
+            combined[f.name] = np.asarray(operation(mine, its))
+        return replace(self, **combined)
 
     def _each(self, change: Callable[[Array, int], Array]) -> Self:
         changed = {}

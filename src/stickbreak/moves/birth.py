@@ -1,14 +1,12 @@
 """Birth: one cluster becomes several, found by a fresh fit to a sample of its rows (Thesis 4.2)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..likelihoods._base import Rows, features
 from ..model import Model, Summary
-from ..model.local import features_step
 from ..model.seeding import hard_summary, nearest_seeds
 from .proposal import Proposal
 
@@ -22,13 +20,14 @@ SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
 
 @dataclass(frozen=True)
 class Target:
-    """A cluster to split: its column, its summary of one cluster, and a sample of its rows.
+    """A cluster to split: its column, its summary of one cluster, its share of the prior, and a sample of its rows.
 
     weights : (n,) sample weight times responsibility of each row, so that the fit climbs the very bound the move changes
     """
 
     cluster: int
     summary: Summary
+    prior: float
     X: Rows
     weights: Array
     children: int
@@ -40,7 +39,8 @@ def propose_birth(model: Model, target: Target) -> Proposal | None:
     children, gain = fit_children(model, target)
     if gain <= 0.0:
         return None
-    return Proposal("birth", (target.cluster,), model.parameters(children, target.X.dtype), gain)
+    parameters = model.within(target.prior).parameters(children, target.X.dtype)
+    return Proposal("birth", (target.cluster,), parameters, gain)
 
 
 def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
@@ -50,14 +50,13 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     difference of the bounds of the scaled children and the scaled parent: an estimate where the sample is not the cluster.
     Fewer clusters may survive; if only one does, the gain is minus infinity.
     """
-    rng = np.random.default_rng(target.seed)
+    rng, model = np.random.default_rng(target.seed), model.within(target.prior)
     scale = float(target.summary.N[0] / target.weights.sum())
-    T = features(model.likelihood, target.X)
     labels = nearest_seeds(model, target.X, target.weights, target.children, rng)
-    children = hard_summary(T, target.weights, labels) * scale
+    children = hard_summary(features(model.likelihood, target.X), target.weights, labels) * scale
     for _ in range(ITERATIONS):
         before = children.N
-        children = _step(model, children, T, target.weights) * scale
+        children = model.unit.refine(model, children, target.X, target.weights) * scale
         settled = np.abs(children.N - before).max() < SETTLED * children.N.sum()
         if children.N.min() < SMALLEST_SHARE * children.N.sum():  # one at a time: its rows may make others large enough
             children = children.take(np.delete(np.arange(children.K), children.N.argmin()))
@@ -66,12 +65,5 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
         if children.K < 2:
             return children, -np.inf
     children = model.ordered(children)
-    parent = hard_summary(T, target.weights, np.zeros(len(target.weights), dtype=np.intp)) * scale
+    parent = model.unit.refine(model, children.take([0]), target.X, target.weights) * scale
     return children, model.bound(children) - model.bound(parent)
-
-
-def _step(model: Model, children: Summary, T: Any, weights: Array) -> Summary:
-    parameters = model.parameters(children, T.dtype)
-    summary = Summary.zeros(*parameters.W.shape)
-    features_step(model, parameters, T, weights, np.ones(len(weights)), summary)
-    return summary

@@ -32,6 +32,6 @@ def propose_deletes(
     for k in np.argsort(-estimates, kind="stable")[:limit]:
         if estimates[k] > -saving[k] - NEGLIGIBLE:
             absorbers = np.argsort(distance[k], kind="stable")[: min(N_ABSORBERS, summary.K - 1)]
-            chosen = Parameters(parameters.W[absorbers], parameters.bias[absorbers])
-            proposals.append(Proposal("delete", (int(k), *map(int, absorbers)), chosen, float(estimates[k])))
+            removed = (int(k), *map(int, absorbers))
+            proposals.append(Proposal("delete", removed, parameters.take(absorbers), float(estimates[k])))
     return proposals

@@ -10,7 +10,7 @@ from .proposal import Proposal
 
 Array = NDArray[np.floating]
 
-CANDIDATES_PER_CLUSTER = 4
+CANDIDATES_PER_CLUSTER = {"rows": 4.0, "documents": 0.5}  # pairs to score; of documents, to try
 
 
 def propose_merges(
@@ -33,23 +33,29 @@ def propose_merges(
         return [], []
     loss = summary.N[:, None] * divergence
     first, second = np.triu_indices(summary.K, 1)
-    nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")[: CANDIDATES_PER_CLUSTER * summary.K]
+    nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")
+    nearest = nearest[: max(1, int(CANDIDATES_PER_CLUSTER[model.allocation.unit] * summary.K))]
     pairs = [(int(a), int(b)) for a, b in zip(first[nearest], second[nearest]) if may((int(a), int(b)))]
     if not pairs:
         return [], []
     scores = merge_scores(model, summary, clusters.log_marginal, *np.array(pairs, dtype=np.intp).T)
     order = np.argsort(-scores, kind="stable")
-    best = [Proposal("merge", pairs[i], None, float(scores[i])) for i in order if scores[i] > 0.0]
-    return best[:limit], [pairs[i] for i in order if not scores[i] > 0.0]
+    hopeless = 0.0 if model.allocation.unit == "rows" else -np.inf
+    best = [Proposal("merge", pairs[i], None, float(scores[i])) for i in order if scores[i] > hopeless]
+    return best[:limit], [pairs[i] for i in order if not scores[i] > hopeless]
 
 
 def merge_scores(
     model: Model, summary: Summary, marginal: Array, first: NDArray[np.integer], second: NDArray[np.integer]
 ) -> Array:
-    """Gain of data and allocation terms when clusters first[i] and second[i] become one (Thesis Eq. 4.6 and 4.9)."""
+    """Gain of data and allocation terms when clusters first[i] and second[i] become one (Thesis Eq. 4.6 and 4.9).
+
+    Of documents that of the data term alone: sums do not tell what the others will be.
+    """
     together = model.likelihood.log_marginal(summary.N[first] + summary.N[second], summary.S[first] + summary.S[second])
+    data = np.asarray(together - marginal[first] - marginal[second])
+    if model.allocation.unit == "documents":
+        return data
     slim, now = summary.without_statistics(), model.allocation.bound(summary)
-    allocation = []
-    for a, b in zip(first, second):
-        allocation.append(model.allocation.bound(model.ordered(slim.merge(a, b))) - now)
-    return np.asarray(together - marginal[first] - marginal[second] + np.array(allocation))
+    merged = [model.allocation.bound(model.ordered(slim.merge(a, b))) for a, b in zip(first, second)]
+    return np.asarray(data + np.array(merged) - now)

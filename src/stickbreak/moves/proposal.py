@@ -5,10 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocations import Responsibilities
-from ..kernels.assign import gather_mass
-from ..likelihoods._base import Rows
-from ..model import Model, Parameters, Summary, restricted_step
+from ..model import Parameters
 
 Array = NDArray[np.floating]
 
@@ -44,23 +41,13 @@ class Proposal:
         """The clusters the move is about: for a delete, the one to go, without its absorbers."""
         return self.removed[:1] if self.kind == "delete" else self.removed
 
-    def track(self, model: Model, X: Rows, weights: Array, kept: Responsibilities, summary: Summary) -> Summary:
-        """The summary of clusters J for a chunk of rows whose responsibilities and ordinary summary are given."""
-        member = np.zeros(summary.K, dtype=np.bool_)
-        member[list(self.removed)] = True
-        rows, mass = np.empty(len(weights), dtype=np.int64), np.empty(len(weights))
-        count = gather_mass(*kept, member, rows, mass)
-        rows, mass = rows[:count], mass[:count]
-        if self.parameters is None:
-            columns = list(self.removed)
-            entropy = -np.dot(weights[rows], mass * np.log(mass))
-            return Summary(
-                summary.N[columns].sum(keepdims=True),
-                summary.S[columns].sum(axis=0, keepdims=True),
-                np.array([entropy]),
-                np.zeros(()),
-            )
-        return restricted_step(model, self.parameters, X[rows], weights[rows], mass)[0]
+    @property
+    def split(self) -> Array:
+        """How the clusters J share the prior of the clusters A, (J,); for rows, where it is not needed, equally."""
+        if self.parameters is None or self.parameters.prior is None:
+            return np.full(self.n_added, 1.0 / self.n_added)
+        prior = self.parameters.prior[: self.n_added]
+        return np.asarray(prior / prior.sum())
 
 
 @dataclass(frozen=True)

@@ -2,32 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocations import Responsibilities
 from ..data import ArraySource
-from ..data.distinct import distinct_rows
-from ..kernels.assign import select_rows
 from ..likelihoods._base import entries
-from ..model import Model, Summary
+from ..model import Drawn, Model, Summary
 from .birth import Target
 
 Array = NDArray[np.floating]
 
-THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
 FEATURES = 1 << 22  # numbers in the features of one sample: 32 MiB in float64
-ROWS = 3000
-
-
-class Drawn(NamedTuple):
-    """Rows drawn from one chunk: identity of the cluster, row number, responsibility over the chance of being drawn."""
-
-    owners: NDArray[np.integer]
-    rows: NDArray[np.integer]
-    chosen: Array
 
 
 @dataclass(frozen=True)
@@ -38,22 +24,20 @@ class Draw:
     salt: int
     ids: NDArray[np.integer]
 
-    def chunk(self, kept: Responsibilities, weights: Array, first: int) -> Drawn:
-        """The rows drawn from one chunk that starts at row ``first``."""
-        n = kept.values.size
-        clusters, rows, chosen = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
-        count = select_rows(*kept, weights, THRESHOLD, self.limits, np.uint64(self.salt), first, clusters, rows, chosen)
-        return Drawn(self.ids[clusters[:count]], rows[:count] + first, chosen[:count].copy())
+    def named(self, drawn: Drawn) -> Drawn:
+        """What was drawn, with the identities of the clusters instead of their numbers."""
+        return drawn._replace(owners=self.ids[drawn.owners])
 
 
 def plan_draw(model: Model, source: ArraySource, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
-    """Draw about 3,000 rows of each cluster of ``counts`` (K,), fewer where their features would not fit in 32 MiB."""
-    wanted = max(1, min(ROWS, FEATURES // entries(model.likelihood, source.row_size)))
+    """Draw about as many rows of each cluster of ``counts`` (K,) as a sample needs, or as 32 MiB of features hold."""
+    wanted = max(1, min(model.unit.sample_size, FEATURES // entries(model.likelihood, source.row_size)))
     limits = wanted / np.maximum(counts, 1e-300)
     return Draw(limits, int(rng.integers(2**63)), np.array(ids))
 
 
 def targets(
+    model: Model,
     total: Summary,
     ids: Sequence[int],
     source: ArraySource,
@@ -62,16 +46,13 @@ def targets(
     rng: np.random.Generator,
 ) -> list[Target]:
     """Samples of the clusters k for which ``children(k)``, how many to fit, is at least two."""
-    owners, rows, chosen = (np.concatenate(parts) for parts in zip(*drawn))
+    prior = model.allocation.update(total)
     found = []
     for k, identity in enumerate(ids):
-        mine = np.flatnonzero(owners == identity)
         J = children(k)
-        if J >= 2 and mine.size:
-            mine = mine[np.argsort(rows[mine], kind="stable")]
-            X, weights = source.take(rows[mine])
-            X, weights = distinct_rows(X, weights * chosen[mine])
+        if J >= 2 and any((part.owners == identity).any() for part in drawn):
+            X, weights = model.unit.sample(source, drawn, identity)
             J = min(J, len(weights))
             if J >= 2:
-                found.append(Target(k, total.take([k]), X, weights, J, int(rng.integers(2**63))))
+                found.append(Target(k, total.take([k]), float(prior[k]), X, weights, J, int(rng.integers(2**63))))
     return found

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..model import Clusters, Memo, Model, Summary
+from ..model import Clusters, Drawn, Memo, Model, Summary
 from .birth import CHILDREN, propose_birth
 from .delete import NEGLIGIBLE, propose_deletes
 from .merge import propose_merges
 from .proposal import MoveRecord, Proposal
-from .sample import Draw, Drawn, plan_draw, targets
+from .sample import Draw, plan_draw, targets
 from .verify import Verdict, verify
 
 Array = NDArray[np.floating]
@@ -119,8 +119,9 @@ class Schedule:
             deletes = propose_deletes(total, parameters, saving, divergence, max(2, total.K // 4))
             proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
         if "merge" in self.kinds and not settling:
+            limit = total.K if model.allocation.unit == "rows" else max(2, total.K // 8)  # without a score to trust
             merges, hopeless = propose_merges(
-                model, total, clusters, divergence, total.K, lambda pair: self._may("merge", pair, total.N)
+                model, total, clusters, divergence, limit, lambda pair: self._may("merge", pair, total.N)
             )
             proposals += merges
             for pair in hopeless:
@@ -138,7 +139,7 @@ class Schedule:
         """Births worth verifying; none only when every cluster has been tried as often as it may."""
         births: list[Proposal] = []
         while not births:
-            chosen = targets(total, self.ids, source, drawn, lambda k: self._children(k, total.N), self.rng)
+            chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N), self.rng)
             if not chosen:
                 break
             for target, birth in zip(chosen, run(lambda target: propose_birth(model, target), chosen)):

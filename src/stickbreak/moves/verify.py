@@ -45,6 +45,7 @@ def verify(
     gains: dict[int, float] = {}
     used: set[int] = set()
     current, columns = memo.total.without_statistics(), np.arange(memo.total.K)
+    shares = model.allocation.shares(current)
     bound = _bound(model, current, marginal)
     rounding = 5e-10 * abs(bound)
     for i in sorted(range(len(proposals)), key=lambda i: -scores[i]):
@@ -55,7 +56,8 @@ def verify(
         if max(model.allocation.max_clusters, current.K) < candidate.K:
             continue
         candidate_marginal = np.concatenate([np.delete(marginal, here), marginals[i]])
-        after = _bound(model, candidate, candidate_marginal)
+        candidate_shares = _exchange(shares, current.K, here, proposals[i].split)
+        after = _bound(model, candidate, candidate_marginal, candidate_shares)
         allowed = max(min(slack, NEGLIGIBLE), rounding) if candidate.K < current.K else 0.0
         needed = 1e-9 * abs(scores[i]) + 1e-6 + WORTH * max(0, candidate.K - current.K)
         if after - bound > needed or bound - after < allowed:
@@ -63,7 +65,7 @@ def verify(
             gains[i] = after - bound
             used |= set(proposals[i].removed)
             columns = np.concatenate([np.delete(columns, here), np.full(added[i].K, -1)])
-            current, marginal, bound = candidate, candidate_marginal, after
+            current, marginal, shares, bound = candidate, candidate_marginal, candidate_shares, after
     if not gains:
         return Verdict({}, [], None)
     removed = sorted(used)
@@ -71,9 +73,17 @@ def verify(
     return Verdict(gains, removed, _side_by_side(added[i] for i in gains))
 
 
-def _bound(model: Model, summary: Summary, marginal: np.ndarray) -> float:
+def _exchange(shares: np.ndarray, K: int, removed: np.ndarray, split: np.ndarray) -> np.ndarray:
+    """Shares (K or K + 1,) when clusters hand theirs to others that come after the K, in the proportions ``split``."""
+    clusters, rest = shares[:K], shares[K:]
+    return np.concatenate([np.delete(clusters, removed), clusters[removed].sum() * split, rest])
+
+
+def _bound(model: Model, summary: Summary, marginal: np.ndarray, shares: np.ndarray | None = None) -> float:
     order = model.allocation.order(summary)
-    return model.bound(summary.take(order), marginal[order])
+    if shares is not None:
+        shares = np.concatenate([shares[: summary.K][order], shares[summary.K :]])
+    return model.bound(summary.take(order), marginal[order], shares)
 
 
 def _side_by_side(summaries: Iterable[Summary]) -> Summary:

@@ -1,0 +1,309 @@
+"""Allocations for topic models, where documents share topics in their own proportions: HDP and finite (LDA)."""
+
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.special import expit, gammaln, logit, polygamma, psi
+
+from ._base import Array, check_concentration
+
+if TYPE_CHECKING:
+    from ..model.documents import DocumentSummary
+    from ..model.summary import Summary
+
+CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
+SMALLEST = 1e-300
+STEP = 3.0  # log of the largest factor by which one step changes a concentration
+
+
+class _Documents:
+    """What all topic models share.  Proportions of document d: pi_d ~ Dirichlet(a_1, ..., a_K, a_rest), a = alpha E[beta].
+
+    With q(pi_d) = Dirichlet(theta_d), a document's part of the bound (Thesis Eq. 5.27) is
+
+        - c(theta_d) + sum_k (N_dk + alpha beta_k - theta_dk) E[log pi_dk] + c(alpha beta)
+
+    over k = 1, ..., K and the rest, with c(a) = log Gamma(sum a) - sum log Gamma(a).  Summaries hold its additive parts:
+    P = sum_d E[log pi_d] (Eq. 5.38) and Q = sum_d log Gamma(theta_d) - (theta_d - N_d) E[log pi_d] (Eq. 5.48).
+    """
+
+    unit: ClassVar[str] = "documents"
+    document_concentration: float
+
+    def _solve(self, summary: Any) -> "_Solution":
+        """The optimal global step."""
+        raise NotImplementedError
+
+    def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
+        """What shares (K + 1,) are worth to the bound."""
+        raise NotImplementedError
+
+    def bound(self, summary: "DocumentSummary", shares: Array | None = None) -> float:
+        """The allocation's part of the ELBO, without the assignment entropy, at its optimal global step or at given shares."""
+        value = self._solve(summary).value if shares is None else self._value_at(summary, shares)
+        return float(summary.Q.sum() + summary.Q_rest + value)
+
+    def update(self, summary: "Summary") -> Array:
+        """Global step: pseudo-counts of the topics in every document, a = alpha E[beta], and of the rest (K + 1,)."""
+        return np.asarray(self.document_concentration * self.shares(summary))
+
+    def shares(self, summary: "Summary") -> Array:
+        """E[beta] of the topics and of the rest at the optimal global step, (K + 1,)."""
+        return self._solve(summary).shares
+
+    def mean_weights(self, summary: "Summary") -> Array:
+        """Posterior mean shares of the K topics in use, normalised, (K,)."""
+        shares = self.shares(summary)[:-1]
+        return np.asarray(shares / shares.sum())
+
+    def within(self, prior: float) -> "LatentDirichlet":
+        """The prior for the part of each document that belongs to one topic with ``prior`` pseudo-counts, when it is split."""
+        return LatentDirichlet(sys.maxsize, prior)
+
+
+class _Solution(NamedTuple):
+    """E[beta] of the topics and the rest (K + 1,), and what they are worth to the bound."""
+
+    shares: Array
+    value: float
+
+
+@dataclass(frozen=True)
+class HierarchicalDirichletProcess(_Documents):
+    """HDP topic model with direct assignments: beta by sticks u_k ~ Beta(1, concentration), pi_d ~ DP(alpha beta).
+
+    The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k = D (K + 1 - k) + D + 1 + gamma (Thesis Eq. 5.39) and
+    u found by L-BFGS (5.3.2).  E[c(alpha beta)] has no closed form.  With log Gamma(x) = log Gamma(1 + x) - log x,
+
+        E[c(alpha beta)] >= log Gamma(alpha) + sum_k { E[log alpha beta_k] - log Gamma(1 + alpha m_k) - v_k },
+        v_k = (pi^2 / 12) alpha^2 Var(beta_k)
+
+    over k = 1, ..., K + 1, where m = E[beta]: the second derivative of log Gamma(1 + x) is at most pi^2 / 6.  The
+    surrogate of Thesis Eq. 5.24 bounds log Gamma(1 + x) by its chord from 0 to alpha instead, which costs up to
+    alpha log(alpha) nats a document.
+
+    Parameters
+    ----------
+    document_concentration : float > 0
+        alpha: how alike the documents are; small values give documents of few topics.
+    concentration : float > 0
+        gamma; larger values expect more topics.
+    """
+
+    document_concentration: float = 1.0
+    concentration: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_concentration(self.document_concentration, "document_concentration")
+        check_concentration(self.concentration)
+
+    @property
+    def max_clusters(self) -> int:
+        """The most topics that may be in use: no limit."""
+        return sys.maxsize
+
+    def order(self, summary: "DocumentSummary") -> NDArray[np.integer]:
+        """Decreasing expected log proportion, which is decreasing share."""
+        return np.argsort(-summary.P, kind="stable")
+
+    def tuned(self, summary: "DocumentSummary", names: tuple[str, ...]) -> Self:
+        """This prior with the concentrations ``names`` set to values that raise the bound."""
+        best, value = self, self._solve(summary).value
+        if "document_concentration" in names:
+            alpha = _free_concentration(self.document_concentration, np.append(summary.P, summary.P_rest) / summary.D)
+            best, value = _better(best, value, replace(best, document_concentration=alpha), summary)
+        if "concentration" in names:
+            _, rest = _expected_logs(*best._sticks(summary))
+            best, value = _better(best, value, replace(best, concentration=-summary.K / rest.sum()), summary)
+        return best
+
+    def _sticks(self, summary: "DocumentSummary") -> tuple[Array, Array]:
+        """Parameters of q(u): its means and their weight, (K,) each."""
+        shares = self._solve(summary).shares
+        left = np.cumsum(shares[::-1])[::-1]
+        return shares[:-1] / left[:-1], _weight(summary.K, float(summary.D), self.concentration)
+
+    def _solve(self, summary: Any) -> _Solution:
+        D = float(getattr(summary, "D", 0.0))
+        if D == 0.0:  # counts alone
+            counts = np.append(summary.N, self.concentration)
+            return _Solution(counts / counts.sum(), 0.0)
+        P = np.append(summary.P, summary.P_rest)
+        x = _logits(_dirichlet_mean(P / D, self.document_concentration))
+        u, later = expit(x), np.arange(summary.K, 0, -1)
+        scale = 1.0 / np.sqrt(D * (1.0 + later * u) * (1.0 - u) + 1.0)
+        first = self._value(x, P, D)[0]
+
+        def loss(t: Array) -> tuple[float, Array]:
+            value, gradient = self._value(x + scale * t, P, D)
+            return first - value, -gradient * scale
+
+        found = minimize(loss, np.zeros_like(x), jac=True, method="L-BFGS-B", options={"gtol": 1e-5, "maxiter": 200})
+        best = found.x if found.fun < 0.0 else np.zeros_like(x)
+        return _Solution(_stick_means(expit(x + scale * best)), first - min(float(found.fun), 0.0))
+
+    def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
+        return self._value(_logits(shares), np.append(summary.P, summary.P_rest), float(summary.D))[0]
+
+    def _value(self, x: Array, P: Array, D: float) -> tuple[float, Array]:
+        """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 5.37)."""
+        alpha, gamma, K = self.document_concentration, self.concentration, len(x)
+        u, v, w = expit(x), expit(-x), _weight(K, D, gamma)
+        a, b, later = u * w, v * w, np.arange(K, 0, -1)  # later_k = K + 1 - k
+        log_u, log_v = psi(a) - psi(w), psi(b) - psi(w)
+        for_u, for_v = D + 1.0 - a, D * later + gamma - b
+        m, squares = _stick_means(u), u * v / (w + 1.0)
+        A, B = u * u + squares, v * v + squares  # E[u^2], E[(1 - u)^2]
+        left = np.concatenate([[1.0], np.cumprod(B)])
+        second = left * np.append(A, 1.0)  # E[beta^2]
+        value = K * np.log(gamma) + (gammaln(a) + gammaln(b) - gammaln(w) + for_u * log_u + for_v * log_v).sum()
+        value += D * (gammaln(alpha) + (K + 1) * np.log(alpha) - gammaln(1.0 + alpha * m).sum()) + alpha * (m @ P)
+        value -= D * CURVATURE * alpha**2 * (second.sum() - m @ m)
+        slope = alpha * (P - D * psi(1.0 + alpha * m)) + 2.0 * D * CURVATURE * alpha**2 * m  # by m
+        gradient = w * (for_u * polygamma(1, a) - for_v * polygamma(1, b))
+        gradient += np.cumprod(np.append(1.0, v[:-1])) * slope[:-1] - _after(m * slope) / np.maximum(v, SMALLEST)
+        change = (1.0 - 2.0 * u) / (w + 1.0)
+        by_second = left[:-1] * (2.0 * u + change) + (change - 2.0 * v) / B * _after(second)
+        gradient -= D * CURVATURE * alpha**2 * by_second
+        return float(value), gradient * u * v
+
+
+@dataclass(frozen=True)
+class LatentDirichlet(_Documents):
+    """Latent Dirichlet allocation: pi_d ~ Dirichlet(alpha beta) over ``n_topics`` topics  (Thesis 7.3).
+
+    Topics not in use keep their share of a symmetric prior, so adding an empty one among the ``n_topics`` changes nothing.
+
+    Parameters
+    ----------
+    n_topics : int >= 1
+        The number of topics in the model; at most this many are ever in use.
+    document_concentration : float > 0
+        alpha: the sum of the pseudo-counts of all topics in a document.
+    symmetric : bool
+        Whether beta is 1 / n_topics; otherwise it is chosen to maximise the bound.
+    """
+
+    n_topics: int = 10
+    document_concentration: float = 1.0
+    symmetric: bool = False
+
+    def __post_init__(self) -> None:
+        check_concentration(self.document_concentration, "document_concentration")
+        if int(self.n_topics) != self.n_topics or self.n_topics < 1:
+            raise ValueError(f"n_topics must be a whole number of at least 1; got {self.n_topics!r}.")
+
+    @property
+    def max_clusters(self) -> int:
+        """The most topics that may be in use."""
+        return self.n_topics
+
+    def order(self, summary: "DocumentSummary") -> NDArray[np.integer]:
+        """Decreasing size (the bound does not depend on the order)."""
+        return np.argsort(-summary.N, kind="stable")
+
+    def tuned(self, summary: "DocumentSummary", names: tuple[str, ...]) -> Self:
+        """This prior with the document concentration set to a value that raises the bound, if it is among ``names``."""
+        if "document_concentration" not in names:
+            return self
+        alpha = _free_concentration(self.document_concentration, summary.P / summary.D)
+        if self.symmetric:
+            alpha = self._symmetric_concentration(summary)
+        best: Self = _better(self, self._solve(summary).value, replace(self, document_concentration=alpha), summary)[0]
+        return best
+
+    def _symmetric_concentration(self, summary: "DocumentSummary") -> float:
+        def loss(change: float) -> float:
+            alpha = self.document_concentration * float(np.exp(change))
+            return -replace(self, document_concentration=alpha)._solve(summary).value
+
+        found = minimize_scalar(loss, bounds=(-STEP, STEP), method="bounded", options={"xatol": 1e-4})
+        return self.document_concentration * float(np.exp(found.x))
+
+    def _solve(self, summary: Any) -> _Solution:
+        D, alpha, spare = float(getattr(summary, "D", 0.0)), self.document_concentration, self.n_topics - summary.K
+        shares = np.append(np.full(summary.K, 1.0), float(spare)) / self.n_topics
+        if D == 0.0:
+            return _Solution(shares, 0.0)
+        if not self.symmetric:
+            shares = np.append(_dirichlet_mean(summary.P / D, alpha), 0.0)
+        return _Solution(shares, self._value_at(summary, shares))
+
+    def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
+        if self.symmetric:
+            shares = np.append(np.full(summary.K, 1.0), float(self.n_topics - summary.K)) / self.n_topics
+        used = shares > 0.0
+        a, P = self.document_concentration * shares[used], np.append(summary.P, summary.P_rest)[used]
+        return float(summary.D * (gammaln(a.sum()) - gammaln(a).sum()) + a @ P)
+
+
+def _better(
+    best: "HierarchicalDirichletProcess | LatentDirichlet", value: float, other: Any, summary: "DocumentSummary"
+) -> Any:
+    found = other._solve(summary).value if np.isfinite(other.document_concentration) else -np.inf
+    return (other, found) if found > value else (best, value)
+
+
+def _weight(K: int, D: float, gamma: float) -> Array:
+    """The weight w of q(u) (Thesis Eq. 5.39), (K,)."""
+    return np.asarray(D * np.arange(K, 0, -1) + D + 1.0 + gamma)
+
+
+def _logits(shares: Array) -> Array:
+    """Logits of the stick means u of which shares (K + 1,) are the means, (K,)."""
+    shares = np.maximum(shares, 1e-12)
+    left = np.cumsum(shares[::-1])[::-1]
+    return np.asarray(logit(np.clip(shares[:-1] / left[:-1], 1e-12, 1.0 - 1e-12)))
+
+
+def _expected_logs(u: Array, w: Array) -> tuple[Array, Array]:
+    """E[log u] and E[log (1 - u)] under Beta(w u, w (1 - u)) (Thesis Eq. 5.11)."""
+    return psi(u * w) - psi(w), psi((1.0 - u) * w) - psi(w)
+
+
+def _stick_means(u: Array) -> Array:
+    """E[beta] of the K topics and of the rest, (K + 1,) (Thesis Eq. 5.11)."""
+    return np.asarray(np.append(u, 1.0) * np.concatenate([[1.0], np.cumprod(1.0 - u)]))
+
+
+def _after(values: Array) -> Array:
+    """Sums of what comes after each of the first K of K + 1 values, (K,)."""
+    return np.asarray(np.cumsum(values[::-1])[-2::-1])
+
+
+def _dirichlet_mean(logs: Array, total: float) -> Array:
+    """The mean m that maximises total m . logs - sum_k log Gamma(total m_k): psi(total m_k) = logs_k - x, sum_k m_k = 1."""
+    x = logs.max() - psi(total)  # one entry alone is enough here, so the solution is to the right
+    a = np.full(len(logs), total)
+    for _ in range(100):
+        a = _inverse_digamma(logs - x)
+        excess = np.log(a.sum() / total)
+        if abs(excess) < 1e-12:
+            break
+        x += excess * a.sum() * 1.0 / (1.0 / polygamma(1, a)).sum()
+    return np.asarray(a / a.sum())
+
+
+def _inverse_digamma(y: Array) -> Array:
+    """X with psi(x) = y, by Newton steps (Minka 2000, appendix C)."""
+    x = np.where(y >= -2.22, np.exp(np.minimum(y, 700.0)) + 0.5, -1.0 / (np.minimum(y, -2.22) - psi(1.0)))
+    for _ in range(4):
+        x = x - (psi(x) - y) / polygamma(1, x)
+    return np.asarray(x)
+
+
+def _free_concentration(alpha: float, logs: Array) -> float:
+    """The sum of the a that maximises log Gamma(sum a) - sum log Gamma(a) + a . logs: a_k = psi^-1(logs_k + psi(sum a))."""
+
+    def excess(log_total: float) -> float:
+        total = float(np.exp(log_total))
+        return float(np.log(_inverse_digamma(logs + psi(total)).sum()) - log_total)
+
+    low, high = np.log(alpha) - STEP, np.log(alpha) + STEP
+    if excess(low) <= 0.0 or excess(high) >= 0.0:
+        return float(np.exp(low if excess(low) <= 0.0 else high))
+    return float(np.exp(brentq(excess, low, high, xtol=1e-6)))

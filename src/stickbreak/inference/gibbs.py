@@ -1,0 +1,130 @@
+"""Annealing: collapsed Gibbs sweeps that shake topics out of poor local optima before variational laps refine them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import psi
+
+from ..data import ArraySource
+from ..kernels.documents import gibbs_sweep
+from ..model import Model, Summary
+from .executor import Threads
+
+Array = NDArray[np.floating]
+
+TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a random sample
+CHUNK_TOKENS = 1 << 17
+PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
+SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
+SMALLEST_PRIOR = 1e-4
+FIRST_PRIOR = 0.1  # pseudo-count of a topic in a document at first
+
+
+class Annealed(NamedTuple):
+    """The outcome of some sweeps.
+
+    summary : of the last sweep, topics in decreasing size
+    topics : of every token
+    counts : (K, N) tokens of each topic in each document, if all documents were sampled
+    """
+
+    summary: Summary
+    topics: NDArray[np.int32]
+    counts: Array | None
+
+
+class Chain:
+    """A sampler of the topic of every token of some documents, for a model with a Multinomial likelihood.
+
+    Sweeps are those of approximate distributed LDA (Newman et al. 2009): exact within a document, with the word counts of the
+    last sweep.  Chunks have random numbers of their own, so the result does not depend on the number of threads.
+
+    learn : whether to learn the sum of the pseudo-counts of topics in a document, which is otherwise that of the model
+    """
+
+    def __init__(self, model: Model, source: ArraySource, rng: np.random.Generator, learn: bool) -> None:
+        everything = float(source.X.sum())
+        sample = source.sample(max(1, int(TOKENS * source.n_rows / max(everything, 1.0))), rng)
+        self.complete, X = sample is source, sample.X
+        tokens = np.rint(X.data).astype(np.int64)
+        self.words = np.repeat(X.indices, tokens).astype(np.int32)
+        self.indptr = np.concatenate([[0], np.cumsum(tokens)])[X.indptr]
+        self.scale = everything / max(len(self.words), 1)
+        cuts = np.linspace(0, len(self.words), max(2, len(self.words) // CHUNK_TOKENS) + 1)
+        self.edges = np.unique(np.append(np.searchsorted(self.indptr, cuts[:-1]), len(self.indptr) - 1))
+        self.model, self.rng, self.learn, self.n_words = model, rng, learn, X.shape[1]
+
+    def from_summary(self, start: Summary, sweeps: int, threads: Threads) -> Annealed:
+        """Sweep from the topics of a summary."""
+        return self._run(np.full(len(self.words), -1, np.int32), start.S.T, sweeps, threads)
+
+    def from_topics(self, topics: NDArray[np.int32], K: int, sweeps: int, threads: Threads) -> Annealed:
+        """Sweep on from the topic of every token, one of K."""
+        S = np.bincount(self.words.astype(np.int64) * K + topics, minlength=self.n_words * K)
+        return self._run(topics.copy(), S.reshape(self.n_words, K).astype(np.float64), sweeps, threads)
+
+    def split(self, annealed: Annealed, wanted: int) -> NDArray[np.int32]:
+        """The topic of every token when the largest topics are split at random, so that there are ``wanted``."""
+        K = annealed.summary.K
+        fresh = annealed.topics + K
+        leave = (fresh < wanted) & (self.rng.random(len(fresh)) < 0.5)
+        return np.where(leave, fresh, annealed.topics).astype(np.int32)
+
+    def _run(self, z: NDArray[np.int32], S: Array, sweeps: int, threads: Threads) -> Annealed:
+        K = S.shape[1]
+        prior = np.full(K, FIRST_PRIOR)
+        if not self.learn:
+            allocation: Any = self.model.allocation
+            prior *= allocation.document_concentration / prior.sum()
+        for sweep in range(sweeps):
+            S = self._sweep(z, S, prior, threads).astype(np.float64)
+            if sweep >= SETTLED * sweeps and sweep % PRIOR_EVERY == 0:
+                prior = self._prior(z, prior)
+        order = np.argsort(-S.sum(axis=0), kind="stable")
+        order = order[: max(1, int((S.sum(axis=0) > 0.0).sum()))]
+        place = np.zeros(K, np.int32)
+        place[order] = np.arange(len(order))
+        z, S = place[z], np.ascontiguousarray(S.T[order])
+        summary = Summary(S.sum(axis=1), S, np.zeros(len(order)), np.zeros(())) * self.scale
+        counts = self._counts(z, len(order)).toarray().astype(np.float32).T if self.complete else None
+        return Annealed(summary, z, counts)
+
+    def _sweep(self, z: NDArray[np.int32], S: Array, prior: Array, threads: Threads) -> NDArray[np.int32]:
+        """Draw every topic once given word counts S (V, K); the new counts."""
+        likelihood: Any = self.model.likelihood
+        smooth = S + np.asarray(likelihood.concentration)[:, None]
+        totals = smooth.sum(axis=0)
+        E = (smooth / totals).astype(np.float32)
+        cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
+        totals = totals.astype(np.float32) * (z.min(initial=0) >= 0)  # zero where no token has a topic yet
+        seeds = self.rng.integers(2**63, size=len(self.edges))
+
+        def task(i: int) -> NDArray[np.int32]:
+            first, last = self.edges[i], self.edges[i + 1]
+            indptr, counts = self.indptr[first : last + 1], np.zeros(E.shape, np.int32)
+            tokens = slice(indptr[0], indptr[-1])
+            gibbs_sweep(indptr - indptr[0], self.words[tokens], z[tokens], E, cumulative, totals, seeds[i], counts)
+            return counts
+
+        first, *others = threads.map(task, range(len(self.edges) - 1))
+        for counts in others:
+            first += counts
+        return first
+
+    def _counts(self, z: NDArray[np.int32], K: int) -> Any:
+        """How many tokens of each document have each topic, CSR (n, K)."""
+        ones = np.ones(len(z))
+        counts = sparse.csr_array((ones, z, self.indptr), (len(self.indptr) - 1, K), copy=True)
+        counts.sum_duplicates()
+        return counts
+
+    def _prior(self, z: NDArray[np.int32], prior: Array) -> Array:
+        """One step to the prior that makes the counts most probable (Minka 2000, Eq. 55)."""
+        counts, total = self._counts(z, len(prior)), prior.sum()
+        gains = psi(counts.data + prior[counts.indices]) - psi(prior[counts.indices])
+        lengths = np.diff(self.indptr)
+        new = prior * np.bincount(counts.indices, gains, len(prior)) / (psi(lengths + total) - psi(total)).sum()
+        new = np.maximum(new, SMALLEST_PRIOR)
+        return np.asarray(new if self.learn else new * (total / new.sum()))
