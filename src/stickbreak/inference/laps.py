@@ -227,11 +227,13 @@ class Laps:
         )
 
     def _reorder(self) -> None:
-        """Keep clusters in the order with the highest bound, decreasing size."""
+        """Keep clusters in the order with the highest bound; for documents that is no more than likely."""
         total, allocation = self._memo.total, self.model.allocation
         order = allocation.order(total)
+        if (order == np.arange(len(order))).all():
+            return
         slim = total.without_statistics()
-        if (order != np.arange(len(order))).any() and allocation.bound(slim.take(order)) >= allocation.bound(slim):
+        if allocation.unit == "rows" or allocation.bound(slim.take(order)) >= allocation.bound(slim):
             self._take(order)
 
     def _drop_empty(self) -> None:
