@@ -152,7 +152,7 @@ def _describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
 
 def _restore(record: dict[str, Any], tensors: Tensors) -> "Mixture":
     """The estimator that `_describe` described."""
-    from .estimators.mixture import Table
+    from .estimators._estimator import Table
 
     name = record["estimator"]
     if name not in ESTIMATORS:

@@ -30,8 +30,9 @@ class Allocation(Protocol):
         """This prior with the concentrations ``names`` set to values that raise the bound of a summary."""
         ...
 
-    def within(self, prior: float) -> Self:
-        """The prior for what belongs to one cluster, when that is split; ``prior`` is its own share (`prior_counts`)."""
+    @property
+    def flat(self) -> "Allocation":
+        """The prior for rows without documents: this one, if it knows of none."""
         ...
 
     def update(self, summary: Any) -> Array:

@@ -25,8 +25,9 @@ class _Mixture:
         scaled: Self = replace(prior, concentration=prior.concentration * factor)
         return scaled
 
-    def within(self, prior: float) -> Self:
-        """The prior for the rows of one cluster, when it is split: the same."""
+    @property
+    def flat(self) -> Self:
+        """The prior for rows without documents: the same."""
         return self
 
     def shares(self, summary: "Summary") -> Array:

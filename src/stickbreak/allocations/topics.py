@@ -10,6 +10,7 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, gammaln, logit, polygamma, psi
 
 from ._base import Array, check_concentration
+from .mixture import DirichletProcess
 
 if TYPE_CHECKING:
     from ..model.documents import DocumentSummary
@@ -60,9 +61,10 @@ class _Documents:
         shares = self.shares(summary)[:-1]
         return np.asarray(shares / shares.sum())
 
-    def within(self, prior: float) -> "LatentDirichlet":
-        """The prior for the part of each document that belongs to one topic with ``prior`` pseudo-counts, when it is split."""
-        return LatentDirichlet(sys.maxsize, prior)
+    @property
+    def flat(self) -> DirichletProcess:
+        """The prior for rows without documents."""
+        return DirichletProcess()
 
 
 class _Solution(NamedTuple):

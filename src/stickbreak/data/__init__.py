@@ -1,5 +1,6 @@
 """Sources of batches: rows in memory or on disk, read as they are visited."""
 
+from .documents import BagSource, Groups, GroupSource
 from .sources import ArraySource, Chunk, SparseSource
 
-__all__ = ["ArraySource", "Chunk", "SparseSource"]
+__all__ = ["ArraySource", "BagSource", "Chunk", "GroupSource", "Groups", "SparseSource"]

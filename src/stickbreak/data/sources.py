@@ -15,6 +15,14 @@ CHUNK_NUMBERS = 1 << 21  # numbers in a chunk of rows, the unit of work of one t
 CHUNK_ROWS = 4096
 
 
+def release_pages(X: Any) -> None:
+    """Let go of the pages of an array that is a memory map."""
+    if isinstance(X, np.memmap) and X.mode != "c":  # pages changed in memory alone must not be dropped
+        pages = X._mmap  # type: ignore[attr-defined]
+        if hasattr(pages, "madvise"):
+            pages.madvise(mmap.MADV_DONTNEED)
+
+
 class Chunk(NamedTuple):
     """Consecutive rows start, ..., stop - 1."""
 
@@ -57,6 +65,11 @@ class ArraySource:
         return self.n_columns
 
     @property
+    def flat(self) -> "ArraySource":
+        """Rows that can be taken one by one: this source itself, but for groups of rows."""
+        return self
+
+    @property
     def total_weight(self) -> float:
         """Sum of the sample weights."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
@@ -86,10 +99,7 @@ class ArraySource:
 
     def release(self) -> None:
         """Let go of the pages of a memory map that were read, so that they do not count as memory of this process."""
-        if isinstance(self.X, np.memmap) and self.X.mode != "c":  # pages changed in memory alone must not be dropped
-            pages = self.X._mmap  # type: ignore[attr-defined]
-            if hasattr(pages, "madvise"):
-                pages.madvise(mmap.MADV_DONTNEED)
+        release_pages(self.X)
 
     def _rows(self, chunk: Chunk) -> Rows:
         return np.asarray(self.X[chunk.start : chunk.stop], dtype=self.dtype)

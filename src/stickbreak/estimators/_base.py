@@ -150,6 +150,8 @@ def _weights(sample_weight: Any, array: Any) -> Array | None:
 
 def _canonical(X: Any) -> sparse.csr_array:
     """CSR without duplicates and without stored zeros."""
+    if isinstance(X.data, np.memmap):  # a corpus of ours, which is in order; conversions would read it into memory
+        return X
     if not X.has_canonical_format or (X.data == 0.0).any():
         X = sparse.csr_array(X, copy=True)
         X.sum_duplicates()

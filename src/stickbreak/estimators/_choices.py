@@ -37,9 +37,9 @@ MEMO = 1 << 28  # bytes for the summaries of a hundred clusters on all batches
 ROWS_PER_STEP, MOST_STEPS = 1000, 100  # the same for stochastic inference
 
 
-def likelihood(estimator: Any, source: ArraySource) -> Likelihood:
-    """The likelihood of an estimator, its columns located in the table."""
-    choice = estimator.likelihood
+def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likelihood:
+    """The likelihood of an estimator, or ``choice`` in its place, its columns located in the table."""
+    choice = estimator.likelihood if choice is None else choice
     if isinstance(choice, str):
         choice = automatic(source, estimator.levels_) if choice == "auto" else REGISTRY[choice]()
     check_sparse(choice, source)
@@ -79,14 +79,16 @@ def check_sparse(likelihood: Likelihood, source: ArraySource) -> None:
         raise TypeError(f"{type(likelihood).__name__} does not take sparse rows; pass X.toarray().")
 
 
-def model(estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns) -> Model:
+def model(
+    estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns, allocation: Allocation
+) -> Model:
     """The model of an estimator, its hyperparameters scaled from the data where they were not given."""
     rows = source.present()
     spaced = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), PRIOR_ROWS)).astype(np.intp))
     X, weights = source.take(rows[spaced])
     names = _names(estimator, source)
     sample = Sample(X.astype(np.float64, copy=False), weights, *columns, names, estimator.levels_)
-    return Model(likelihood.resolve(sample), _allocation(estimator))
+    return Model(likelihood.resolve(sample), allocation)
 
 
 def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
@@ -139,8 +141,29 @@ def n_batches(estimator: Any, likelihood: Likelihood, source: ArraySource) -> in
 
 def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
-    for name in ("n_init_clusters", "max_laps"):
-        _require(whole(getattr(estimator, name)), name, estimator, "a whole number of at least 1")
+    _check_fit(estimator)
+    _require(whole(estimator.n_init_clusters), "n_init_clusters", estimator, "a whole number of at least 1")
+    _require(isinstance(estimator.empirical_bayes, bool), "empirical_bayes", estimator, "True or False")
+    _named("allocation", estimator, ("dp", "finite"), "update")
+    if isinstance(estimator.init, str):
+        _named("init", estimator, ("one", "k-means++", "random"), "summary_")
+
+
+def check_topics(estimator: Any) -> None:
+    """The same for the parameters of topic models."""
+    _check_fit(estimator)
+    _require(whole(estimator.n_init_topics), "n_init_topics", estimator, "a whole number of at least 1")
+    alpha = estimator.document_concentration
+    fits = alpha == "learn" if isinstance(alpha, str) else _real(alpha) and alpha > 0
+    _require(fits, "document_concentration", estimator, "a positive number or 'learn'")
+    _named("allocation", estimator, ("hdp", "lda"), "update")
+    if isinstance(estimator.init, str):
+        _named("init", estimator, ("anchor", "k-means++", "random"), "summary_")
+
+
+def _check_fit(estimator: Any) -> None:
+    """Refuse what is wrong with the parameters that all estimators have."""
+    _require(whole(estimator.max_laps), "max_laps", estimator, "a whole number of at least 1")
     _require(
         estimator.n_batches is None or whole(estimator.n_batches),
         "n_batches",
@@ -151,7 +174,6 @@ def check(estimator: Any) -> None:
     _require(
         _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
     )
-    _require(isinstance(estimator.empirical_bayes, bool), "empirical_bayes", estimator, "True or False")
     jobs = estimator.n_jobs
     _require(
         jobs is None or (isinstance(jobs, Integral) and jobs != 0), "n_jobs", estimator, "None or a whole number, not 0"
@@ -160,9 +182,6 @@ def check(estimator: Any) -> None:
     _require(known and not isinstance(estimator.moves, str), "moves", estimator, f"a sequence of names among {MOVES}")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
-    _named("allocation", estimator, ("dp", "finite"), "update")
-    if isinstance(estimator.init, str):
-        _named("init", estimator, ("one", "k-means++", "random"), "summary_")
 
 
 def _require(condition: bool, name: str, estimator: Any, wanted: str) -> None:
@@ -177,11 +196,12 @@ def _named(name: str, estimator: Any, names: tuple[str, ...], method: str) -> No
     _require(fits, name, estimator, f"one of {', '.join(map(repr, names))}, or an object in its place")
 
 
-def _allocation(estimator: Any) -> Allocation:
+def allocation(estimator: Any) -> Allocation:
+    """The allocation of a mixture."""
     choice = estimator.allocation
     if not isinstance(choice, str):
-        allocation: Allocation = choice
-        return allocation
+        given: Allocation = choice
+        return given
     if choice == "dp":
         return DirichletProcess(estimator.concentration)
     return FiniteDirichlet(estimator.n_init_clusters, estimator.concentration)

@@ -1,42 +1,31 @@
 """The mixture estimator."""
 
-import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation
 from ..data import ArraySource
-from ..data.distinct import Collapsed, collapse
+from ..data.distinct import collapse
 from ..data.frames import as_frame, decode
-from ..inference import Lap, Options, Search, Stochastic, StochasticLaps, Threads
-from ..likelihoods import REGISTRY, Likelihood
+from ..inference import Options, Stochastic, Threads
+from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey
+from ._estimator import Estimator, Table
 from ._reader import Reader, by_chunk
 from ._start import choose_start
 
 Array = NDArray[np.floating]
 
 
-class Table(NamedTuple):
-    """The columns of the data that a model was fitted to."""
-
-    n_features: int
-    n_targets: int
-    names: Sequence[str] | None
-    levels: Mapping[int, Sequence[Any]]
-
-
-class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
+class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, Estimator):
     """Mixture model that finds its own number of clusters.
 
     Maximises the evidence lower bound (ELBO) of a Dirichlet-process mixture,
@@ -175,15 +164,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             leaves the estimator as it was.
         """
         choices.check(self)
-        before = dict(self.__dict__)
-        try:
-            trouble = self._fit(X, y, sample_weight)
-        except BaseException:
-            self.__dict__ = before
-            raise
-        if trouble is not None:
-            warnings.warn(trouble, ConvergenceWarning, stacklevel=2)
-        return self
+        return self._guarded(lambda: self._fit(X, y, sample_weight))
 
     def predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,), given the values that are not missing."""
@@ -247,13 +228,6 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         draws = [self.model_.likelihood.sample(N[k], S[k], rng, size) for k, size in enumerate(sizes) if size]
         return np.concatenate(draws), labels
 
-    def save(self, path: Any) -> None:
-        """Write the fitted model to a file that `stickbreak.load` reads; no pickle is involved."""
-        from ..storage import save_model
-
-        check_is_fitted(self)
-        save_model(self, path)
-
     def summary(self, n_clusters: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the largest clusters and what sets each apart; columns by name where names are known or given."""
         from ..report.tables import print_summary
@@ -265,36 +239,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _n_features_out(self) -> int:
         return self.n_clusters_
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        family = REGISTRY.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)
-        tags.input_tags.sparse = self.likelihood == "auto" or bool(getattr(family, "takes_sparse", False))
-        tags.input_tags.allow_nan = self.likelihood == "auto" or bool(getattr(family, "takes_missing", False))
-        tags.input_tags.positive_only = not getattr(family, "takes_negative", True)
-        return tags
-
-    def _set_fitted(
-        self,
-        model: Model,
-        summary: Summary,
-        dtype: np.dtype[np.floating],
-        history: list[Lap],
-        table: Table,
-    ) -> None:
-        """Derive every fitted attribute but ``labels_`` and ``converged_`` from the state of a fit."""
-        for name in _shown(getattr(self, "posterior_", None)):
-            self.__dict__.pop(name, None)
-        self.model_, self.summary_, self.dtype_, self.history_ = model, summary, dtype, history
-        self.n_features_in_, self.n_targets_, self.levels_ = table.n_features, table.n_targets, table.levels
-        if table.names is not None:
-            self.feature_names_in_ = np.asarray(table.names, dtype=object)
-        self.n_clusters_ = summary.K
-        self.weights_ = model.allocation.mean_weights(summary)
-        self.posterior_ = model.likelihood.posterior(summary.N, summary.S)
-        self.__dict__.update(_shown(self.posterior_))
-        self.lower_bound_ = model.bound(summary)
-        self.lower_bounds_ = [lap.lower_bound for lap in history]
-        self.n_laps_ = len(history)
+    def _name_clusters(self, model: Model, summary: Summary) -> None:
+        self.n_clusters_, self.weights_ = summary.K, model.allocation.mean_weights(summary)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
@@ -305,8 +251,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             columns = survey(self, likelihood, source, threads)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
-            model = choices.model(self, likelihood, rows, columns)
-            total, model, history, trouble = self._infer(model, rows, collapsed, threads, np.random.default_rng(seed))
+            model = choices.model(self, likelihood, rows, columns, choices.allocation(self))
+            batches = choices.n_batches(self, model.likelihood, rows)
+            learn = ("likelihood", "concentration") if self.empirical_bayes else ()
+            options = Options(batches, self.max_laps, self.tol, learn=learn)
+            rng = np.random.default_rng(seed)
+            total, model, history, trouble = self._ascend(
+                model, rows, threads, rng, options, lambda: choose_start(self, model, rows, collapsed, threads, rng)
+            )
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
@@ -319,42 +271,6 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.converged_ = trouble is None
         return trouble
 
-    def _infer(
-        self,
-        model: Model,
-        source: ArraySource,
-        collapsed: Collapsed | None,
-        threads: Threads,
-        rng: np.random.Generator,
-    ) -> tuple[Summary, Model, list[Lap], str | None]:
-        """The summary and model found, the history, and what there is to warn of."""
-        history: list[Lap] = []
-        batches = choices.n_batches(self, model.likelihood, source)
-        options = Options(
-            batches, self.max_laps, self.tol, learn=("likelihood", "concentration") if self.empirical_bayes else ()
-        )
-        with self._progress(source) as on_lap:
-            start = choose_start(self, model, source, collapsed, threads, rng)
-            choices.check_start(model, start.K)
-            steps = choices.stochastic(self.algorithm)
-            ascent: Search | StochasticLaps
-            if steps is None:
-                ascent = Search(model, source, tuple(dict.fromkeys(self.moves)), threads, rng, options, on_lap, history)
-            else:
-                ascent = StochasticLaps(model, source, steps, threads, rng, options, on_lap, history)
-            trouble = None
-            try:
-                ascent.run(start)
-                if not ascent.converged:
-                    trouble = (
-                        f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
-                    )
-            except KeyboardInterrupt:
-                if not history:
-                    raise
-                trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
-        return ascent.total, ascent.found, history, trouble
-
     def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""
         check_is_fitted(self)
@@ -364,19 +280,3 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _reader(self, columns: Columns, source: ArraySource) -> Reader:
         return Reader.of(self.model_, self.summary_, columns.missing, source.dtype)
-
-    def _progress(self, source: ArraySource) -> Any:
-        if not self.verbose:
-            return nullcontext(lambda lap: None)
-        from ..report.progress import Progress
-
-        return Progress(source.n_rows, self.max_laps, enabled="auto")
-
-
-def _shown(posterior: Any) -> dict[str, Any]:
-    """The parameters of the clusters as attributes of the estimator; of a Product, those of each part together."""
-    if posterior is None:
-        return {}
-    if isinstance(posterior, dict):
-        return {"parts_": posterior}
-    return {f"{name}_": value for name, value in posterior._asdict().items()}

@@ -19,6 +19,8 @@ CHUNK_TOKENS = 1 << 17
 PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
 SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
 SMALLEST_PRIOR = 1e-4
+CRUMB = 0.1  # share of the mean size below which a topic is dissolved
+PLENTY, MOST_SWEEPS = 1_000_000, 8  # with fewer tokens than these there are more sweeps, up to this multiple
 FIRST_PRIOR = 0.1  # pseudo-count of a topic in a document at first
 
 
@@ -54,15 +56,27 @@ class Chain:
         self.scale = everything / max(len(self.words), 1)
         cuts = np.linspace(0, len(self.words), max(2, len(self.words) // CHUNK_TOKENS) + 1)
         self.edges = np.unique(np.append(np.searchsorted(self.indptr, cuts[:-1]), len(self.indptr) - 1))
+        self.more = float(np.clip(PLENTY / max(len(self.words), 1), 1.0, MOST_SWEEPS))
         self.model, self.rng, self.learn, self.n_words = model, rng, learn, X.shape[1]
 
     def from_summary(self, start: Summary, sweeps: int, threads: Threads) -> Annealed:
         """Sweep from the topics of a summary."""
         return self._run(np.full(len(self.words), -1, np.int32), start.S.T, sweeps, threads)
 
+    def pruned(self, annealed: Annealed, threads: Threads) -> Annealed:
+        """Sweep on without topics much smaller than the mean, until there are none such."""
+        while True:
+            sizes, K = annealed.summary.N, annealed.summary.K
+            kept = int((sizes >= CRUMB * sizes.mean()).sum())  # they are in decreasing order
+            if kept == K:
+                return annealed
+            topics = np.where(annealed.topics < kept, annealed.topics, -1).astype(np.int32)
+            annealed = self.from_topics(topics, kept, PRIOR_EVERY, threads)
+
     def from_topics(self, topics: NDArray[np.int32], K: int, sweeps: int, threads: Threads) -> Annealed:
-        """Sweep on from the topic of every token, one of K."""
-        S = np.bincount(self.words.astype(np.int64) * K + topics, minlength=self.n_words * K)
+        """Sweep on from the topic of every token, one of K, or -1 for none."""
+        placed = topics >= 0
+        S = np.bincount(self.words[placed].astype(np.int64) * K + topics[placed], minlength=self.n_words * K)
         return self._run(topics.copy(), S.reshape(self.n_words, K).astype(np.float64), sweeps, threads)
 
     def split(self, annealed: Annealed, wanted: int) -> NDArray[np.int32]:
@@ -74,7 +88,7 @@ class Chain:
 
     def _run(self, z: NDArray[np.int32], S: Array, sweeps: int, threads: Threads) -> Annealed:
         K = S.shape[1]
-        prior = np.full(K, FIRST_PRIOR)
+        prior, sweeps = np.full(K, FIRST_PRIOR), int(sweeps * self.more)
         if not self.learn:
             allocation: Any = self.model.allocation
             prior *= allocation.document_concentration / prior.sum()

@@ -18,6 +18,8 @@ from .trace import Lap
 from .visit import visit
 
 FASTER, SLOWER, FIRST_STEP, LONGEST_STEP = 1.5, 0.4, 0.5, 20.0
+LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
+FAR = 1.0  # log of the largest factor by which the prior of a topic is extrapolated
 MOVED = 1e-3  # a fit has not settled while the count of a cluster changes by more than this share of the rows
 
 
@@ -78,6 +80,7 @@ class Laps:
         self.drawn: list[Drawn] = []
         self._memo = Memo(len(self.batches))
         self._previous: Summary | None = None  # total one lap ago, with today's clusters
+        self._before = self.model  # the model of that
         self._step = 0.0  # how far to extrapolate
         self._stalled = False  # the last lap gained nothing
         self._proposals: list[Proposal] = []
@@ -119,7 +122,7 @@ class Laps:
         self._finish_lap([])
 
     def _lap(self) -> None:
-        undo, total = self._memo.copy(), self._memo.total
+        undo, total, model = self._memo.copy(), self._memo.total, self.model
         parameters, extrapolated = self._extrapolate()
         tracked = self._pass(parameters, total.N, frozen=extrapolated)
         bound = self.model.bound(self._memo.total)
@@ -135,7 +138,7 @@ class Laps:
             return
         if self.options.accelerate:
             self._step = min(max(self._step * FASTER, FIRST_STEP), LONGEST_STEP)
-        self._previous = total
+        self._previous, self._before = total, model
         self.bound = self._check(bound, self.bound, "a lap")
         self._finish_lap(self._resolve(tracked))
 
@@ -146,6 +149,7 @@ class Laps:
         drawn: list[Drawn] = []
         tracked: list[list[Summary]] = [[] for _ in self.batches]
         last = self.bound
+        local = self.source.n_rows * len(sizes) * 4 <= LOCAL
         for b in self.rng.permutation(len(self.batches)):
             known = self._memo.batches[b]
             counts = self._starts[b] if known is None else getattr(known, "counts", None)
@@ -159,6 +163,7 @@ class Laps:
                 draw,
                 None if known is None else known.base,
                 counts,
+                local,
             )
             self._memo.replace(int(b), seen.summary)
             tracked[b] = seen.tracked
@@ -187,10 +192,17 @@ class Laps:
             S = total.S + step[:, None] * (total.S - self._previous.S)
             try:
                 ahead = replace(total, N=total.N + step * change, S=S)
-                return self.model.parameters(ahead, dtype), True
+                return self._ahead(self.model.parameters(ahead, dtype)), True
             except FloatingPointError:
                 self._step *= 0.5
         return self.model.parameters(total, dtype), False
+
+    def _ahead(self, parameters: Parameters) -> Parameters:
+        """Of documents also the prior, in which coordinate ascent is slow where topics are in few documents."""
+        if parameters.prior is None or self._previous is None:
+            return parameters
+        change = np.log(parameters.prior / self._before.allocation.update(self._previous))
+        return parameters._replace(prior=parameters.prior * np.exp(np.clip(self._step * change, -FAR, FAR)))
 
     def _resolve(self, tracked: list[list[Summary]]) -> list[MoveRecord]:
         if not self._proposals:

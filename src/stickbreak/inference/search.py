@@ -92,6 +92,7 @@ class Search:
                 break  # as it stands; more sweeps may tell otherwise
         if len(self.history) < self.options.max_laps:
             annealed = chain.from_topics(annealed.topics, annealed.summary.K, LAST_SWEEPS, self.threads)
+            annealed = chain.pruned(annealed, self.threads)
             trial = self._laps(self.best.model, self._removals, self.options, self.best, SETTLE_TOPICS)
             trial.run(annealed.summary, annealed.counts)
             self._keep(self.best, trial)
@@ -157,7 +158,10 @@ class Search:
         hopeful = sorted(hopeful, key=lambda fit: -fit[0])[: max(0, model.allocation.max_clusters - total.K)]
         if not hopeful:
             return None
-        start = total.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
+        rows = Summary(
+            total.N, total.S, total.H, total.base
+        )  # what is known of documents does not say how they will be
+        start = rows.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
         for _, _, children in hopeful:
             start = start.exchange((), children)
         return model.ordered(start)

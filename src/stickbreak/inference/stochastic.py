@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -69,8 +69,10 @@ class StochasticLaps:
             for b in self.rng.permutation(len(batches)):
                 t += 1
                 parameters = self.model.parameters(mixed, self.source.dtype)
-                seen = visit(self.model, parameters, self.source, batches[b], self.threads).summary
+                seen = visit(self.model, parameters, self.source, batches[b], self.threads, local=False).summary
                 weight = float(seen.N.sum())
+                if type(mixed) is not type(seen):  # a start knows of no documents
+                    mixed = replace(seen * 0.0, N=mixed.N, S=mixed.S, H=mixed.H)
                 if weight > 0.0:
                     xi = self.schedule.step(t)
                     mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
@@ -86,7 +88,7 @@ class StochasticLaps:
         began = time.perf_counter()
         everything = [chunk for batch in batches for chunk in batch]
         parameters = self.model.parameters(self.total, self.source.dtype)
-        total = visit(self.model, parameters, self.source, everything, self.threads).summary
+        total = visit(self.model, parameters, self.source, everything, self.threads, local=False).summary
         self.total = self.model.ordered(total)
         self.bound = self.model.bound(self.total)
         self._record(began)

@@ -34,24 +34,28 @@ def visit(
     draw: Draw | None = None,
     base: Array | None = None,
     starts: Array | None = None,
+    local: bool = True,
 ) -> Visit:
     """Visit a batch given as chunks.  Tasks are stateless, and their results are added in order.
 
     base : the log base measure of the batch, where it is known from an earlier visit
     starts : (K, n) for documents, counts to start from, where there are any
+    local : whether to bring back what is known of single documents
     """
-    unit, prepared = model.unit, model.unit.prepare(model, parameters)
-    candidates = [(p.removed, p.parameters and unit.prepare(model, p.parameters)) for p in proposals]
+    unit, prepared = model.unit, model.unit.prepare(parameters, source)
+    candidates = [(p.removed, p.parameters and unit.prepare(p.parameters, source)) for p in proposals]
     ends = np.cumsum([chunk.stop - chunk.start for chunk in chunks])
 
     def task(chunk: Chunk, end: int) -> Visit:
         X, weights = source.read(chunk)
         start = None if starts is None else starts[:, end - (chunk.stop - chunk.start) : end]
         summary, kept = unit.local_step(model, prepared, X, weights, base is None, start)
-        tracked = [unit.track(model, p, removed, X, weights, kept, summary, prepared) for removed, p in candidates]
+        tracked = [unit.track(model, p, removed, X, weights, kept, summary) for removed, p in candidates]
         drawn = []
         if draw is not None:
-            drawn = [draw.named(unit.draw(X, weights, kept, summary, prepared, draw.limits, draw.salt, chunk.start))]
+            drawn = [draw.named(unit.draw(X, weights, kept, summary, draw.limits, draw.salt, chunk.start))]
+        if not local:
+            summary, tracked = summary.without_local(), [t.without_local() for t in tracked]
         return Visit(summary, tracked, drawn)
 
     results = threads.map(lambda item: task(*item), list(zip(chunks, ends)))

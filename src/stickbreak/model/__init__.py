@@ -3,7 +3,7 @@
 from typing import Any
 
 from .documents import DocumentSummary, DocumentUnit
-from .local import Drawn, Responsibilities, RowUnit, local_step, restricted_step
+from .local import Drawn, Responsibilities, RowUnit, local_step, refined, restricted_step
 from .memo import Memo
 from .model import Clusters, Model, Parameters
 from .summary import Summary
@@ -20,5 +20,6 @@ __all__ = [
     "Responsibilities",
     "Summary",
     "local_step",
+    "refined",
     "restricted_step",
 ]

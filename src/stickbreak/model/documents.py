@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi
 
-from ..data import ArraySource
+from ..data import ArraySource, BagSource, Groups
 from ..kernels.documents import FLOOR, document_counts, document_statistics, entry_mass
-from .local import Drawn
+from ..likelihoods._base import features
+from .local import THRESHOLD, Drawn, product_with
 from .model import Model, Parameters
 from .summary import Summary, cluster_axes, local_field
 
@@ -19,7 +20,6 @@ Array = NDArray[np.floating]
 CHANGE = 1e-3  # mean change of a document's counts at which it has converged
 ITERATIONS = 100
 FLOOR32 = 1e-11  # of likelihoods in float32, so that their product with exp(-60) is a number
-FEW_TOKENS = 0.5  # documents with fewer tokens of a topic do not represent it
 NOTHING = np.empty(0)
 
 
@@ -46,17 +46,26 @@ class DocumentSummary(Summary):
 
 
 class Tables(NamedTuple):
-    """What the local steps of all chunks share: likelihoods of the words, and the documents' prior.
+    """Likelihoods of the observations, and the documents' prior.
 
-    scores : (V, K) log E, with the largest of each word at 0;  E, E32 : (V, K) in float64 and float32
+    scores : (V, K) log E;  shift : (V,) what was added to it so that the largest of each row is 0
+    E, E32 : (V, K) in float64 and float32
     prior : (K,) pseudo-counts of the topics in every document;  rest : of topics not in use
     """
 
     scores: Array
+    shift: Array
     E: Array
     E32: NDArray[np.float32]
     prior: Array
     rest: float
+
+
+class Prepared(NamedTuple):
+    """Parameters, and where all documents share them, tables of the words."""
+
+    parameters: Parameters
+    words: Tables | None
 
 
 class Bags(NamedTuple):
@@ -70,133 +79,167 @@ class Bags(NamedTuple):
 class Kept(NamedTuple):
     """The factors of the responsibilities r_ek = E_ek p_dk / Z_e, and sum_k theta_dk of each document."""
 
+    tables: Tables
     p: Array
     log_Z: Array
     totals: Array
 
 
 class DocumentUnit:
-    """What visits do with documents, whose tokens are exchangeable within each (see `stickbreak.model.local.RowUnit`).
+    """What visits do with documents, whose observations are exchangeable within each (see `stickbreak.model.local.RowUnit`).
 
-    Rows of counts are documents of words: the tokens of a word share their responsibilities (Thesis 5.3.5).  The base measure
-    is that of the tokens in a given order, one.
+    Documents are CSR rows of counts of words, where the tokens of a word share their responsibilities (Thesis 5.3.5) and the
+    base measure is that of the tokens in a given order, one; or `Groups` of dense rows, for any likelihood.
     """
 
     sample_size = 300  # documents to draw for a topic
 
-    def prepare(self, model: Model, parameters: Parameters) -> Tables:
-        """The tables of likelihoods for the words."""
-        scores = np.ascontiguousarray(parameters.W.T) + parameters.bias
-        scores -= scores.max(axis=1, keepdims=True)
-        np.maximum(scores, np.log(FLOOR), out=scores)
-        E = np.exp(scores)
-        prior = np.asarray(parameters.prior)
-        K = E.shape[1]
-        rest = float(prior[K]) if len(prior) > K else 0.0
-        return Tables(scores, E, np.maximum(E, FLOOR32).astype(np.float32), prior[:K], rest)
+    def prepare(self, parameters: Parameters, source: ArraySource) -> Prepared:
+        """What the local step of every chunk shares; tables of words are made once."""
+        bags = isinstance(source, BagSource)
+        return Prepared(parameters, tables(parameters.W.T + parameters.bias, parameters.prior) if bags else None)
 
     def local_step(
-        self, model: Model, tables: Tables, X: Any, weights: Array, base: bool, start: Array | None
+        self, model: Model, prepared: Prepared, X: Any, weights: Array, base: bool, start: Array | None
     ) -> tuple[DocumentSummary, Kept]:
         """Responsibilities and summary of a chunk of documents (Thesis Alg. 5.1), iterated from counts ``start`` (K, n)."""
-        n = X.shape[0]
-        totals = np.asarray(X.sum(axis=1), dtype=np.float64) + tables.prior.sum() + tables.rest
-        warm = None if start is None or start.shape[1] != n else start.T
-        summary, kept = _step(tables, _bags(X), NOTHING, warm, totals)
-        P_rest = Q_rest = 0.0
-        if tables.rest > 0.0:
-            P_rest = n * psi(tables.rest) - psi(totals).sum()
-            Q_rest = n * gammaln(tables.rest) - tables.rest * P_rest
-        Q_rest -= gammaln(totals).sum()
-        return replace(summary, P_rest=np.array(P_rest), Q_rest=np.array(Q_rest), D=np.array(float(n))), kept
+        own, T = _observations(model, prepared, X)
+        bags = bags_of(X)
+        warm = None if start is None or start.shape[1] != len(bags.indptr) - 1 else start.T
+        summary, kept = document_step(own, bags, NOTHING, warm, None, T)
+        if base and T is not None:
+            summary.base[...] = model.likelihood.log_base(X.X).sum()
+        return summary, kept
 
     def track(
         self,
         model: Model,
-        tables: Tables | None,
+        prepared: Prepared | None,
         removed: tuple[int, ...],
         X: Any,
         weights: Array,
         kept: Kept,
         summary: DocumentSummary,
-        current: Tables,
     ) -> DocumentSummary:
-        """The summary of topics J with ``tables`` (None: one that takes everything) that get the mass of topics ``removed``.
+        """The summary of topics J with these parameters (None: one that takes everything) that get the mass of ``removed``.
 
         In each document they share the prior of the topics removed, so nothing else changes: sum_k theta_dk stays.
         """
-        bags, columns = _bags(X), np.array(removed)
+        bags, columns = bags_of(X), np.array(removed)
         mass = np.empty(len(bags.rows))
-        entry_mass(bags.indptr, bags.rows, current.E, kept.p, kept.log_Z, columns, mass)
+        entry_mass(bags.indptr, bags.rows, kept.tables.E, kept.p, kept.log_Z, columns, mass)
         np.maximum(mass, FLOOR, out=mass)
-        prior = current.prior[columns].sum()
-        if tables is None:
-            flat = np.zeros((current.E.shape[0], 1))
-            tables = Tables(flat, np.ones_like(flat), np.ones_like(flat, np.float32), np.ones(1), 0.0)
-        shared = tables._replace(prior=prior * tables.prior / tables.prior.sum())
-        start = np.repeat(summary.counts[columns].sum(axis=0)[:, None], len(shared.prior), 1) * shared.prior / prior
+        prior = kept.tables.prior[columns].sum()
+        if prepared is None:
+            T = None if sparse.issparse(X) else features(model.likelihood, X.X)
+            own = tables(np.zeros((len(kept.tables.E), 1)), np.ones(1))
+        else:
+            own, T = _observations(model, prepared, X)
+        shared = own._replace(prior=prior * own.prior / own.prior.sum(), rest=0.0)
+        stays = columns[1:] if len(columns) == len(shared.prior) + 1 else columns[:0]  # of a delete, the absorbers
+        start = summary.counts[np.setdiff1d(columns, stays)].sum(axis=0)[:, None] * (shared.prior / prior)
+        if len(stays):
+            start += summary.counts[stays].T
         parts = bags._replace(counts=bags.counts * mass)
-        return _step(shared, parts, np.log(mass), start, kept.totals)[0]
+        tracked, _ = document_step(shared, parts, np.log(mass), start, kept.totals, T)
+        nothing = np.zeros(())
+        return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing)
 
     def draw(
-        self,
-        X: Any,
-        weights: Array,
-        kept: Kept,
-        summary: DocumentSummary,
-        current: Tables,
-        limits: Array,
-        salt: int,
-        first: int,
+        self, X: Any, weights: Array, kept: Kept, summary: DocumentSummary, limits: Array, salt: int, first: int
     ) -> Drawn:
-        """Documents drawn for each topic, with chance ``limits`` (K,) per token of it, each cut down to its tokens of it."""
-        counts = summary.counts.astype(np.float64)
-        clusters, documents = np.nonzero(counts > FEW_TOKENS)
-        chance = np.minimum(1.0, limits[clusters] * counts[clusters, documents])
-        drawn = np.random.default_rng([salt, first]).random(len(chance)) < chance
-        clusters, documents, chance = clusters[drawn], documents[drawn], chance[drawn]
+        """Parts of documents, or rows of groups, drawn for each topic with chance ``limits`` (K,) per token of it.
+
+        A part holds a document's tokens of the topic; ``rows`` number documents, or rows of the chunk that begins with group
+        ``first``, which `sample` finds by its number.
+        """
+        rng, E, p = np.random.default_rng([salt, first]), kept.tables.E, kept.p
+        if isinstance(X, Groups):
+            R = E * np.repeat(p, np.diff(X.indptr), axis=0) / np.exp(kept.log_Z)[:, None]
+            rows, topics = np.nonzero(R > THRESHOLD)
+            chance = np.minimum(1.0, limits[topics] * R[rows, topics])
+            drawn = rng.random(len(chance)) < chance
+            rows, topics = rows[drawn], topics[drawn]
+            return Drawn(topics, rows, R[rows, topics] / chance[drawn], X.X[rows])
+        topics, documents = np.nonzero(summary.counts > THRESHOLD)
+        chance = np.minimum(1.0, limits[topics] * summary.counts[topics, documents])
+        drawn = rng.random(len(chance)) < chance
+        topics, documents, chance = topics[drawn], documents[drawn], chance[drawn]
         sizes = np.diff(X.indptr)[documents]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         entries = np.arange(indptr[-1]) + np.repeat(X.indptr[documents] - indptr[:-1], sizes)
-        words, topics = X.indices[entries], np.repeat(clusters, sizes)
-        share = current.E[words, topics] * kept.p[np.repeat(documents, sizes), topics] / np.exp(kept.log_Z[entries])
-        bags = sparse.csr_array((X.data[entries] * share, words, indptr), (len(documents), X.shape[1]))
-        return Drawn(clusters, documents + first, 1.0 / chance, bags)
+        words, owners = X.indices[entries], np.repeat(topics, sizes)
+        share = E[words, owners] * p[np.repeat(documents, sizes), owners] / np.exp(kept.log_Z[entries])
+        parts = sparse.csr_array((X.data[entries] * share, words, indptr), (len(documents), X.shape[1]))
+        return Drawn(topics, documents + first, 1.0 / chance, parts)
 
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int) -> tuple[Any, Array]:
-        """The parts of documents drawn for one topic, CSR, and their weights."""
-        bags = sparse.vstack([part.bags[part.owners == cluster] for part in drawn], format="csr")
-        return bags, np.concatenate([part.chosen[part.owners == cluster] for part in drawn])
-
-    def refine(self, model: Model, clusters: Summary, X: Any, weights: Array) -> DocumentSummary:
-        """One local step on a sample at the parameters that a summary of topics implies."""
-        tables = self.prepare(model, model.parameters(clusters, np.dtype(np.float64)))
-        return self.local_step(model, tables, X, weights, False, None)[0]
+    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Any, Array]:
+        """The parts of documents, or the rows, drawn for one topic, and weights with which they stand for its ``mass``."""
+        parts = [part.parts[part.owners == cluster] for part in drawn]
+        bags = sparse.issparse(parts[0])
+        X = sparse.vstack(parts, format="csr") if bags else np.concatenate(parts)
+        weights = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])
+        return X, weights * (mass / (weights @ X.sum(axis=1) if bags else weights.sum()))
 
 
-def _bags(X: Any) -> Bags:
+def tables(scores: Array, prior: Any) -> Tables:
+    """Tables of log likelihoods (V, K), for a prior (K,), or (K + 1,) with the rest."""
+    K = scores.shape[1]
+    shift = scores.max(axis=1)
+    scores = np.maximum(scores - shift[:, None], np.log(FLOOR), order="C")
+    E = np.exp(scores)
+    prior = np.asarray(prior)
+    rest = float(prior[K]) if len(prior) > K else 0.0
+    return Tables(scores, shift, E, np.maximum(E, FLOOR32).astype(np.float32), prior[:K], rest)
+
+
+def bags_of(X: Any) -> Bags:
+    """The entries of CSR counts, where rows of tables are words, or of `Groups`, where they are the rows of the groups."""
+    if isinstance(X, Groups):
+        return Bags(X.indptr, np.arange(len(X.X)), np.ones(len(X.X)))
     return Bags(X.indptr, X.indices, X.data.astype(np.float64, copy=False))
 
 
-def _step(
-    tables: Tables, bags: Bags, log_mass: Array, start: Array | None, totals: Array
+def _observations(model: Model, prepared: Prepared, X: Any) -> tuple[Tables, Any]:
+    """The tables of what a chunk holds, and the features of its rows where these are no words."""
+    if prepared.words is not None:
+        return prepared.words, None
+    T, parameters = features(model.likelihood, X.X), prepared.parameters
+    scores = product_with(T, parameters.W).astype(np.float64) + parameters.bias
+    return tables(scores, parameters.prior), T
+
+
+def document_step(
+    own: Tables, bags: Bags, log_mass: Array, start: Array | None, totals: Array | None, T: Any = None
 ) -> tuple[DocumentSummary, Kept]:
-    """The summary of documents whose theta_d add up to ``totals`` (n,), without what is not known by topic."""
-    n, (V, K) = len(totals), tables.E.shape
+    """Iterate documents to their fixed point, and sum up.
+
+    log_mass : (nnz,) log of the mass of which the counts are a part, () where they are whole
+    start : (n, K) counts to start from
+    totals : (n,) sums of theta_d, by default those of the counts and the prior
+    T : features of the rows of the tables, by default one-hot
+    """
+    n, K = len(bags.indptr) - 1, own.E.shape[1]
+    if totals is None:
+        totals = np.diff(np.append(0.0, np.cumsum(bags.counts))[bags.indptr]) + own.prior.sum() + own.rest
     if start is None:
         start = np.full((n, K), np.nan if K > 1 else 0.0)
     N32 = np.array(start, np.float32, order="C")
     if K > 1:
-        document_counts(*bags, tables.E32, tables.prior.astype(np.float32), CHANGE, ITERATIONS, N32)
+        document_counts(*bags, own.E32, own.prior.astype(np.float32), CHANGE, ITERATIONS, N32)
     N, p, log_Z = N32.astype(np.float64), np.empty((n, K)), np.empty(len(bags.rows))
-    R, sums = np.zeros((V, K)), np.zeros((4, K))
-    document_statistics(*bags, log_mass, tables.E, tables.prior, N, p, log_Z, R, sums)
-    P = sums[0] - psi(totals).sum()
-    Q = sums[1] - tables.prior * P
-    H = sums[3] - sums[2] - (R * tables.scores).sum(axis=0)
+    R, sums = np.zeros(own.E.shape), np.zeros((4, K))
+    document_statistics(*bags, log_mass, own.E, own.prior, N, p, log_Z, R, sums)
+    psi_totals = psi(totals).sum()
+    P = sums[0] - psi_totals
+    Q = sums[1] - own.prior * P
+    H = sums[3] - sums[2] - (R * own.scores).sum(axis=0)
+    P_rest = n * psi(own.rest) - psi_totals if own.rest > 0.0 else 0.0
+    Q_rest = n * gammaln(own.rest) - own.rest * P_rest if own.rest > 0.0 else 0.0
+    Q_rest -= gammaln(totals).sum()
+    S = R.T if T is None else R.T @ T
     counts = np.ascontiguousarray(N.T, dtype=np.float32)
-    none = [np.zeros(()) for _ in range(4)]  # the base measure, and what is not known by topic
-    summary = DocumentSummary(
-        N.sum(axis=0), np.ascontiguousarray(R.T), H, none[0], P, Q, none[1], none[2], none[3], counts
-    )
-    return summary, Kept(p, log_Z, totals)
+    rest = (np.array(value, dtype=np.float64) for value in (0.0, P_rest, Q_rest, n))
+    base, P_rest, Q_rest, D = rest
+    summary = DocumentSummary(N.sum(axis=0), np.ascontiguousarray(S), H, base, P, Q, P_rest, Q_rest, D, counts)
+    return summary, Kept(own, p, log_Z, totals)

@@ -33,13 +33,13 @@ class Responsibilities(NamedTuple):
 class Drawn(NamedTuple):
     """Rows (or documents) drawn from one chunk: the cluster, the row number, responsibility over the chance of being drawn.
 
-    bags : for documents, the part of each that belongs to its cluster, CSR
+    parts : of documents, what was drawn itself: the part of each that belongs to its cluster, CSR, or rows of groups
     """
 
     owners: NDArray[np.integer]
     rows: NDArray[np.integer]
     chosen: Array
-    bags: Any = None
+    parts: Any = None
 
 
 class RowUnit:
@@ -47,7 +47,7 @@ class RowUnit:
 
     sample_size = 3000  # rows to draw for a cluster
 
-    def prepare(self, model: Model, parameters: Parameters) -> Parameters:
+    def prepare(self, parameters: Parameters, source: ArraySource) -> Parameters:
         """What the local step of every chunk shares."""
         return parameters
 
@@ -66,7 +66,6 @@ class RowUnit:
         weights: Array,
         kept: Responsibilities,
         summary: Summary,
-        current: Parameters,
     ) -> Summary:
         """The summary of clusters J with ``parameters`` (None: one that takes everything) that get the mass of ``removed``."""
         member = np.zeros(summary.K, dtype=np.bool_)
@@ -81,15 +80,7 @@ class RowUnit:
         return Summary(N, S, np.array([-np.dot(weights[rows], mass * np.log(mass))]), np.zeros(()))
 
     def draw(
-        self,
-        X: Rows,
-        weights: Array,
-        kept: Responsibilities,
-        summary: Summary,
-        current: Parameters,
-        limits: Array,
-        salt: int,
-        first: int,
+        self, X: Rows, weights: Array, kept: Responsibilities, summary: Summary, limits: Array, salt: int, first: int
     ) -> Drawn:
         """Rows drawn for each cluster, with chance ``limits`` (K,) per unit of weight."""
         n = kept.values.size
@@ -97,21 +88,14 @@ class RowUnit:
         count = select_rows(*kept, weights, THRESHOLD, limits, np.uint64(salt), first, clusters, rows, chosen)
         return Drawn(clusters[:count].copy(), rows[:count] + first, chosen[:count].copy())
 
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int) -> tuple[Rows, Array]:
-        """The rows drawn for one cluster, equal ones together, and their weights."""
+    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
+        """The rows drawn for one cluster, equal ones together, and their weights, which add up to its ``mass``."""
         rows = np.concatenate([part.rows[part.owners == cluster] for part in drawn])
         chosen = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])
         order = np.argsort(rows, kind="stable")
         X, weights = source.take(rows[order])
-        return distinct_rows(X, weights * chosen[order])
-
-    def refine(self, model: Model, clusters: Summary, X: Rows, weights: Array) -> Summary:
-        """One local step on a sample at the parameters that a summary of clusters implies."""
-        T = features(model.likelihood, X)
-        parameters = model.parameters(clusters, T.dtype)
-        summary = Summary.zeros(*parameters.W.shape)
-        features_step(parameters, T, weights, np.ones(len(weights)), summary)
-        return summary
+        weights = weights * chosen[order]
+        return distinct_rows(X, weights * (mass / weights.sum()))
 
 
 def responsibility_threshold(dtype: np.dtype[np.floating]) -> float:
@@ -199,6 +183,15 @@ def _blocks(model: Model, X: Rows, K: int) -> Iterator[tuple[slice, Any]]:
     for start in range(0, n, rows):
         block = slice(start, min(start + rows, n))
         yield block, model.likelihood.features(X[block], None if T is None else T[: block.stop - start])
+
+
+def refined(model: Model, clusters: Summary, X: Rows, weights: Array) -> Summary:
+    """One local step on a sample of rows at the parameters that a summary of clusters implies."""
+    T = features(model.likelihood, X)
+    parameters = model.parameters(clusters, T.dtype)
+    summary = Summary.zeros(*parameters.W.shape)
+    features_step(parameters, T, weights, np.ones(len(weights)), summary)
+    return summary
 
 
 def join(pieces: list[Responsibilities]) -> Responsibilities:

@@ -82,9 +82,18 @@ class Model:
         data = self.log_marginal(summary) if log_marginal is None else log_marginal
         return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary, shares)
 
-    def within(self, prior: float) -> "Model":
-        """The model of what belongs to one cluster, when it is split; ``prior`` is the cluster's own share of the prior."""
-        return Model(self.likelihood, self.allocation.within(prior))
+    @property
+    def flat(self) -> "Model":
+        """The model of rows without documents, which births are fitted with."""
+        return Model(self.likelihood, self.allocation.flat)
+
+    def shared(self, clusters: Summary, dtype: np.dtype[np.floating]) -> Parameters:
+        """Parameters of clusters of `flat` that are to share what another cluster has."""
+        parameters = self.flat.parameters(clusters, dtype)
+        if self.allocation.unit == "rows":
+            return parameters
+        W, b = self.likelihood.weights(clusters.N, clusters.S)
+        return Parameters(W, b, self.allocation.flat.mean_weights(clusters))
 
     def ordered(self, summary: Summary) -> Summary:
         """The summary with its clusters in the order of the highest bound."""

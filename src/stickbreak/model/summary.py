@@ -72,6 +72,10 @@ class Summary:
             return self
         return replace(self, **{name: np.concatenate([getattr(c, name) for c in chunks], axis=1) for name in local})
 
+    def without_local(self) -> Self:
+        """The same without what is known of single documents."""
+        return replace(self, **{f.name: getattr(self, f.name)[:, :0] for f in fields(self) if f.metadata["local"]})
+
     def take(self, clusters: Sequence[int] | NDArray[np.integer]) -> Self:
         """Reorder or drop clusters."""
         return self._each(lambda a, axis: np.take(a, clusters, axis=axis))

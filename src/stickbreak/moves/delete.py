@@ -3,23 +3,25 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Parameters, Summary
+from ..likelihoods import Multinomial
+from ..model import Model, Parameters, Summary
 from .proposal import Proposal
 
 Array = NDArray[np.floating]
 
 N_ABSORBERS = 5
+MOST_MIXED, STEPS = 50, 20  # topics, the smallest, of which mixtures are sought, and steps of EM
 NEGLIGIBLE = 0.01  # nats; see `verify`
 
 
 def propose_deletes(
-    summary: Summary, parameters: Parameters, saving: Array, divergence: Array, limit: int
+    model: Model, summary: Summary, parameters: Parameters, saving: Array, divergence: Array, limit: int
 ) -> list[Proposal]:
     """Clusters whose rows others explain almost as well.
 
     Without cluster k the bound saves the cost of its parameters, KL(q(phi_k) || prior), and loses at most N_k times the
-    divergence to its nearest neighbour.  Clusters where the loss is below twice the saving are proposed, cheapest first,
-    with the nearest neighbours as absorbers.
+    divergence to its nearest neighbour, or of topics, which a document may mix, to a mixture of the others.  Clusters where
+    the loss is below twice the saving are proposed, cheapest first, with those others as absorbers.
 
     saving : (K,) the cost of each cluster's parameters
     divergence : (K, K) what a row of cluster a loses if b explains it
@@ -27,11 +29,34 @@ def propose_deletes(
     if summary.K < 2:
         return []
     distance = divergence + np.diag(np.full(summary.K, np.inf))
-    estimates = saving - summary.N * distance.min(axis=1)
+    loss = summary.N * distance.min(axis=1)
+    mixed = model.allocation.unit == "documents" and isinstance(model.likelihood, Multinomial)
+    if mixed:
+        loss, distance = _mixture_losses(model, summary, loss, distance)
+        limit = max(5, limit // 2)
+    estimates = saving - loss
     proposals = []
     for k in np.argsort(-estimates, kind="stable")[:limit]:
-        if estimates[k] > -saving[k] - NEGLIGIBLE:
+        if mixed or estimates[k] > -saving[k] - NEGLIGIBLE:
             absorbers = np.argsort(distance[k], kind="stable")[: min(N_ABSORBERS, summary.K - 1)]
             removed = (int(k), *map(int, absorbers))
             proposals.append(Proposal("delete", removed, parameters.take(absorbers), float(estimates[k])))
     return proposals
+
+
+def _mixture_losses(model: Model, summary: Summary, loss: Array, distance: Array) -> tuple[Array, Array]:
+    """Losses (K,) and distances (K, K) where the smallest topics may be explained by a mixture of others, found by EM.
+
+    loss_k = sum_v s_kv (log p_kv - log sum_j w_j p_jv);  the nearest others are those of the largest weight w_j.
+    """
+    smallest = np.argsort(summary.N, kind="stable")[: max(MOST_MIXED, summary.K // 4)]
+    p, S = model.likelihood.posterior(summary.N, summary.S).probabilities, np.maximum(summary.S[smallest], 0.0)
+    w = np.full((len(smallest), summary.K), 1.0 / (summary.K - 1))
+    w[np.arange(len(smallest)), smallest] = 0.0
+    totals = np.maximum(S.sum(axis=1, keepdims=True), NEGLIGIBLE)
+    for _ in range(STEPS):
+        w *= ((S / (w @ p)) @ p.T) / totals
+    loss, distance = loss.copy(), distance.copy()
+    loss[smallest] = np.minimum(loss[smallest], (S * np.log(p[smallest] / (w @ p))).sum(axis=1))
+    distance[smallest] = -w
+    return loss, distance

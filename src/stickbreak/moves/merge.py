@@ -12,6 +12,8 @@ Array = NDArray[np.floating]
 
 CANDIDATES_PER_CLUSTER = {"rows": 4.0, "documents": 0.5}  # pairs to score; of documents, to try
 
+FEWEST = 20  # all pairs of few clusters
+
 
 def propose_merges(
     model: Model,
@@ -34,7 +36,7 @@ def propose_merges(
     loss = summary.N[:, None] * divergence
     first, second = np.triu_indices(summary.K, 1)
     nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")
-    nearest = nearest[: max(1, int(CANDIDATES_PER_CLUSTER[model.allocation.unit] * summary.K))]
+    nearest = nearest[: max(FEWEST, int(CANDIDATES_PER_CLUSTER[model.allocation.unit] * summary.K))]
     pairs = [(int(a), int(b)) for a, b in zip(first[nearest], second[nearest]) if may((int(a), int(b)))]
     if not pairs:
         return [], []

@@ -46,13 +46,12 @@ def targets(
     rng: np.random.Generator,
 ) -> list[Target]:
     """Samples of the clusters k for which ``children(k)``, how many to fit, is at least two."""
-    prior = model.allocation.update(total)
     found = []
     for k, identity in enumerate(ids):
         J = children(k)
         if J >= 2 and any((part.owners == identity).any() for part in drawn):
-            X, weights = model.unit.sample(source, drawn, identity)
+            X, weights = model.unit.sample(source, drawn, identity, float(total.N[k]))
             J = min(J, len(weights))
             if J >= 2:
-                found.append(Target(k, total.take([k]), float(prior[k]), X, weights, J, int(rng.integers(2**63))))
+                found.append(Target(k, total.take([k]), X, weights, J, int(rng.integers(2**63))))
     return found

@@ -116,10 +116,10 @@ class Schedule:
         proposals: list[Proposal] = []
         if "delete" in self.kinds:
             parameters = model.parameters(total, dtype, clusters)
-            deletes = propose_deletes(total, parameters, saving, divergence, max(2, total.K // 4))
+            deletes = propose_deletes(model, total, parameters, saving, divergence, max(2, total.K // 4))
             proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
         if "merge" in self.kinds and not settling:
-            limit = total.K if model.allocation.unit == "rows" else max(2, total.K // 8)  # without a score to trust
+            limit = total.K if model.allocation.unit == "rows" else max(10, total.K // 8)  # without a score to trust
             merges, hopeless = propose_merges(
                 model, total, clusters, divergence, limit, lambda pair: self._may("merge", pair, total.N)
             )

@@ -1,0 +1,90 @@
+"""Documents: bags of words, and dense rows in groups."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .sources import Array, ArraySource, Chunk, SparseSource, release_pages
+
+ROWS_AT_ONCE = 1 << 14  # rows of groups in a chunk
+
+
+class Groups(NamedTuple):
+    """Rows X (n, D) in groups: those of group g are ``indptr[g]:indptr[g + 1]``."""
+
+    indptr: NDArray[np.integer]
+    X: Array
+
+
+class BagSource(SparseSource):
+    """Documents as rows of counts of words, CSR (N, V), in memory or mapped (`stickbreak.data.corpus.open_corpus`)."""
+
+    @property
+    def total_weight(self) -> float:
+        """The number of tokens."""
+        return float(
+            sum(self.X.data[i : i + ROWS_AT_ONCE].sum(dtype=float) for i in range(0, self.X.nnz, ROWS_AT_ONCE))
+        )
+
+    def sample(self, n: int, rng: np.random.Generator) -> "BagSource":
+        """A source of n random documents, held in memory (all documents where there are fewer)."""
+        return self if n >= self.n_rows else BagSource(self._take(np.sort(rng.permutation(self.n_rows)[:n])))
+
+    def release(self) -> None:
+        """Let go of the pages of mapped arrays."""
+        release_pages(self.X.data)
+        release_pages(self.X.indices)
+
+    def _take(self, rows: NDArray[np.integer]) -> Any:
+        first, sizes = self.X.indptr[rows], self.X.indptr[rows + 1] - self.X.indptr[rows]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.repeat(first - indptr[:-1], sizes) + np.arange(
+            indptr[-1]
+        )  # X[rows] would copy all indices of a map
+        return sparse.csr_array((self.X.data[entries], self.X.indices[entries], indptr), (len(rows), self.n_columns))
+
+
+class GroupSource(ArraySource):
+    """Rows of a dense array (n, D) in consecutive groups of the given lengths, as documents of rows."""
+
+    def __init__(self, X: Any, lengths: NDArray[np.integer]) -> None:
+        super().__init__(X)
+        self.indptr = np.concatenate([[0], np.cumsum(lengths)])
+
+    @property
+    def n_rows(self) -> int:
+        """The number of groups."""
+        return len(self.indptr) - 1
+
+    @property
+    def row_size(self) -> int:
+        """Numbers in a group, on average, or more: a chunk is to hold no more rows than `ROWS_AT_ONCE`."""
+        return max(1, max(self.n_columns, 128) * len(self.X) // max(self.n_rows, 1))
+
+    @property
+    def total_weight(self) -> float:
+        """The number of rows."""
+        return float(len(self.X))
+
+    @property
+    def flat(self) -> ArraySource:
+        """The rows without their groups."""
+        return ArraySource(self.X)
+
+    def sample(self, n: int, rng: np.random.Generator) -> "GroupSource":
+        """A source of n random groups, held in memory (all groups where there are fewer)."""
+        if n >= self.n_rows:
+            return self
+        chosen, lengths = np.sort(rng.permutation(self.n_rows)[:n]), np.diff(self.indptr)
+        rows = np.concatenate([np.arange(self.indptr[g], self.indptr[g + 1]) for g in chosen])
+        return GroupSource(self._take(rows), lengths[chosen])
+
+    def _rows(self, chunk: Chunk) -> Groups:
+        edges = self.indptr[chunk.start : chunk.stop + 1]
+        return Groups(edges - edges[0], super()._rows(Chunk(int(edges[0]), int(edges[-1]))))
+
+    def read(self, chunk: Chunk) -> tuple[Groups, Array]:
+        """Groups of a chunk, and ones."""
+        return self._rows(chunk), np.ones(chunk.stop - chunk.start)

@@ -1,0 +1,185 @@
+"""Topic models and documents: what users pass as sources, where fits start, and a fitted model reading documents."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import gammaln
+from sklearn.utils.validation import check_is_fitted
+
+from ..data import ArraySource, BagSource, GroupSource, SparseSource
+from ..inference import Chain, Options, Search, Threads
+from ..inference.anchors import anchor_topics
+from ..inference.init import from_seeds
+from ..kernels.documents import entry_mass
+from ..likelihoods import Likelihood, Multinomial
+from ..likelihoods._base import features
+from ..model import DocumentSummary, Model, Summary
+from ..model.documents import NOTHING, Kept, Tables, bags_of, document_step, tables
+from ..model.seeding import hard_summary
+from . import _choices as choices
+from ._base import Columns, as_source, survey
+
+Array = NDArray[np.floating]
+
+WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
+FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
+SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
+
+
+def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource | GroupSource:
+    """Counts of words as bags, or dense rows with the lengths of their groups, remembering or comparing the columns."""
+    source = as_source(estimator, X, reset=reset)
+    if lengths is None:
+        return BagSource(source.X if isinstance(source, SparseSource) else sparse.csr_array(source.X))
+    if isinstance(source, SparseSource):
+        raise TypeError("rows in groups must be dense; a sparse X holds counts of words, a document in each row.")
+    sizes = np.asarray(lengths)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any() or sizes.sum() != source.n_rows:
+        raise ValueError(
+            f"lengths must be whole numbers of at least 0, the rows of each document, that add up to {source.n_rows}."
+        )
+    return GroupSource(source.X, sizes)
+
+
+def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
+    """The likelihood of the words, or of the rows."""
+    choice = Multinomial(WORD_CONCENTRATION) if estimator.likelihood == "multinomial" else None
+    found = choices.likelihood(estimator, source.flat, choice)
+    if isinstance(source, BagSource) and not isinstance(found, Multinomial):
+        raise ValueError(
+            f"a {type(found).__name__} likelihood describes rows, not counts of words: pass X with the rows of all "
+            "documents and lengths=, the number of rows of each."
+        )
+    return found
+
+
+def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, threads: Threads) -> Columns:
+    """Refuse values that the likelihood cannot use."""
+    return survey(estimator, given, source.flat, threads)
+
+
+def whole_counts(source: ArraySource) -> bool:
+    """Whether all counts are whole numbers."""
+    if not isinstance(source, BagSource):
+        return False
+    step, data = 1 << 20, source.X.data
+    return all((data[i : i + step] % 1.0 == 0.0).all() for i in range(0, len(data), step))
+
+
+def choose_start(
+    estimator: Any, model: Model, source: BagSource | GroupSource, threads: Threads, rng: np.random.Generator
+) -> Summary:
+    """The summary that ``estimator.init`` stands for."""
+    init, K = estimator.init, min(estimator.n_init_topics, model.allocation.max_clusters)
+    if isinstance(init, type(estimator)):
+        check_is_fitted(init)
+        if init.n_features_in_ != source.n_columns:
+            raise ValueError(f"init has {init.n_features_in_} columns, but X has {source.n_columns}.")
+        other: DocumentSummary = init.summary_
+        return Summary(other.N, other.S, np.zeros(other.K), np.zeros(()))
+    if not isinstance(init, str):
+        return _from_array(np.asarray(init), model, source)
+    if choices.stochastic(estimator.algorithm) is not None and "birth" in estimator.moves:
+        sample = source.sample(SEARCH_DOCUMENTS, rng)
+        options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5))
+        chain = make_chain(estimator, model, sample, rng)
+        search = Search(model, sample, choices.MOVES, threads, rng, options, chain=chain)
+        search.run(_by_name(init, model, sample, K, rng))
+        return search.total.without_local() * (source.total_weight / sample.total_weight)
+    return _by_name(init, model, source, K, rng)
+
+
+def make_chain(estimator: Any, model: Model, source: ArraySource, rng: np.random.Generator) -> Chain | None:
+    """The sampler that shakes topics of words into place before laps; none where the start is given or counts are no counts."""
+    if isinstance(estimator.init, str) and whole_counts(source):
+        return Chain(model, source, rng, estimator.document_concentration == "learn")
+    return None
+
+
+def _by_name(init: str, model: Model, source: BagSource | GroupSource, K: int, rng: np.random.Generator) -> Summary:
+    if init == "anchor":
+        if not isinstance(source, BagSource):
+            raise ValueError('init="anchor" takes counts of words; use "k-means++" for rows in groups.')
+        topics = anchor_topics(source.X, K, rng)
+        return _from_array(topics, model, source)
+    if init == "random" and whole_counts(source):
+        return Summary(np.ones(K), np.zeros((K, source.n_columns)), np.zeros(K), np.zeros(()))
+    return from_seeds(model, source.flat, K, init == "k-means++", rng)
+
+
+def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSource) -> Summary:
+    """From topics (K, V), or labels (n,) of the rows of groups."""
+    if isinstance(source, GroupSource):
+        if given.shape != (len(source.X),):
+            raise ValueError(f"init must be labels ({len(source.X)},) of the rows; got shape {given.shape}.")
+        labels = np.unique(given, return_inverse=True)[1]
+        T = features(model.likelihood, source.flat.take(np.arange(len(labels)))[0])
+        return hard_summary(T, np.ones(len(labels)), labels)
+    topics = np.asarray(given, dtype=np.float64)
+    good = topics.ndim == 2 and topics.shape[1] == source.n_columns and np.isfinite(topics).all()
+    if not good or (topics < 0.0).any() or not topics.sum(axis=1).all():
+        raise ValueError(
+            f"init must be topics (K, {source.n_columns}), numbers of at least 0 with some above in each row; "
+            f"got shape {topics.shape}."
+        )
+    S = topics * (source.total_weight / len(topics) / topics.sum(axis=1, keepdims=True))
+    return Summary(S.sum(axis=1), S, np.zeros(len(S)), np.zeros(()))
+
+
+@dataclass(frozen=True)
+class DocumentReader:
+    """A fitted topic model: predictive likelihoods of the words, and the pseudo-counts of topics in a document.
+
+    log_words : (V, K) of words, or None for rows in groups;  prior : (K,);  rest : of topics not in use
+    """
+
+    model: Model
+    summary: Summary
+    log_words: Array | None
+    prior: Array
+    rest: float
+
+    @classmethod
+    def of(cls, model: Model, summary: Summary, bags: bool) -> Self:
+        """A reader of bags of words, or of groups of rows."""
+        a = model.allocation.update(summary)
+        words = None
+        if bags:
+            one_each = sparse.eye_array(summary.S.shape[1], format="csr")
+            words = model.likelihood.log_predictive(one_each, summary.N, summary.S)
+        return cls(model, summary, words, a[: summary.K], float(a[summary.K]))
+
+    def proportions(self, X: Any) -> Array:
+        """E[pi_d] of every document over the topics in use, (n, K)."""
+        theta = self._read(X)[0].counts.T.astype(np.float64) + self.prior
+        return np.asarray(theta / theta.sum(axis=1, keepdims=True))
+
+    def bound(self, X: Any) -> float:
+        """A lower bound on log p(X | topics, prior), summed over documents (Thesis Eq. 5.27, topics fixed)."""
+        s, kept = self._read(X)
+        bags, n = bags_of(X), float(s.D)
+        data = bags.counts @ (kept.log_Z + kept.tables.shift[bags.rows])
+        entropy = -(s.counts.T * np.log(kept.p)).sum(dtype=np.float64)
+        a = np.append(self.prior, self.rest)[: len(self.prior) + (self.rest > 0.0)]
+        P = np.append(s.P, s.P_rest)[: len(a)]
+        normaliser = n * (gammaln(a.sum()) - gammaln(a).sum())
+        return float(data + entropy + s.Q.sum() + s.Q_rest + a @ P + normaliser)
+
+    def completion(self, A: Any, B: Any) -> float:
+        """Sum log p(b | E[pi_d]) over the observations b of documents B, with proportions estimated from A."""
+        pi, own, bags = self.proportions(A), self._tables(B), bags_of(B)
+        mass, columns = np.empty(len(bags.rows)), np.arange(len(self.prior))
+        entry_mass(bags.indptr, bags.rows, own.E, pi, np.zeros(len(mass)), columns, mass)
+        return float(bags.counts @ (np.log(mass) + own.shift[bags.rows]))
+
+    def _read(self, X: Any) -> tuple[DocumentSummary, Kept]:
+        return document_step(self._tables(X), bags_of(X), NOTHING, None, None)
+
+    def _tables(self, X: Any) -> Tables:
+        words = self.log_words
+        if words is None:
+            words = self.model.likelihood.log_predictive(X.X.astype(np.float64), self.summary.N, self.summary.S)
+        return tables(words, np.append(self.prior, self.rest))

@@ -1,0 +1,157 @@
+"""What all estimators do alike: fits that lose nothing when they fail, an ascent with a progress line, fitted attributes."""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from ..data import ArraySource
+from ..inference import Chain, Lap, Options, Search, StochasticLaps, Threads
+from ..inference.visit import visit
+from ..likelihoods import REGISTRY
+from ..model import Model, Summary
+from . import _choices as choices
+
+Array = NDArray[np.floating]
+
+
+class Table(NamedTuple):
+    """The columns of the data that a model was fitted to."""
+
+    n_features: int
+    n_targets: int
+    names: Sequence[str] | None
+    levels: Mapping[int, Sequence[Any]]
+
+
+class Outcome(NamedTuple):
+    """What an ascent found, lap by lap, and what there is to warn of."""
+
+    total: Summary
+    model: Model
+    history: list[Lap]
+    trouble: str | None
+
+
+class Estimator(BaseEstimator):
+    """The skeleton of an estimator; the state of a fit is ``model_`` and ``summary_``, the rest follows from them."""
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file that `stickbreak.load` reads; no pickle is involved."""
+        from ..storage import save_model
+
+        check_is_fitted(self)
+        save_model(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        family = REGISTRY.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)
+        tags.input_tags.sparse = self.likelihood == "auto" or bool(getattr(family, "takes_sparse", False))
+        tags.input_tags.allow_nan = self.likelihood == "auto" or bool(getattr(family, "takes_missing", False))
+        tags.input_tags.positive_only = not getattr(family, "takes_negative", True)
+        return tags
+
+    def _guarded(self, fit: Callable[[], str | None]) -> Self:
+        """Fit; whatever fails leaves the estimator as it was."""
+        before = dict(self.__dict__)
+        try:
+            trouble = fit()
+        except BaseException:
+            self.__dict__ = before
+            raise
+        if trouble is not None:
+            warnings.warn(trouble, ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _ascend(
+        self,
+        model: Model,
+        source: ArraySource,
+        threads: Threads,
+        rng: np.random.Generator,
+        options: Options,
+        start: Callable[[], Summary],
+        chain: Callable[[], Chain | None] = lambda: None,
+    ) -> Outcome:
+        """Run the algorithm from a start that is made under the progress line; Ctrl-C keeps the best model so far."""
+        history: list[Lap] = []
+        with self._progress(source) as on_lap:
+            first = start()
+            choices.check_start(model, first.K)
+            steps = choices.stochastic(self.algorithm)
+            ascent: Search | StochasticLaps
+            if steps is None:
+                moves = tuple(dict.fromkeys(self.moves))
+                ascent = Search(model, source, moves, threads, rng, options, on_lap, history, chain=chain())
+            else:
+                ascent = StochasticLaps(model, source, steps, threads, rng, options, on_lap, history)
+            trouble = None
+            try:
+                ascent.run(first)
+                if not ascent.converged:
+                    trouble = (
+                        f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
+                    )
+            except KeyboardInterrupt:
+                if not history:
+                    raise
+                trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
+        return Outcome(ascent.total.without_local(), ascent.found, history, trouble)
+
+    def _absorb(self, source: ArraySource, threads: Threads) -> None:
+        """Add what more data say to the model, in one visit; the numbers of the clusters stay."""
+        began = time.perf_counter()
+        parameters = self.model_.parameters(self.summary_, self.dtype_)
+        seen = visit(self.model_, parameters, source, source.batches(1)[0], threads, local=False).summary
+        total = self.summary_ + seen
+        bound, K, last = self.model_.bound(total), total.K, self.history_[-1]
+        seconds = time.perf_counter() - began
+        speed = source.n_rows / max(seconds, 1e-9)
+        lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, (), speed)
+        names = getattr(self, "feature_names_in_", None)
+        table = Table(self.n_features_in_, self.n_targets_, names, self.levels_)
+        self._set_fitted(self.model_, total, self.dtype_, [*self.history_, lap], table)
+
+    def _set_fitted(
+        self, model: Model, summary: Summary, dtype: np.dtype[np.floating], history: list[Lap], table: Table
+    ) -> None:
+        """Derive every fitted attribute that does not belong to the data from the state of a fit."""
+        for name in _shown(getattr(self, "posterior_", None)):
+            self.__dict__.pop(name, None)
+        self.model_, self.summary_, self.dtype_, self.history_ = model, summary, dtype, history
+        self.n_features_in_, self.n_targets_, self.levels_ = table.n_features, table.n_targets, table.levels
+        if table.names is not None:
+            self.feature_names_in_ = np.asarray(table.names, dtype=object)
+        self.posterior_ = model.likelihood.posterior(summary.N, summary.S)
+        self.__dict__.update(_shown(self.posterior_))
+        self.lower_bound_ = model.bound(summary)
+        self.lower_bounds_ = [lap.lower_bound for lap in history]
+        self.n_laps_ = len(history)
+        self._name_clusters(model, summary)
+
+    def _name_clusters(self, model: Model, summary: Summary) -> None:
+        """Set what this kind of model calls the clusters, their number and their weights."""
+        raise NotImplementedError
+
+    def _progress(self, source: ArraySource) -> Any:
+        if not self.verbose:
+            return nullcontext(lambda lap: None)
+        from ..report.progress import Progress
+
+        return Progress(source.n_rows, self.max_laps, enabled="auto")
+
+
+def _shown(posterior: Any) -> dict[str, Any]:
+    """The parameters of the clusters as attributes of the estimator; of a Product, those of each part together."""
+    if posterior is None:
+        return {}
+    if isinstance(posterior, dict):
+        return {"parts_": posterior}
+    return {f"{name}_": value for name, value in posterior._asdict().items()}

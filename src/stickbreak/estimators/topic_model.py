@@ -1,0 +1,300 @@
+"""The topic model estimator."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..allocations import Allocation, HierarchicalDirichletProcess, LatentDirichlet
+from ..data import BagSource
+from ..inference import Options, Stochastic, Threads
+from ..likelihoods import Likelihood
+from ..model import Model, Summary
+from ..report import topics as report
+from . import _choices as choices
+from . import _documents as documents
+from ._documents import DocumentReader
+from ._estimator import Estimator, Table
+from ._reader import by_chunk
+
+Array = NDArray[np.floating]
+
+
+class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """Topic model that finds its own number of topics.
+
+    Each document d mixes topics that all documents share, in its own proportions:
+
+        pi_d ~ Dirichlet(alpha beta),    z_dt ~ pi_d,    x_dt ~ topic z_dt,    beta ~ sticks of Beta(1, concentration).
+
+    Maximises a lower bound on the evidence of all documents (ELBO).  For counts of words every ascent starts with sweeps of
+    Gibbs sampling, which leave poor local optima behind; topics are split while that raises the ELBO by enough, and merged
+    or deleted where it rises at all.
+
+    Parameters
+    ----------
+    likelihood : str or likelihood object, default "multinomial"
+        Of one observation: "multinomial" for words, with a pseudo-count of 0.03 for every word in every topic; with
+        ``lengths``, any likelihood of dense rows.
+    allocation : {"hdp", "lda"} or allocation object, default "hdp"
+        The prior over topics: hierarchical Dirichlet process, or latent Dirichlet allocation with ``n_init_topics`` topics
+        whose shares are learnt.
+    document_concentration : "learn" or float > 0, default "learn"
+        alpha, the pseudo-counts of all topics in a document together; by default it maximises the ELBO.
+    concentration : float > 0, default 1.0
+        gamma, of the sticks of the hierarchical Dirichlet process; larger values expect more topics.
+    algorithm : {"memoized", "full", "stochastic"} or `stickbreak.inference.Stochastic`, default "memoized"
+        Incremental over batches, all documents at once, or noisy steps, for which topics are found on 20,000 documents.
+    n_batches : int >= 1, default one per 5,000 documents, at most 10 (stochastic: one per 1,000, at most 100)
+        Batches visited per lap.
+    init : {"random", "anchor", "k-means++"}, array or fitted TopicModel, default "random"
+        Topics at random; from anchor words (Arora et al. 2013); of documents far apart; an array (K, V) of topics, or with
+        ``lengths`` of labels of the rows; or those of another model.  A start that is given is not sampled anew.
+    n_init_topics : int >= 1, default 50
+        Topics at the start, and for ``allocation="lda"`` the most there can be.
+    moves : sequence of {"birth", "merge", "delete"}, default all
+        What may change the number of topics.
+    max_laps : int >= 1, default 300
+        Most passes over the data.
+    tol : float >= 0, default 1e-5
+        Converged when a lap raises the ELBO by less than this share of its size.
+    n_jobs : int or None, default None
+        Threads; None and -1 use all processors.  The result does not depend on it.
+    random_state : int, RandomState or None, default None
+        Seed of everything random.
+    verbose : bool, default False
+        Show a progress line on a terminal.
+
+    Attributes
+    ----------
+    n_topics_ : int
+        K.
+    topics_ : array (K, V)
+        Posterior mean probabilities of the words, for counts of words.
+    topic_shares_ : array (K,)
+        Expected shares of the topics in a new document, summing to one.
+    document_concentration_ : float
+        alpha.
+    posterior_ : NamedTuple, or dict of them for a Product
+        Posterior means of the parameters of the topics; its fields are attributes too.
+    lower_bound_ : float
+        The ELBO, in nats, for all documents.
+    lower_bounds_ : list of float
+        The ELBO of the best model so far after each lap.
+    history_ : list of `stickbreak.inference.Lap`
+        Per lap: seconds, ELBO, K, moves tried and accepted with their gains.
+    n_laps_, converged_, n_features_in_ : int, bool, int
+        Laps done; whether the fit stopped before ``max_laps``; V.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stickbreak import TopicModel
+    >>> rng = np.random.default_rng(0)
+    >>> topics = np.repeat(np.eye(3), 5, axis=1) / 5
+    >>> counts = rng.multinomial(50, rng.dirichlet([0.3] * 3, 200) @ topics)
+    >>> TopicModel(random_state=0).fit(counts).n_topics_
+    3
+
+    References
+    ----------
+    Hughes, Reliable and scalable variational inference for nonparametric mixtures, topics, and sequences, 2016, chapters
+    5 and 7.
+    """
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "multinomial",
+        *,
+        allocation: str | Allocation = "hdp",
+        document_concentration: str | float = "learn",
+        concentration: float = 1.0,
+        algorithm: str | Stochastic = "memoized",
+        n_batches: int | None = None,
+        init: Any = "random",
+        n_init_topics: int = 50,
+        moves: Sequence[str] = choices.MOVES,
+        max_laps: int = 300,
+        tol: float = 1e-5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.likelihood = likelihood
+        self.allocation = allocation
+        self.document_concentration = document_concentration
+        self.concentration = concentration
+        self.algorithm = algorithm
+        self.n_batches = n_batches
+        self.init = init
+        self.n_init_topics = n_init_topics
+        self.moves = moves
+        self.max_laps = max_laps
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Find the topics of documents.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix (N, V) of counts, a document in each row; also a corpus of
+            `stickbreak.data.corpus.open_corpus`, which stays on disk.  With ``lengths``: dense rows of all documents.
+        y : ignored
+        lengths : array of int, optional
+            The number of consecutive rows of X that belong to each document.
+
+        Returns
+        -------
+        self
+            An interrupted fit (Ctrl-C) keeps the best model so far, with a warning; before the first lap is over it
+            leaves the estimator as it was.
+        """
+        choices.check_topics(self)
+        return self._guarded(lambda: self._fit(X, lengths))
+
+    def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Learn from more documents in one visit each: the first call fits, later ones add what their documents say.
+
+        The number of topics stays that of the first call, and so do their numbers; give it enough documents to find them.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, lengths)
+        choices.check_topics(self)
+        return self._guarded(lambda: self._add(X, lengths))
+
+    def transform(self, X: Any, lengths: Any = None) -> Array:
+        """Expected proportions of the topics in each document, (N, K), rows summing to one."""
+        return np.concatenate(self._read(X, lengths, lambda reader: reader.proportions)[1])
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """Lower bound on log p(X) per token (or row), given the posterior mean topics and shares: held-out fit in nats."""
+        tokens, bounds = self._read(X, lengths, lambda reader: reader.bound)
+        return float(sum(bounds) / tokens)
+
+    def perplexity(self, X: Any, lengths: Any = None) -> float:
+        """exp(-score(X)): an upper bound on the perplexity per token."""
+        return float(np.exp(-self.score(X, lengths=lengths)))
+
+    def completion_score(self, A: Any, B: Any) -> float:
+        """Mean log predictive probability, in nats per token, of the words B (N, V) of documents whose other words are A.
+
+        The proportions of the topics are estimated from A alone, so that nothing of B is seen.
+        """
+        with Threads(self.n_jobs) as threads:
+            first, second = self._source(A, None, threads), self._source(B, None, threads)
+            if first.n_rows != second.n_rows:
+                raise ValueError(
+                    f"A and B are halves of the same documents, but have {first.n_rows} and {second.n_rows}."
+                )
+            reader = DocumentReader.of(self.model_, self.summary_, True)
+            found = threads.map(
+                lambda chunk: reader.completion(first.read(chunk)[0], second.read(chunk)[0]), first.batches(1)[0]
+            )
+            return float(sum(found) / second.total_weight)
+
+    def top_words(
+        self, vocabulary: Sequence[str] | None = None, n: int = 10, relevance: float | None = None
+    ) -> list[list[tuple[str, float]]]:
+        """The n words of each topic of the largest probability, or relevance (`stickbreak.report.topics.top_words`).
+
+        Parameters
+        ----------
+        vocabulary : V words, by default the names of the columns at `fit`
+        relevance : lambda in [0, 1] of Sievert and Shirley (2014), or None for the order by probability
+        """
+        topics = self._topics()
+        return report.top_words(topics, self._vocabulary(vocabulary), n, relevance, self.topic_shares_ @ topics)
+
+    def coherence(self, counts: Any, n: int = 10) -> Array:
+        """How much the n top words of each topic go together in documents, (K,): mean NPMI of their pairs, in [-1, 1]."""
+        return report.coherence(self._topics(), counts, n)
+
+    def to_pyldavis(self, X: Any, vocabulary: Sequence[str] | None = None) -> dict[str, Any]:
+        """The arguments of ``pyLDAvis.prepare`` that show this model and documents X: ``prepare(**to_pyldavis(X))``."""
+        return report.pyldavis(self._topics(), self.topic_shares_, X, self.transform(X), self._vocabulary(vocabulary))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_topics_
+
+    def _topics(self) -> Array:
+        check_is_fitted(self)
+        if not hasattr(self, "topics_"):
+            raise TypeError(f"topics of a {type(self.model_.likelihood).__name__} have no words.")
+        return np.asarray(self.topics_)
+
+    def _vocabulary(self, vocabulary: Sequence[str] | None) -> Sequence[str] | None:
+        names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
+        return names if vocabulary is None else vocabulary
+
+    def _name_clusters(self, model: Model, summary: Summary) -> None:
+        self.n_topics_, self.topic_shares_ = summary.K, model.allocation.mean_weights(summary)
+        allocation: Any = model.allocation
+        self.document_concentration_ = float(allocation.document_concentration)
+        self.__dict__.pop("topics_", None)
+        if hasattr(self.posterior_, "probabilities") and self.posterior_.probabilities.ndim == 2:
+            self.topics_ = self.posterior_.probabilities
+
+    def _allocation(self) -> Allocation:
+        if not isinstance(self.allocation, str):
+            return self.allocation
+        learn = isinstance(self.document_concentration, str)
+        alpha = documents.FIRST_CONCENTRATION if learn else float(self.document_concentration)
+        if self.allocation == "hdp":
+            return HierarchicalDirichletProcess(alpha, self.concentration)
+        return LatentDirichlet(self.n_init_topics, alpha)
+
+    def _fit(self, X: Any, lengths: Any) -> str | None:
+        """Fit, set the attributes, and say what there is to warn of."""
+        source = documents.as_documents(self, X, lengths, reset=True)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        with Threads(self.n_jobs) as threads:
+            likelihood = documents.likelihood(self, source)
+            columns = documents.checked(self, likelihood, source, threads)
+            if not source.total_weight > 0.0:
+                raise ValueError("all documents are empty.")
+            model = choices.model(self, likelihood, source.flat, columns, self._allocation())
+            learn = ("document_concentration",) if self.document_concentration == "learn" else ()
+            batches = choices.n_batches(self, model.likelihood, source)
+            options = Options(batches, self.max_laps, self.tol, accelerate=True, learn=learn)
+            total, model, history, trouble = self._ascend(
+                model,
+                source,
+                threads,
+                rng,
+                options,
+                lambda: documents.choose_start(self, model, source, threads, rng),
+                lambda: documents.make_chain(self, model, source, rng),
+            )
+            names = getattr(self, "feature_names_in_", None)
+            table = Table(self.n_features_in_, 0, names, self.levels_)
+            self._set_fitted(model, total, source.dtype, history, table)
+        self.converged_ = trouble is None
+        return trouble
+
+    def _add(self, X: Any, lengths: Any) -> None:
+        with Threads(self.n_jobs) as threads:
+            self._absorb(self._source(X, lengths, threads), threads)
+
+    def _source(self, X: Any, lengths: Any, threads: Threads) -> Any:
+        check_is_fitted(self)
+        source = documents.as_documents(self, X, lengths, reset=False)
+        documents.checked(self, self.model_.likelihood, source, threads)
+        return source
+
+    def _read(
+        self, X: Any, lengths: Any, task: Callable[[DocumentReader], Callable[[Any], Any]]
+    ) -> tuple[float, list[Any]]:
+        """The number of tokens or rows, and the results of a task on every chunk."""
+        with Threads(self.n_jobs) as threads:
+            source = self._source(X, lengths, threads)
+            reader = DocumentReader.of(self.model_, self.summary_, isinstance(source, BagSource))
+            return source.total_weight, list(by_chunk(source, threads, task(reader)))
