@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 from . import allocations
 from .inference import Lap, Stochastic
 from .likelihoods import REGISTRY, Likelihood, Product, Sample
-from .model import Model, Summary
+from .model import DocumentSummary, Model, Summary
 from .moves import MoveRecord
 
 if TYPE_CHECKING:
-    from .estimators.mixture import Mixture
+    from .estimators._estimator import Estimator
 
 FORMAT, FORMAT_VERSION = "stickbreak", 1
-ESTIMATORS = {"Mixture": "stickbreak.estimators.mixture"}
+ESTIMATORS = {"Mixture": "stickbreak.estimators.mixture", "TopicModel": "stickbreak.estimators.topic_model"}
+SUMMARIES: dict[str, type] = {"Summary": Summary, "DocumentSummary": DocumentSummary}
 DTYPES = ("float32", "float64")
 
 Tensors = dict[str, NDArray[Any]]
@@ -77,7 +78,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         file.write(save(tensors, metadata | {"checksum": _checksum(metadata, tensors)}))
 
 
-def load(path: str | os.PathLike[str]) -> "Mixture":
+def load(path: str | os.PathLike[str]) -> "Estimator":
     """Read a fitted estimator from a file written by `save_model`; its predictions are the same bit for bit.
 
     Parameters
@@ -150,7 +151,7 @@ def _describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
     }
 
 
-def _restore(record: dict[str, Any], tensors: Tensors) -> "Mixture":
+def _restore(record: dict[str, Any], tensors: Tensors) -> "Estimator":
     """The estimator that `_describe` described."""
     from .estimators._estimator import Table
 
@@ -160,7 +161,7 @@ def _restore(record: dict[str, Any], tensors: Tensors) -> "Mixture":
     model = Model(
         _decode(record["likelihood"], tensors, _likelihoods()), _decode(record["allocation"], tensors, _allocations())
     )
-    summary = _decode(record["summary"], tensors, {"Summary": Summary})
+    summary = _decode(record["summary"], tensors, SUMMARIES)
     dtype, D, names = record["dtype"], record["n_features"], record["feature_names"]
     if dtype not in DTYPES:
         raise ValueError(f"unknown precision {dtype!r}; known: {', '.join(DTYPES)}.")
@@ -169,7 +170,7 @@ def _restore(record: dict[str, Any], tensors: Tensors) -> "Mixture":
     table = Table(D, record["n_targets"], names, {d: levels for d, levels in record["levels"]})
     _check(model, summary, np.dtype(dtype), D + table.n_targets)
     parameters = {key: _decode(value, tensors, _classes()) for key, value in record["parameters"].items()}
-    estimator: Mixture = getattr(import_module(ESTIMATORS[name]), name)(**parameters)
+    estimator: Estimator = getattr(import_module(ESTIMATORS[name]), name)(**parameters)
     history = [_decode_lap(lap) for lap in record["history"]]
     if not history:
         raise ValueError("it has no history of its fit.")
@@ -182,17 +183,20 @@ def _check(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int)
     """Refuse arrays whose shapes do not fit together or that give no valid parameters; compiled loops rely on it."""
     _check_likelihood(model.likelihood, D)
     K, F = summary.K, model.likelihood.n_statistics
-    shapes = {"N": (K,), "S": (K, F), "H": (K,), "base": ()}
-    for name, shape in shapes.items():
-        found = getattr(summary, name).shape
+    if isinstance(summary, DocumentSummary) != (model.allocation.unit == "documents"):
+        raise ValueError(f"a {type(summary).__name__} does not fit a {type(model.allocation).__name__}.")
+    special = {"S": (K, F), "counts": (K, 0)}
+    for field in fields(summary):
+        shape = special.get(field.name, (K,) * field.metadata["cluster_axes"])
+        found = getattr(summary, field.name).shape
         if found != shape:
-            raise ValueError(f"the summary's {name} has shape {found} instead of {shape}.")
+            raise ValueError(f"the summary's {field.name} has shape {found} instead of {shape}.")
     if not 1 <= K <= model.allocation.max_clusters:
         raise ValueError(f"{K} clusters where the prior allows 1 to {model.allocation.max_clusters}.")
-    W, bias, _ = model.parameters(summary, dtype)
+    W, bias, prior = model.parameters(summary, dtype)
     if W.shape != (K, F) or bias.shape != (K,):
         raise ValueError(f"the clusters' parameters have shapes {W.shape} and {bias.shape}.")
-    if not all(np.isfinite(value).all() for value in (W, bias, model.bound(summary))):
+    if not all(np.isfinite(value).all() for value in (W, bias, model.bound(summary), 0.0 if prior is None else prior)):
         raise ValueError("the clusters' parameters are not finite.")
 
 
@@ -317,7 +321,7 @@ def _checksum(metadata: dict[str, str], tensors: Tensors) -> str:
 
 
 def _classes() -> dict[str, type]:
-    return _likelihoods() | _allocations() | {"Summary": Summary, "Stochastic": Stochastic}
+    return _likelihoods() | _allocations() | SUMMARIES | {"Stochastic": Stochastic}
 
 
 def _likelihoods() -> dict[str, type]:

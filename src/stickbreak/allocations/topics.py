@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import expit, gammaln, logit, polygamma, psi
 
-from ._base import Array, check_concentration
+from ._base import Array, best_factor, check_concentration
 from .mixture import DirichletProcess
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
 SMALLEST = 1e-300
-STEP = 3.0  # log of the largest factor by which one step changes a concentration
 
 
 class _Documents:
@@ -116,12 +115,16 @@ class HierarchicalDirichletProcess(_Documents):
         """This prior with the concentrations ``names`` set to values that raise the bound."""
         best, value = self, self._solve(summary).value
         if "document_concentration" in names:
-            alpha = _free_concentration(self.document_concentration, np.append(summary.P, summary.P_rest) / summary.D)
-            best, value = _better(best, value, replace(best, document_concentration=alpha), summary)
+            at, P = _logits(self.shares(summary)), np.append(summary.P, summary.P_rest)
+            factor = best_factor(lambda factor: best._scaled(factor)._value(at, P, float(summary.D))[0])
+            best, value = _better(best, value, best._scaled(factor), summary)
         if "concentration" in names:
             _, rest = _expected_logs(*best._sticks(summary))
             best, value = _better(best, value, replace(best, concentration=-summary.K / rest.sum()), summary)
         return best
+
+    def _scaled(self, factor: float) -> Self:
+        return replace(self, document_concentration=self.document_concentration * factor)
 
     def _sticks(self, summary: "DocumentSummary") -> tuple[Array, Array]:
         """Parameters of q(u): its means and their weight, (K,) each."""
@@ -212,19 +215,9 @@ class LatentDirichlet(_Documents):
         """This prior with the document concentration set to a value that raises the bound, if it is among ``names``."""
         if "document_concentration" not in names:
             return self
-        alpha = _free_concentration(self.document_concentration, summary.P / summary.D)
-        if self.symmetric:
-            alpha = self._symmetric_concentration(summary)
-        best: Self = _better(self, self._solve(summary).value, replace(self, document_concentration=alpha), summary)[0]
-        return best
-
-    def _symmetric_concentration(self, summary: "DocumentSummary") -> float:
-        def loss(change: float) -> float:
-            alpha = self.document_concentration * float(np.exp(change))
-            return -replace(self, document_concentration=alpha)._solve(summary).value
-
-        found = minimize_scalar(loss, bounds=(-STEP, STEP), method="bounded", options={"xatol": 1e-4})
-        return self.document_concentration * float(np.exp(found.x))
+        alpha = self.document_concentration
+        factor = best_factor(lambda factor: replace(self, document_concentration=alpha * factor)._solve(summary).value)
+        return replace(self, document_concentration=alpha * factor)
 
     def _solve(self, summary: Any) -> _Solution:
         D, alpha, spare = float(getattr(summary, "D", 0.0)), self.document_concentration, self.n_topics - summary.K
@@ -296,16 +289,3 @@ def _inverse_digamma(y: Array) -> Array:
     for _ in range(4):
         x = x - (psi(x) - y) / polygamma(1, x)
     return np.asarray(x)
-
-
-def _free_concentration(alpha: float, logs: Array) -> float:
-    """The sum of the a that maximises log Gamma(sum a) - sum log Gamma(a) + a . logs: a_k = psi^-1(logs_k + psi(sum a))."""
-
-    def excess(log_total: float) -> float:
-        total = float(np.exp(log_total))
-        return float(np.log(_inverse_digamma(logs + psi(total)).sum()) - log_total)
-
-    low, high = np.log(alpha) - STEP, np.log(alpha) + STEP
-    if excess(low) <= 0.0 or excess(high) >= 0.0:
-        return float(np.exp(low if excess(low) <= 0.0 else high))
-    return float(np.exp(brentq(excess, low, high, xtol=1e-6)))

@@ -54,7 +54,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     init : {"random", "anchor", "k-means++"}, array or fitted TopicModel, default "random"
         Topics at random; from anchor words (Arora et al. 2013); of documents far apart; an array (K, V) of topics, or with
         ``lengths`` of labels of the rows; or those of another model.  A start that is given is not sampled anew.
-    n_init_topics : int >= 1, default 50
+    n_init_topics : int >= 1, default 64
         Topics at the start, and for ``allocation="lda"`` the most there can be.
     moves : sequence of {"birth", "merge", "delete"}, default all
         What may change the number of topics.
@@ -116,7 +116,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         algorithm: str | Stochastic = "memoized",
         n_batches: int | None = None,
         init: Any = "random",
-        n_init_topics: int = 50,
+        n_init_topics: int = 64,
         moves: Sequence[str] = choices.MOVES,
         max_laps: int = 300,
         tol: float = 1e-5,

@@ -20,7 +20,10 @@ PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
 SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
 SMALLEST_PRIOR = 1e-4
 CRUMB = 0.1  # share of the mean size below which a topic is dissolved
-PLENTY, MOST_SWEEPS = 1_000_000, 8  # with fewer tokens than these there are more sweeps, up to this multiple
+PLENTY, MOST_SWEEPS = (
+    1_000_000,
+    5.0,
+)  # with fewer tokens there are more sweeps, by the root of their ratio up to a multiple
 FIRST_PRIOR = 0.1  # pseudo-count of a topic in a document at first
 
 
@@ -56,7 +59,7 @@ class Chain:
         self.scale = everything / max(len(self.words), 1)
         cuts = np.linspace(0, len(self.words), max(2, len(self.words) // CHUNK_TOKENS) + 1)
         self.edges = np.unique(np.append(np.searchsorted(self.indptr, cuts[:-1]), len(self.indptr) - 1))
-        self.more = float(np.clip(PLENTY / max(len(self.words), 1), 1.0, MOST_SWEEPS))
+        self.more = float(np.clip(np.sqrt(PLENTY / max(len(self.words), 1)), 1.0, MOST_SWEEPS))
         self.model, self.rng, self.learn, self.n_words = model, rng, learn, X.shape[1]
 
     def from_summary(self, start: Summary, sweeps: int, threads: Threads) -> Annealed:

@@ -23,8 +23,8 @@ COARSE = 100.0  # excursions are compared when settled to this multiple of the t
 SETTLE, SETTLE_TOPICS = 12, 4  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance is the last
 WORTHWHILE_TOPICS = 0.004  # twice as many topics must raise the bound by this share of its size
-SWEEPS, LAST_SWEEPS = 60, 150  # of annealing, at the start of an ascent and of the last one
-COARSE_TOPICS = 5e-4  # annealed ascents are compared when settled to this tolerance
+SWEEPS, LAST_SWEEPS = 60, 120  # of annealing, at the start of an ascent and of the last one
+COARSE_TOPICS = 1e-3  # annealed ascents are compared when settled to this tolerance
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Search:
         self, model: Model, moves: tuple[str, ...], options: Options, floor: Laps | None = None, settle: int = 0
     ) -> Laps:
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
-        schedule = Schedule(moves, rng)
+        schedule = Schedule(moves, rng, model.allocation.unit)
         laps = Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
         self.trial = None if floor is None else laps
         return laps

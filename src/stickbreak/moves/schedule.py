@@ -18,7 +18,10 @@ from .verify import Verdict, verify
 Array = NDArray[np.floating]
 
 SMALL = 0.1  # clusters below this share of the average count are not split lap by lap
-TRIES = {"birth": 3, "merge": 2, "delete": 2}  # failures after which a cluster must change to be tried again
+TRIES = {  # failures after which a cluster must change to be tried again
+    "rows": {"birth": 3, "merge": 2, "delete": 2},
+    "documents": {"birth": 3, "merge": 1, "delete": 1},
+}
 CHANGED = 0.1  # relative change of a cluster's count after which past failures no longer count
 MEMORY = 1 << 27  # bytes for the summaries of proposals on all batches
 
@@ -41,6 +44,7 @@ class Schedule:
 
     kinds: Sequence[str]
     rng: np.random.Generator
+    unit: str = "rows"
     ids: list[int] = field(default_factory=list)
     _failed: dict[tuple[str, tuple[int, ...]], _Failures] = field(default_factory=dict)
     _issued: int = 0
@@ -156,7 +160,7 @@ class Schedule:
         return int(self.rng.choice(CHILDREN)) if self._failures("birth", (k,), counts).times else CHILDREN[-1 - k % 2]
 
     def _may(self, kind: str, clusters: tuple[int, ...], counts: Array) -> bool:
-        return self._failures(kind, clusters, counts).times < TRIES[kind]
+        return self._failures(kind, clusters, counts).times < TRIES[self.unit][kind]
 
     def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> _Failures:
         key, count = (kind, tuple(self.ids[k] for k in clusters)), float(counts[clusters[0]])

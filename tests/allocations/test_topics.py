@@ -1,0 +1,154 @@
+"""The priors of topic models against numerical derivatives, Monte Carlo and each other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln, logit, psi
+
+from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
+from stickbreak.allocations.topics import _expected_logs, _logits, _stick_means, _weight
+from stickbreak.model import DocumentSummary
+
+SEEDS = st.integers(0, 2**32 - 1)
+few = settings(max_examples=10)
+
+
+def summary(seed, K=4, D=50, alpha=2.0):
+    """The summary of documents whose proportions are known exactly: of each, its theta."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.ones(K + 1))
+    N = rng.poisson(20.0 * rng.dirichlet(alpha * shares[:K] + 1e-2, D)).astype(float)
+    return of_counts(N, alpha * shares)
+
+
+def of_counts(N, a):
+    theta = np.column_stack([N, np.zeros(len(N))]) + a
+    E = psi(theta) - psi(theta.sum(axis=1, keepdims=True))
+    Q = gammaln(theta).sum(axis=0) - (a * E).sum(axis=0)
+    K, P, zero = N.shape[1], E.sum(axis=0), np.zeros(())
+    rest = Q[K] - gammaln(theta.sum(axis=1)).sum()
+    return DocumentSummary(
+        N.sum(axis=0), np.zeros((K, 0)), np.zeros(K), zero, P[:K], Q[:K], np.array(P[K]), np.array(rest),
+        np.array(float(len(N))), np.zeros((K, 0), np.float32),
+    )  # fmt: skip
+
+
+ALLOCATIONS = [
+    HierarchicalDirichletProcess(0.5, 1.0),
+    HierarchicalDirichletProcess(30.0, 4.0),
+    LatentDirichlet(6, 2.0),
+    LatentDirichlet(6, 2.0, symmetric=True),
+]
+every = pytest.mark.parametrize("allocation", ALLOCATIONS, ids=str)
+
+
+@few
+@given(seed=SEEDS, K=st.integers(1, 5), alpha=st.sampled_from([0.1, 3.0, 100.0]), gamma=st.sampled_from([0.3, 5.0]))
+def test_the_gradient_is_that_of_the_value(seed, K, alpha, gamma):
+    rng, s = np.random.default_rng(seed), summary(seed, K)
+    prior, P, x = HierarchicalDirichletProcess(alpha, gamma), np.append(s.P, s.P_rest), rng.normal(0.0, 1.5, K)
+    gradient = prior._value(x, P, 50.0)[1]
+    for k in range(K):
+        h = 1e-5 * np.eye(K)[k]
+        numeric = (prior._value(x + h, P, 50.0)[0] - prior._value(x - h, P, 50.0)[0]) / 2e-5
+        assert gradient[k] == pytest.approx(numeric, rel=1e-5, abs=1e-4 * (1.0 + np.abs(gradient).max()))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 3.0, 40.0])
+def test_the_surrogate_is_below_the_expectation_and_close(alpha):
+    """E[c(alpha beta)] by Monte Carlo over q(u)."""
+    rng, D, gamma, K = np.random.default_rng(1), 30.0, 1.5, 3
+    u, w = np.array([0.4, 0.3, 0.6]), _weight(K, D, gamma)
+    draws = rng.beta(u * w, (1.0 - u) * w, (200_000, K))
+    beta = np.column_stack([draws, np.ones(len(draws))])
+    beta[:, 1:] *= np.cumprod(1.0 - draws, axis=1)
+    normaliser = gammaln(alpha) - gammaln(alpha * beta).sum(axis=1)
+    log_u, log_v = _expected_logs(u, w)
+    prior, posterior = K * np.log(gamma) + (gamma - 1.0) * log_v.sum(), ((u * w - 1.0) * log_u).sum()
+    posterior += (((1.0 - u) * w - 1.0) * log_v + gammaln(w) - gammaln(u * w) - gammaln((1.0 - u) * w)).sum()
+    P = np.log(np.full(K + 1, 0.2)) * D
+    want = D * normaliser.mean() + alpha * beta.mean(axis=0) @ P + prior - posterior
+    error = 4.0 * D * normaliser.std() / np.sqrt(len(draws))
+    found = HierarchicalDirichletProcess(alpha, gamma)._value(logit(u), P, D)[0]
+    chord = D * (gammaln(alpha) - gammaln(1.0 + alpha) + (K + 1) * np.log(alpha))  # Thesis Eq. 5.24
+    chord += D * (log_u.sum() + (np.arange(K, 0, -1) * log_v).sum()) + alpha * beta.mean(axis=0) @ P + prior - posterior
+    assert chord <= found <= want + error
+    assert alpha > 10.0 or found >= want - 0.1 * D
+
+
+@every
+@few
+@given(seed=SEEDS, K=st.integers(1, 6))
+def test_the_global_step_is_an_optimum(allocation, seed, K):
+    rng, s = np.random.default_rng(seed), summary(seed, K)
+    best, shares = allocation.bound(s), allocation.shares(s)
+    assert shares.shape == (K + 1,)
+    assert shares.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(allocation.update(s), allocation.document_concentration * shares)
+    assert allocation.bound(s, shares) == pytest.approx(best, rel=1e-8)
+    if getattr(allocation, "symmetric", False):
+        return
+    for _ in range(5):
+        other = shares * np.exp(rng.normal(0.0, 0.3, K + 1))
+        assert allocation.bound(s, other / other.sum()) <= best + 1e-6 * abs(best)
+
+
+@every
+@few
+@given(seed=SEEDS)
+def test_learning_raises_the_bound_and_ends_where_nothing_is_gained(allocation, seed):
+    s, names = summary(seed), ("document_concentration", "concentration")
+    before, found = allocation.bound(s), allocation
+    for _ in range(60):
+        found = found.tuned(s, names)
+        assert found.bound(s) >= before - 1e-9 * abs(before)
+        before = found.bound(s)
+    for factor in (0.8, 1.25):
+        other = replace(found, document_concentration=found.document_concentration * factor)
+        assert other.bound(s) <= before + 1e-6 * abs(before)
+    assert allocation.tuned(s, ()) == allocation
+
+
+@few
+@given(seed=SEEDS, K=st.integers(1, 6))
+def test_an_empty_topic_lowers_the_bound_of_the_process(seed, K):
+    """Thesis Fig. 5.3: every document pays for a share of what no document uses, at the best of shares for both."""
+    rng = np.random.default_rng(seed)
+    N = rng.poisson(20.0 * rng.dirichlet(np.ones(K), 100)).astype(float)
+    prior = HierarchicalDirichletProcess(1.0, 1.0)
+
+    def settled(counts):
+        a = np.full(counts.shape[1] + 1, 1.0 / (counts.shape[1] + 1))
+        for _ in range(500):
+            s = of_counts(counts, a)
+            a = prior.update(s)
+        return prior.bound(s)
+
+    assert settled(np.column_stack([N, np.zeros(100)])) < settled(N)
+
+
+def test_unused_topics_of_a_symmetric_prior_change_nothing():
+    s, prior = summary(3, K=4), LatentDirichlet(9, 2.0, symmetric=True)
+    a = prior.update(s)
+    rng = np.random.default_rng(0)
+    N = rng.poisson(3.0, (20, 4)).astype(float)
+    less = of_counts(N, a)
+    more = of_counts(np.column_stack([N, np.zeros(20)]), np.append(a[:4], [a[4] / 5.0, a[4] * 4.0 / 5.0]))
+    assert prior.bound(more) == pytest.approx(prior.bound(less), rel=1e-10)
+
+
+def test_stick_means_and_logits_are_inverse():
+    shares = np.array([0.5, 0.2, 0.2, 0.1])
+    np.testing.assert_allclose(_stick_means(1.0 / (1.0 + np.exp(-_logits(shares)))), shares, rtol=1e-10)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf])
+def test_concentrations_are_positive(wrong):
+    for kind in (HierarchicalDirichletProcess, lambda **k: LatentDirichlet(3, **k)):
+        with pytest.raises(ValueError, match="document_concentration must be a positive number"):
+            kind(document_concentration=wrong)
+    with pytest.raises(ValueError, match="n_topics must be a whole number"):
+        LatentDirichlet(0)

@@ -1,0 +1,124 @@
+"""The kernels of topic models against dense arithmetic and SciPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import gammaln, psi
+
+from stickbreak.kernels import documents
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def problem(seed, n=6, V=7, K=3):
+    """Counts with an empty document and one of a single word, likelihoods, and a prior of very unlike sizes."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(1.0, (n, V)).astype(float)
+    counts[0], counts[1] = 0.0, np.eye(V)[rng.integers(V)]
+    E = np.exp(rng.normal(0.0, 3.0, (V, K)))
+    E /= E.max(axis=1, keepdims=True)
+    return rng, sparse.csr_array(counts), counts, E, np.exp(rng.normal(-2.0, 2.0, K))
+
+
+def test_exp_digamma():
+    x = np.geomspace(1e-6, 1e6, 5000).astype(np.float32)
+    y = np.empty_like(x)
+    documents._exp_digamma(x, y)
+    want, large = np.exp(psi(x.astype(float))), x > 0.02
+    np.testing.assert_allclose(y[large], want[large], rtol=3e-5)  # of exponents near 50 float32 knows no more
+    np.testing.assert_allclose(y[x > 0.1], want[x > 0.1], rtol=3e-6)
+    assert ((y[~large] >= 1e-26) & (y[~large] < 1e-20)).all()
+
+
+def test_digamma():
+    x = np.geomspace(1e-8, 1e8, 5000)
+    np.testing.assert_allclose([documents._digamma(value) for value in x], psi(x), rtol=1e-13, atol=1e-13)
+
+
+def dense_statistics(counts, E, prior, start):
+    """One exact update of every document with dense arrays."""
+    p = np.exp(psi(start + prior))
+    r = E[None] * p[:, None]
+    Z = r.sum(axis=2, keepdims=True)
+    r = counts[:, :, None] * r / Z
+    N = r.sum(axis=1)
+    theta = N + prior
+    sums = [psi(theta).sum(axis=0), gammaln(theta).sum(axis=0), (N * np.log(p)).sum(axis=0)]
+    sums.append((r * np.log(Z)).sum(axis=(0, 1)))
+    return N, p, np.log(Z[:, :, 0]), r.sum(axis=0), np.array(sums)
+
+
+@given(seed=SEEDS, n=st.integers(2, 9), K=st.integers(1, 6))
+def test_statistics_equal_dense_arithmetic(seed, n, K):
+    rng, X, counts, E, prior = problem(seed, n=n, K=K)
+    start = rng.exponential(2.0, (n, K))
+    want = dense_statistics(counts, E, prior, start)
+    N, p, log_Z = start.copy(), np.empty((n, K)), np.empty(X.nnz)
+    R, sums = np.zeros(E.shape), np.zeros((4, K))
+    documents.document_statistics(X.indptr, X.indices, X.data, np.empty(0), E, prior, N, p, log_Z, R, sums)
+    np.testing.assert_allclose(N, want[0], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(p, want[1], rtol=1e-12)
+    np.testing.assert_allclose(log_Z, want[2][counts > 0.0], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(R, want[3], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(sums, want[4], rtol=1e-11, atol=1e-11)
+    mass = np.empty(X.nnz)
+    columns = rng.permutation(K)[: rng.integers(1, K + 1)]
+    documents.entry_mass(X.indptr, X.indices, E, p, log_Z, columns, mass)
+    r = E[None] * p[:, None]
+    share = r[:, :, columns].sum(axis=2) / r.sum(axis=2)
+    np.testing.assert_allclose(mass, share[counts > 0.0], rtol=1e-11)
+
+
+@given(seed=SEEDS, K=st.integers(2, 6), warm=st.booleans())
+def test_iteration_ends_at_a_fixed_point(seed, K, warm):
+    rng, X, counts, E, prior = problem(seed, K=K)
+    prior = np.maximum(prior, 0.05)
+    start = rng.exponential(2.0, (6, K)) if warm else np.full((6, K), np.nan)
+    N = start.astype(np.float32)
+    E32, prior32 = E.astype(np.float32), prior.astype(np.float32)
+    documents.document_counts(X.indptr, X.indices, X.data, E32, prior32, 1e-6, 100_000, N)
+    after = dense_statistics(counts, E, prior, N.astype(float))[0]
+    np.testing.assert_allclose(N, after, rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(N.sum(axis=1), counts.sum(axis=1), rtol=1e-5, atol=1e-6)
+    assert (N[0] == 0.0).all()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_sweep_draws_from_the_conditional(known):
+    """Documents of one token, or of two of which one is sure: the chances are known."""
+    K, V, n = 3, 2, 60_000
+    E = np.array([[0.5, 0.3, 0.2], [1e-12, 1.0, 1e-12]], np.float32)
+    a = np.array([0.5, 1.0, 0.1])
+    cumulative = np.cumsum(E * a, axis=1).astype(np.float32)
+    indptr = np.arange(0, (1 + known) * n + 1, 1 + known)
+    words = np.tile([1, 0] if known else [0], n).astype(np.int32)
+    z = np.tile([1, -1] if known else [-1], n).astype(np.int32)
+    R = np.zeros((V, K), np.int32)
+    documents.gibbs_sweep(indptr, words, z, E, cumulative, np.zeros(K, np.float32), 7, R)
+    chances = E[0] * (a + known * np.array([0.0, 1.0, 0.0]))
+    chances /= chances.sum()
+    found = np.bincount(z[words == 0], minlength=K) / n
+    np.testing.assert_allclose(found, chances, atol=5.0 * np.sqrt(0.25 / n))
+    np.testing.assert_array_equal(R, [np.bincount(z[words == v], minlength=K) for v in range(V)])
+
+
+@given(seed=SEEDS, K=st.integers(1, 6))
+def test_sweeps_keep_the_counts_and_depend_on_the_seed_alone(seed, K):
+    rng, X, counts, _, prior = problem(seed, K=K)
+    words = np.repeat(X.indices, X.data.astype(int)).astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(int)
+    S = rng.exponential(1.0, (7, K))
+    E = (S / S.sum(axis=0)).astype(np.float32)
+    cumulative, totals = np.cumsum(E * prior, axis=1).astype(np.float32), S.sum(axis=0).astype(np.float32)
+    ends = []
+    for _ in range(2):
+        z = np.full(len(words), -1, np.int32)
+        for sweep in range(3):
+            R = np.zeros((7, K), np.int32)
+            documents.gibbs_sweep(indptr, words, z, E, cumulative, (sweep > 0) * totals, seed + sweep, R)
+            assert ((z >= 0) & (z < K)).all()
+            np.testing.assert_array_equal(R.sum(axis=1), counts.sum(axis=0))
+        ends.append(z)
+    np.testing.assert_array_equal(*ends)
