@@ -71,14 +71,16 @@ def test_statistics_equal_dense_arithmetic(seed, n, K):
     np.testing.assert_allclose(mass, share[counts > 0.0], rtol=1e-11)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(seed=SEEDS, K=st.integers(2, 6), warm=st.booleans())
-def test_iteration_ends_at_a_fixed_point(seed, K, warm):
+def test_iteration_ends_at_a_fixed_point(dtype, seed, K, warm):
     rng, X, counts, E, prior = problem(seed, K=K)
     prior = np.maximum(prior, 0.05)
     start = rng.exponential(2.0, (6, K)) if warm else np.full((6, K), np.nan)
     N = start.astype(np.float32)
-    E32, prior32 = E.astype(np.float32), prior.astype(np.float32)
-    documents.document_counts(X.indptr, X.indices, X.data, E32, prior32, 1e-6, 100_000, N)
+    E, prior, c = E.astype(dtype), prior.astype(dtype), X.data.astype(dtype)
+    N = N.astype(dtype)
+    documents.document_counts(X.indptr, X.indices, c, E, prior, dtype(1e-37), 1e-6, 100_000, N)
     after = dense_statistics(counts, E, prior, N.astype(float))[0]
     np.testing.assert_allclose(N, after, rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose(N.sum(axis=1), counts.sum(axis=1), rtol=1e-5, atol=1e-6)

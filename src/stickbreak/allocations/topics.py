@@ -222,11 +222,10 @@ class LatentDirichlet(_Documents):
     def _solve(self, summary: Any) -> _Solution:
         D, alpha, spare = float(getattr(summary, "D", 0.0)), self.document_concentration, self.n_topics - summary.K
         shares = np.append(np.full(summary.K, 1.0), float(spare)) / self.n_topics
-        if D == 0.0:
-            return _Solution(shares, 0.0)
-        if not self.symmetric:
-            shares = np.append(_dirichlet_mean(summary.P / D, alpha), 0.0)
-        return _Solution(shares, self._value_at(summary, shares))
+        if not self.symmetric:  # topics not in use have no share
+            means = _dirichlet_mean(summary.P / D, alpha) if D else np.full(summary.K, 1.0 / summary.K)
+            shares = np.append(means, 0.0)
+        return _Solution(shares, self._value_at(summary, shares) if D else 0.0)
 
     def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
         if self.symmetric:

@@ -26,6 +26,7 @@ Array = NDArray[np.floating]
 
 WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
+MOST_FIRST = 64  # topics at the start where more can be born
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
 
 
@@ -74,6 +75,8 @@ def choose_start(
 ) -> Summary:
     """The summary that ``estimator.init`` stands for."""
     init, K = estimator.init, min(estimator.n_init_topics, model.allocation.max_clusters)
+    if "birth" in estimator.moves and whole_counts(source):
+        K = min(K, MOST_FIRST)
     if isinstance(init, type(estimator)):
         check_is_fitted(init)
         if init.n_features_in_ != source.n_columns:
@@ -182,4 +185,4 @@ class DocumentReader:
         words = self.log_words
         if words is None:
             words = self.model.likelihood.log_predictive(X.X.astype(np.float64), self.summary.N, self.summary.S)
-        return tables(words, np.append(self.prior, self.rest))
+        return tables(words, np.append(self.prior, self.rest), words=self.log_words is not None)

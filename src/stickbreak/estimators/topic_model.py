@@ -55,7 +55,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Topics at random; from anchor words (Arora et al. 2013); of documents far apart; an array (K, V) of topics, or with
         ``lengths`` of labels of the rows; or those of another model.  A start that is given is not sampled anew.
     n_init_topics : int >= 1, default 64
-        Topics at the start, and for ``allocation="lda"`` the most there can be.
+        Topics at the start, and for ``allocation="lda"`` the most there can be.  Where topics of words may be born, the search
+        begins with no more than 64, from coarse to fine.
     moves : sequence of {"birth", "merge", "delete"}, default all
         What may change the number of topics.
     max_laps : int >= 1, default 300

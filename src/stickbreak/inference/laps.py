@@ -19,6 +19,7 @@ from .visit import visit
 
 FASTER, SLOWER, FIRST_STEP, LONGEST_STEP = 1.5, 0.4, 0.5, 20.0
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
+TINY = 1e-300
 FAR = 1.0  # log of the largest factor by which the prior of a topic is extrapolated
 MOVED = 1e-3  # a fit has not settled while the count of a cluster changes by more than this share of the rows
 
@@ -201,7 +202,8 @@ class Laps:
         """Of documents also the prior, in which coordinate ascent is slow where topics are in few documents."""
         if parameters.prior is None or self._previous is None:
             return parameters
-        change = np.log(parameters.prior / self._before.allocation.update(self._previous))
+        before = np.maximum(self._before.allocation.update(self._previous), TINY)
+        change = np.log(np.maximum(parameters.prior, TINY) / before)
         return parameters._replace(prior=parameters.prior * np.exp(np.clip(self._step * change, -FAR, FAR)))
 
     def _resolve(self, tracked: list[list[Summary]]) -> list[MoveRecord]:

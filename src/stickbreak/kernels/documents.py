@@ -22,11 +22,27 @@ _SHIFT = 8
 
 
 @_jit
+def _digamma(x):
+    """psi(x) for x > 0, by recurrence to x + 8 and the asymptotic series."""
+    total = 0.0
+    while x < _SHIFT:
+        total -= 1.0 / x
+        x += 1.0
+    i = 1.0 / (x * x)
+    series = i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
+    return total + math.log(x) - 0.5 / x - series
+
+
+@_jit
 def _exp_digamma(x, y):
-    """Y = exp(psi(x)) in float32 to about 1e-6, by recurrence to x + 6 and the series at z = x + 5.5; at least 1e-26.
+    """Exp(psi(x)) in float32 to about 1e-6, by recurrence to x + 6 and the series at z = x + 5.5; at least 1e-26.
 
     x, y : (K,) float32, in and out
     """
+    if x.itemsize == 8:
+        for k in range(x.size):
+            y[k] = max(math.exp(_digamma(x[k])), FLOOR)
+        return
     one = np.float32(1.0)
     for k in range(x.size):
         a = max(x[k], np.float32(1e-3))
@@ -44,20 +60,8 @@ def _exp_digamma(x, y):
 
 
 @_jit
-def _digamma(x):
-    """psi(x) for x > 0, by recurrence to x + 8 and the asymptotic series."""
-    total = 0.0
-    while x < _SHIFT:
-        total -= 1.0 / x
-        x += 1.0
-    i = 1.0 / (x * x)
-    series = i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
-    return total + math.log(x) - 0.5 / x - series
-
-
-@_jit
 def _first_factors(N, prior, x, p):
-    """P = exp(psi(N + prior)) for a document's counts N (K,), or the prior where they are NaN."""
+    """The factors p = exp(psi(N + prior)) for a document's counts N (K,), or the prior where they are NaN."""
     if np.isnan(N[0]):
         p[:] = prior
         return
@@ -67,17 +71,18 @@ def _first_factors(N, prior, x, p):
 
 
 @_jit
-def document_counts(indptr, rows, counts, E, prior, tol, most, N):
-    """Iterate each document to its fixed point in float32 (Thesis Alg. 5.1); N (n, K) is the start and the result.
+def document_counts(indptr, rows, counts, E, prior, tiny, tol, most, N):
+    """Iterate each document to its fixed point (Thesis Alg. 5.1); N (n, K) is the start and the result.
 
     A document whose counts start at NaN starts from r proportional to E_ek prior_k.
 
-    E : (V, K) float32 in;  prior : (K,) float32 in, alpha E[pi];  N : (n, K) float32 in and out
+    E : (V, K), counts : (nnz,), prior : (K,) in, alpha E[pi];  N : (n, K) in and out; all float32, or all float64
+    tiny : of the same type, the smallest number of which the inverse is a number
     tol : the mean change of a document's K counts at which it has converged;  most : iterations at most
     returns : iterations done, of all documents
     """
     K = E.shape[1]
-    x, p, acc = np.empty(K, np.float32), np.empty(K, np.float32), np.empty(K, np.float32)
+    x, p, acc = np.empty_like(prior), np.empty_like(prior), np.empty_like(prior)
     done = 0
     for d in range(indptr.size - 1):
         if indptr[d] == indptr[d + 1]:
@@ -92,7 +97,7 @@ def document_counts(indptr, rows, counts, E, prior, tol, most, N):
                 Z = np.float32(0.0)
                 for k in range(K):
                     Z += row[k] * p[k]
-                s = np.float32(counts[e]) / max(Z, np.float32(1e-37))
+                s = counts[e] / max(Z, tiny)
                 for k in range(K):
                     acc[k] += s * row[k]
             change = np.float32(0.0)

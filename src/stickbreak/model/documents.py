@@ -19,7 +19,7 @@ Array = NDArray[np.floating]
 
 CHANGE = 1e-3  # mean change of a document's counts at which it has converged
 ITERATIONS = 100
-FLOOR32 = 1e-11  # of likelihoods in float32, so that their product with exp(-60) is a number
+FLOOR32, TINY32 = 1e-11, 1e-37  # of likelihoods in float32, so that their product with exp(-60) is a number
 NOTHING = np.empty(0)
 
 
@@ -49,14 +49,14 @@ class Tables(NamedTuple):
     """Likelihoods of the observations, and the documents' prior.
 
     scores : (V, K) log E;  shift : (V,) what was added to it so that the largest of each row is 0
-    E, E32 : (V, K) in float64 and float32
+    E : (V, K);  coarse : the same for iterations, in float32 for words
     prior : (K,) pseudo-counts of the topics in every document;  rest : of topics not in use
     """
 
     scores: Array
     shift: Array
     E: Array
-    E32: NDArray[np.float32]
+    coarse: Array
     prior: Array
     rest: float
 
@@ -182,15 +182,19 @@ class DocumentUnit:
         return X, weights * (mass / (weights @ X.sum(axis=1) if bags else weights.sum()))
 
 
-def tables(scores: Array, prior: Any) -> Tables:
-    """Tables of log likelihoods (V, K), for a prior (K,), or (K + 1,) with the rest."""
+def tables(scores: Array, prior: Any, words: bool = True) -> Tables:
+    """Tables of log likelihoods (V, K), for a prior (K,), or (K + 1,) with the rest.
+
+    Of words the topics' likelihoods are within what float32 can tell apart; those of dense rows need not be.
+    """
     K = scores.shape[1]
     shift = scores.max(axis=1)
     scores = np.maximum(scores - shift[:, None], np.log(FLOOR), order="C")
     E = np.exp(scores)
     prior = np.asarray(prior)
     rest = float(prior[K]) if len(prior) > K else 0.0
-    return Tables(scores, shift, E, np.maximum(E, FLOOR32).astype(np.float32), prior[:K], rest)
+    coarse = np.maximum(E, FLOOR32).astype(np.float32) if words else E
+    return Tables(scores, shift, E, coarse, prior[:K], rest)
 
 
 def bags_of(X: Any) -> Bags:
@@ -206,7 +210,7 @@ def _observations(model: Model, prepared: Prepared, X: Any) -> tuple[Tables, Any
         return prepared.words, None
     T, parameters = features(model.likelihood, X.X), prepared.parameters
     scores = product_with(T, parameters.W).astype(np.float64) + parameters.bias
-    return tables(scores, parameters.prior), T
+    return tables(scores, parameters.prior, words=False), T
 
 
 def document_step(
@@ -224,10 +228,13 @@ def document_step(
         totals = np.diff(np.append(0.0, np.cumsum(bags.counts))[bags.indptr]) + own.prior.sum() + own.rest
     if start is None:
         start = np.full((n, K), np.nan if K > 1 else 0.0)
-    N32 = np.array(start, np.float32, order="C")
+    kind = own.coarse.dtype
+    N = np.array(start, kind, order="C")
     if K > 1:
-        document_counts(*bags, own.E32, own.prior.astype(np.float32), CHANGE, ITERATIONS, N32)
-    N, p, log_Z = N32.astype(np.float64), np.empty((n, K)), np.empty(len(bags.rows))
+        tiny = np.float32(TINY32) if kind == np.float32 else FLOOR**2
+        counts, prior = bags.counts.astype(kind), own.prior.astype(kind)
+        document_counts(bags.indptr, bags.rows, counts, own.coarse, prior, tiny, CHANGE, ITERATIONS, N)
+    N, p, log_Z = N.astype(np.float64), np.empty((n, K)), np.empty(len(bags.rows))
     R, sums = np.zeros(own.E.shape), np.zeros((4, K))
     document_statistics(*bags, log_mass, own.E, own.prior, N, p, log_Z, R, sums)
     psi_totals = psi(totals).sum()
