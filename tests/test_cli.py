@@ -95,7 +95,7 @@ def test_every_option_reaches_the_estimator(run):
         "batches": 3,
         "algorithm": "full",
         "init": "random",
-        "n-init-clusters": 4,
+        "n-init": 4,
         "max-laps": 5,
         "seed": 9,
         "jobs": 1,
@@ -107,7 +107,7 @@ def test_every_option_reaches_the_estimator(run):
     assert len(err.splitlines()) <= 1
     model = load("model")
     found = model.get_params()
-    renamed = {"batches": "n_batches", "n-init-clusters": "n_init_clusters", "max-laps": "max_laps"}
+    renamed = {"batches": "n_batches", "n-init": "n_init_clusters", "max-laps": "max_laps"}
     renamed |= {"seed": "random_state", "jobs": "n_jobs"}
     for name, value in options.items():
         assert found[renamed.get(name, name)] == value
@@ -214,7 +214,7 @@ def test_version_and_help(run):
     assert (code, out.strip()) == (0, stickbreak.__version__)
     code, out, _ = run("fit", "--help")
     assert code == 0
-    assert "--n-init-clusters" in out
+    assert "--n-init" in out
 
 
 def test_the_demonstration_is_called(run, monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""The command line: a thin layer over `Mixture`.
+"""The command line: a thin layer over the estimators.
 
 Exit codes: 0 done, 1 something to correct (one line on stderr says what), 2 wrong usage, 130 interrupted with nothing
 kept.
@@ -17,7 +17,8 @@ import numpy as np
 from cyclopts import App, Parameter
 from numpy.typing import NDArray
 
-from . import Mixture, __version__
+from . import Mixture, TopicModel, __version__
+from .data.corpus import is_corpus, open_bags
 from .data.files import DataError, Table, read_table
 from .data.frames import Encoded
 from .storage import file_version, load, replacing
@@ -69,30 +70,34 @@ def fit(
     /,
     *,
     out: Path,
-    likelihood: str = "gaussian",
+    model: Literal["mixture", "topics"] = "mixture",
+    likelihood: str | None = None,
     concentration: float = 1.0,
     batches: int | None = None,
     algorithm: Literal["memoized", "full", "stochastic"] = "memoized",
-    init: Literal["one", "k-means++", "random"] = "one",
-    n_init_clusters: int = 10,
-    max_laps: int = 1000,
+    init: Literal["one", "anchor", "k-means++", "random"] | None = None,
+    n_init: int | None = None,
+    max_laps: int | None = None,
     seed: int | None = None,
     jobs: int | None = None,
     float32: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Find the clusters of a table and save the model.  Ctrl-C saves the best model so far.
+    """Find the clusters of a table, or the topics of documents, and save the model.  Ctrl-C saves the best model so far.
 
     Parameters
     ----------
     data: Path
         Table: .npy (read piece by piece, may be larger than memory), .npz (also of a sparse matrix), .csv or .parquet.
-        Cells may be missing and columns may hold categories where the likelihood can use them.
+        Cells may be missing and columns may hold categories where the likelihood can use them.  For topics also bags of
+        words: .ldac and .dat (LDA-C), .txt (UCI), each also with .gz, or a folder that write_corpus wrote.
     out: Path
         Model file to write.
+    model: str
+        A mixture of the rows of a table, or topics of documents: rows of counts of words.
     likelihood: str
-        Family of the clusters: gaussian, diagonal_gaussian, bernoulli, categorical, poisson, multinomial, ..., or auto,
-        chosen column by column.
+        Family of the clusters: gaussian (the default), diagonal_gaussian, bernoulli, categorical, poisson, multinomial,
+        ..., or auto, chosen column by column.  Of topics: multinomial.
     concentration: float
         Larger values expect more clusters.
     batches: int
@@ -100,9 +105,10 @@ def fit(
     algorithm: str
         Incremental over batches, all data at once, or noisy steps.
     init: str
-        Start from one cluster, or from rows as seeds, far apart or at random.
-    n_init_clusters: int
-        Number of seeds.
+        Start from one cluster, or from rows as seeds, far apart or at random; topics: at random, from anchor words, or from
+        documents far apart.
+    n_init: int
+        Number of seeds, or of topics at the start.
     max_laps: int
         Most passes over the data.
     seed: int
@@ -115,34 +121,33 @@ def fit(
         No progress and no report.
     """
     _check_output(out, data)
-    table = read_table(data)
+    table = _read(data, bags=model == "topics")
     X = table.X.astype(np.float32, copy=False) if float32 else table.X
-    model = Mixture(
-        likelihood,
+    kind, n_init_name = (Mixture, "n_init_clusters") if model == "mixture" else (TopicModel, "n_init_topics")
+    given: dict[str, Any] = {"likelihood": likelihood, "init": init, n_init_name: n_init, "max_laps": max_laps}
+    estimator: Any = kind(
         concentration=concentration,
         algorithm=algorithm,
         n_batches=batches,
-        init=init,
-        n_init_clusters=n_init_clusters,
-        max_laps=max_laps,
         n_jobs=jobs,
         random_state=seed,
         verbose=not quiet,
+        **{name: value for name, value in given.items() if value is not None},
     )
     if not quiet:
         print(f"{data}: {X.shape[0]:,} rows, {X.shape[1]} columns{_listed(table.names)}", file=sys.stderr)
     with _one_line_warnings():
-        model.fit(_with_levels(table._replace(X=X)))
+        estimator.fit(_with_levels(table._replace(X=X)))
     if table.names is not None:
-        model.feature_names_in_ = np.array(table.names, dtype=object)
-    model.save(out)
+        estimator.feature_names_in_ = np.array(table.names, dtype=object)
+    estimator.save(out)
     if not quiet:
-        print(f"{_outcome(model)}; saved to {out}")
+        print(f"{_outcome(estimator)}; saved to {out}")
 
 
 @app.command
 def predict(model: Path, data: Path, /, *, out: Path, proba: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """Give each row of a table its cluster.
+    """Give each row of a table its cluster, or each document its largest topic.
 
     Parameters
     ----------
@@ -153,19 +158,18 @@ def predict(model: Path, data: Path, /, *, out: Path, proba: Annotated[bool, Par
     out: Path
         Where to write the labels: .npy or .csv.
     proba: bool
-        Write the probability of every cluster instead.
+        Write the probability of every cluster, or the proportions of the topics, instead.
     """
     _check_output(out, model, data)
     if out.suffix.lower() not in (".npy", ".csv"):
         raise DataError(f"{out} has an unknown ending; labels are written as .npy or .csv.")
-    estimator = load(model)
-    table = read_table(data)
+    estimator: Any = load(model)
+    table = _read(data, bags=isinstance(estimator, TopicModel))
     _check_columns(estimator, table.names, data)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
-        X = _with_levels(table, estimator.levels_)
-        result = estimator.predict_proba(X) if proba else estimator.predict(X)
-    _write(out, result)
+        R = estimator.transform(_with_levels(table, estimator.levels_))
+    _write(out, R if proba else R.argmax(axis=1))
 
 
 @app.command
@@ -181,9 +185,9 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
     """
     from rich.console import Console
 
-    from .report.tables import cluster_table
+    from .report.tables import cluster_table, topic_table
 
-    estimator = load(model)
+    estimator: Any = load(model)
     rows = estimator.summary_.N.sum()
     end = "converged" if estimator.converged_ else "not converged"
     for name, text in (
@@ -196,7 +200,13 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
     ):
         print(f"{name:6}{text}")
     print()
-    Console(markup=False, emoji=False).print(cluster_table(estimator, clusters))  # names are shown as they are
+    table = topic_table if isinstance(estimator, TopicModel) else cluster_table
+    Console(markup=False, emoji=False).print(table(estimator, clusters))  # names are shown as they are
+
+
+def _read(data: Path, bags: bool) -> Table:
+    """A table, or bags of words with their vocabulary for names."""
+    return Table(*open_bags(data)) if bags and is_corpus(data) else read_table(data)
 
 
 def _check_output(out: Path, *inputs: Path) -> None:
@@ -213,7 +223,7 @@ def _check_output(out: Path, *inputs: Path) -> None:
             raise DataError(f"--out {out} would replace an input; choose another name.")
 
 
-def _check_columns(model: Mixture, names: list[str] | None, data: Path) -> None:
+def _check_columns(model: Any, names: list[str] | None, data: Path) -> None:
     expected = getattr(model, "feature_names_in_", None)
     if names is None or expected is None or names == list(expected):
         return
@@ -240,9 +250,10 @@ def _write(out: Path, result: NDArray[Any]) -> None:
             np.savetxt(file, result, fmt="%.10g", delimiter=",", header=names, comments="")
 
 
-def _outcome(model: Mixture) -> str:
-    clusters, laps = _count(model.n_clusters_, "cluster"), _count(model.n_laps_, "lap")
-    return f"{clusters}, ELBO {model.lower_bound_:,.2f} after {laps} in {model.history_[-1].seconds:.1f} s"
+def _outcome(model: Any) -> str:
+    laps, topics = _count(model.n_laps_, "lap"), isinstance(model, TopicModel)
+    found = _count(model.n_topics_, "topic") if topics else _count(model.n_clusters_, "cluster")
+    return f"{found}, ELBO {model.lower_bound_:,.2f} after {laps} in {model.history_[-1].seconds:.1f} s"
 
 
 def _count(n: int, thing: str) -> str:

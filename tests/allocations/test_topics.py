@@ -13,7 +13,7 @@ from stickbreak.allocations.topics import _expected_logs, _logits, _stick_means,
 from stickbreak.model import DocumentSummary
 
 SEEDS = st.integers(0, 2**32 - 1)
-few = settings(max_examples=10)
+few = settings(max_examples=5)
 
 
 def summary(seed, K=4, D=50, alpha=2.0):
@@ -102,7 +102,7 @@ def test_the_global_step_is_an_optimum(allocation, seed, K):
 def test_learning_raises_the_bound_and_ends_where_nothing_is_gained(allocation, seed):
     s, names = summary(seed), ("document_concentration", "concentration")
     before, found = allocation.bound(s), allocation
-    for _ in range(60):
+    for _ in range(25):
         found = found.tuned(s, names)
         assert found.bound(s) >= before - 1e-9 * abs(before)
         before = found.bound(s)
@@ -112,8 +112,7 @@ def test_learning_raises_the_bound_and_ends_where_nothing_is_gained(allocation, 
     assert allocation.tuned(s, ()) == allocation
 
 
-@few
-@given(seed=SEEDS, K=st.integers(1, 6))
+@pytest.mark.parametrize(("seed", "K"), [(0, 1), (1, 3), (2, 6)])
 def test_an_empty_topic_lowers_the_bound_of_the_process(seed, K):
     """Thesis Fig. 5.3: every document pays for a share of what no document uses, at the best of shares for both."""
     rng = np.random.default_rng(seed)
@@ -122,7 +121,7 @@ def test_an_empty_topic_lowers_the_bound_of_the_process(seed, K):
 
     def settled(counts):
         a = np.full(counts.shape[1] + 1, 1.0 / (counts.shape[1] + 1))
-        for _ in range(500):
+        for _ in range(150):
             s = of_counts(counts, a)
             a = prior.update(s)
         return prior.bound(s)

@@ -122,6 +122,21 @@ def open_corpus(folder: str | Path) -> sparse.csr_array:
     return X
 
 
+def is_corpus(path: str | Path) -> bool:
+    """Whether a path is a folder, or a text file of bags of words by its ending."""
+    name = Path(path).name.lower().removesuffix(".gz")
+    return Path(path).is_dir() or Path(name).suffix in ENDINGS
+
+
+def open_bags(path: str | Path) -> tuple[sparse.csr_array, list[str] | None]:
+    """The counts of a corpus folder, mapped, or of a text file, and the vocabulary, or None."""
+    path = Path(path)
+    if not path.is_dir():
+        return read_corpus(path)
+    X, file = open_corpus(path), path / VOCABULARY
+    return X, file.read_text(encoding="utf-8").splitlines() if file.is_file() else None
+
+
 def _is_ldac(path: Path) -> bool:
     if not path.is_file():
         raise DataError(f"{path} is a directory; name a file in it." if path.is_dir() else f"there is no file {path}.")

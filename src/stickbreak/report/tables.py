@@ -37,6 +37,21 @@ def cluster_table(model: Any, n_clusters: int = 20, names: Sequence[str] | None 
     return table
 
 
+def topic_table(model: Any, n_topics: int = 20, names: Sequence[str] | None = None) -> Table:
+    """The largest topics of a `TopicModel`: share, tokens and top words, or means where the observations are no words."""
+    table = Table(title=f"{model.n_topics_} topics", title_justify="left")
+    for title in ("topic", "share", "observations"):
+        table.add_column(title, justify="right")
+    table.add_column("top words")
+    words = model.top_words(names) if hasattr(model, "topics_") else [[]] * model.n_topics_
+    for k in range(min(n_topics, model.n_topics_)):
+        top = " ".join(word for word, _ in words[k])
+        table.add_row(str(k), f"{model.topic_shares_[k]:.4f}", f"{model.summary_.N[k]:,.0f}", top)
+    if model.n_topics_ > n_topics:
+        table.add_row("", "", "", f"and {model.n_topics_ - n_topics} smaller topics")
+    return table
+
+
 def print_summary(model: Any, n_clusters: int = 20, names: Sequence[str] | None = None) -> None:
     """Print `cluster_table` to the console."""
     Console(markup=False, emoji=False).print(cluster_table(model, n_clusters, names))
