@@ -12,10 +12,9 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
-from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from common import DATA, memory, report
+from common import DATA, memory, newsgroups, report
 from stickbreak import Mixture
 from stickbreak.likelihoods import Bernoulli, Categorical, DiagonalGaussian, Likelihood, Poisson, Product
 
@@ -26,11 +25,6 @@ def chromatin() -> np.ndarray:
     """Ten marks, present or not, in 672,261 bins of 200 base pairs."""
     with np.load(DATA / "chromatin_GM12878_chr11.npz") as file:
         return file["X"]
-
-
-def newsgroups() -> sparse.csr_array:
-    """Counts of 3,072 words in 11,214 documents."""
-    return sparse.csr_array(sparse.load_npz(DATA / "20news_tr.npz"))
 
 
 def mixed(seed: int, missing: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

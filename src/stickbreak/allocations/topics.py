@@ -109,7 +109,7 @@ class HierarchicalDirichletProcess(_Documents):
 
     def order(self, summary: "DocumentSummary") -> NDArray[np.integer]:
         """Decreasing expected log proportion, which is decreasing share."""
-        return np.argsort(-summary.P, kind="stable")
+        return np.argsort(-getattr(summary, "P", summary.N), kind="stable")  # starts know counts alone
 
     def tuned(self, summary: "DocumentSummary", names: tuple[str, ...]) -> Self:
         """This prior with the concentrations ``names`` set to values that raise the bound."""

@@ -14,7 +14,7 @@ from ..inference import Chain, Options, Search, Threads
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_seeds
 from ..kernels.documents import entry_mass
-from ..likelihoods import Likelihood, Multinomial
+from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods._base import features
 from ..model import DocumentSummary, Model, Summary
 from ..model.documents import NOTHING, Kept, Tables, bags_of, document_step, tables
@@ -47,14 +47,21 @@ def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource
 
 def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
     """The likelihood of the words, or of the rows."""
-    choice = Multinomial(WORD_CONCENTRATION) if estimator.likelihood == "multinomial" else None
-    found = choices.likelihood(estimator, source.flat, choice)
-    if isinstance(source, BagSource) and not isinstance(found, Multinomial):
+    given = estimator.likelihood
+    kind = REGISTRY.get(given, Multinomial) if isinstance(given, str) else type(given)
+    if isinstance(source, BagSource) and kind is not Multinomial:
         raise ValueError(
-            f"a {type(found).__name__} likelihood describes rows, not counts of words: pass X with the rows of all "
-            "documents and lengths=, the number of rows of each."
+            f"{kind.__name__} describes rows, not counts of words: pass X with the rows of all documents, and lengths=, the "
+            "number of rows of each."
         )
-    return found
+    return choices.likelihood(
+        estimator, source.flat, Multinomial(WORD_CONCENTRATION) if given == "multinomial" else None
+    )
+
+
+def learnt(estimator: Any) -> tuple[str, ...]:
+    """The concentrations to learn."""
+    return ("document_concentration",) if estimator.document_concentration == "learn" else ()
 
 
 def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, threads: Threads) -> Columns:
@@ -87,7 +94,7 @@ def choose_start(
         return _from_array(np.asarray(init), model, source)
     if choices.stochastic(estimator.algorithm) is not None and "birth" in estimator.moves:
         sample = source.sample(SEARCH_DOCUMENTS, rng)
-        options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5))
+        options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5), learn=learnt(estimator))
         chain = make_chain(estimator, model, sample, rng)
         search = Search(model, sample, choices.MOVES, threads, rng, options, chain=chain)
         search.run(_by_name(init, model, sample, K, rng))

@@ -263,9 +263,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             if not source.total_weight > 0.0:
                 raise ValueError("all documents are empty.")
             model = choices.model(self, likelihood, source.flat, columns, self._allocation())
-            learn = ("document_concentration",) if self.document_concentration == "learn" else ()
             batches = choices.n_batches(self, model.likelihood, source)
-            options = Options(batches, self.max_laps, self.tol, accelerate=True, learn=learn)
+            options = Options(batches, self.max_laps, self.tol, learn=documents.learnt(self))
             total, model, history, trouble = self._ascend(
                 model,
                 source,

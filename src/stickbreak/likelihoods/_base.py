@@ -247,7 +247,8 @@ class Likelihood(ABC):
             what, cure = f"{value}, a value too large to be squared", "Divide the column by a constant first."
         else:
             what, cure = f"{value:g}", f"{family} takes {self.domain}."
-        raise ValueError(f"Input X contains {what}: {where}. {cure}")
+        negative = "Negative values in data: " if value < 0.0 and not self.takes_negative else ""
+        raise ValueError(f"{negative}Input X contains {what}: {where}. {cure}")
 
 
 def prefers_sparse(likelihood: Likelihood) -> bool:

@@ -1,0 +1,301 @@
+"""The topic model estimator: what it finds, what it refuses, and that its scores are what they say."""
+
+import os
+import signal
+import threading
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import gammaln, logsumexp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import stickbreak
+from stickbreak import TopicModel
+from stickbreak.allocations import LatentDirichlet
+from stickbreak.data.corpus import open_corpus, write_corpus
+
+
+def corpus(seed=0, D=200, K=3, V=15, tokens=50):
+    """Counts of documents that mix K topics of words of their own."""
+    rng = np.random.default_rng(seed)
+    topics = np.repeat(np.eye(K), V // K, axis=1) * K / V
+    return rng.multinomial(tokens, rng.dirichlet(np.full(K, 0.3), D) @ topics), topics
+
+
+def fit(X, **parameters):
+    lengths = parameters.pop("lengths", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return TopicModel(**{"random_state": 0, "n_jobs": 1, "n_init_topics": 6, **parameters}).fit(X, lengths=lengths)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return corpus()[0]
+
+
+@pytest.fixture(scope="module")
+def model(counts):
+    return fit(counts)
+
+
+@parametrize_with_checks([TopicModel(n_init_topics=3, max_laps=3, n_jobs=1)])
+def test_scikit_learn_conventions(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.mark.parametrize("n_init_topics", [1, 6, 30])
+@pytest.mark.parametrize("allocation", ["hdp", "lda"])
+def test_topics_are_found_from_any_number(n_init_topics, allocation):
+    if allocation == "lda" and n_init_topics == 1:
+        pytest.skip("it allows one topic")
+    X, topics = corpus(1)
+    found = fit(X, n_init_topics=n_init_topics, allocation=allocation)
+    assert found.n_topics_ == 3
+    distance = 0.5 * np.abs(found.topics_[:, None] - topics).sum(axis=2)
+    assert distance.min(axis=0).max() < 0.05
+    assert found.topic_shares_.sum() == pytest.approx(1.0)
+    assert 0.2 < found.document_concentration_ < 3.0
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("n_init_topics", [1, 50])
+def test_the_toy_bars(seed, n_init_topics):
+    """Thesis 5.6.1, at a quarter of its size: exactly the ten bars."""
+    rng = np.random.default_rng(seed)
+    image = np.zeros((10, 10, 10))
+    for i in range(5):
+        image[2 * i, 2 * i : 2 * i + 2, :] = 1.0
+        image[2 * i + 1, :, 2 * i : 2 * i + 2] = 1.0
+    topics = image.reshape(10, 100) / 20.0
+    X = rng.multinomial(200, rng.dirichlet(np.full(10, 0.1), 300) @ topics)
+    found = fit(X, n_init_topics=n_init_topics, random_state=seed)
+    assert found.n_topics_ == 10
+    assert 0.5 * np.abs(found.topics_[:, None] - topics).sum(axis=2).min(axis=0).max() < 0.2
+
+
+def test_the_result_does_not_depend_on_threads_or_how_counts_are_stored(counts, model):
+    X = sparse.coo_matrix(counts)
+    doubled = sparse.coo_matrix(
+        (np.concatenate([X.data, X.data]) / 2.0, (np.tile(X.row, 2), np.tile(X.col, 2))), X.shape
+    )
+    for other in (counts.astype(np.uint8), sparse.csc_array(counts), X.astype(np.int64), doubled):
+        again = fit(other, n_jobs=2)
+        np.testing.assert_array_equal(again.topics_, model.topics_)
+        assert again.lower_bounds_ == model.lower_bounds_
+
+
+@pytest.mark.parametrize("algorithm", ["full", "memoized", "stochastic"])
+@pytest.mark.parametrize("init", ["random", "anchor", "k-means++"])
+def test_every_algorithm_and_start(algorithm, init):
+    X, topics = corpus(2, D=400)
+    found = fit(X, algorithm=algorithm, init=init, n_batches=4, n_init_topics=3)
+    assert found.n_topics_ == 3
+    assert 0.5 * np.abs(found.topics_[:, None] - topics).sum(axis=2).min(axis=0).max() < 0.1
+    assert np.isfinite(found.lower_bounds_).all()
+
+
+def test_a_start_that_is_given(counts, model):
+    for init in (model, model.topics_):
+        again = fit(counts, init=init, moves=())
+        assert again.n_topics_ == model.n_topics_
+        assert again.lower_bound_ >= model.lower_bound_ - 1e-3 * abs(model.lower_bound_)
+    with pytest.raises(ValueError, match="init must be topics"):
+        fit(counts, init=np.ones((2, 3)))
+
+
+def test_fractions_of_counts(counts):
+    """No sampling then: births, merges and excursions find the topics."""
+    found = fit(counts * 1.01, init="k-means++", n_init_topics=2)
+    assert found.n_topics_ in (3, 4)
+    assert np.all(np.diff(found.lower_bounds_) >= -1e-9 * np.abs(found.lower_bounds_[1:]))
+
+
+@pytest.mark.parametrize("likelihood", ["zero_mean_gaussian", "diagonal_gaussian"])
+def test_groups_of_dense_rows(likelihood):
+    """As image patches of images (Thesis 5.6.3)."""
+    rng = np.random.default_rng(0)
+    centers, lengths = 20.0 * np.eye(3), rng.integers(1, 40, 60)
+    labels = np.concatenate([rng.choice(3, n, p=rng.dirichlet(np.full(3, 0.4))) for n in lengths])
+    X = centers[labels] * rng.choice([-1.0, 1.0], (len(labels), 1)) + rng.normal(size=(len(labels), 3))
+    if likelihood == "diagonal_gaussian":
+        X = np.abs(X)
+    found = fit(X, likelihood=likelihood, lengths=lengths, init="k-means++", n_init_topics=1)
+    assert found.n_topics_ == 3
+    proportions = found.transform(X, lengths=lengths)
+    truth = np.array([np.bincount(part, minlength=3) / len(part) for part in np.split(labels, np.cumsum(lengths)[:-1])])
+    order = [int(np.argmax([np.corrcoef(proportions[:, k], truth[:, j])[0, 1] for k in range(3)])) for j in range(3)]
+    assert sorted(order) == [0, 1, 2]
+    assert np.abs(proportions[:, order] - truth).mean() < 0.08
+    assert np.isfinite(found.score(X, lengths=lengths))
+    with pytest.raises(ValueError, match="lengths must be whole numbers"):
+        found.transform(X, lengths=lengths[:-1])
+    with pytest.raises(TypeError, match="have no words"):
+        found.top_words()
+
+
+def test_a_likelihood_of_rows_needs_lengths(counts):
+    with pytest.raises(ValueError, match="lengths="):
+        fit(counts, likelihood="gaussian")
+    with pytest.raises(TypeError, match="must be dense"):
+        fit(sparse.csr_array(counts), lengths=[len(counts)])
+
+
+def test_awkward_documents(counts, model):
+    """A word never seen, a document of one word, an empty one, and 100,000 tokens of one word."""
+    X = np.vstack([counts, np.zeros((3, 15), int)])
+    X = np.column_stack([X, np.zeros(len(X), int)])
+    X[-2, 0], X[-1, 14] = 1, 100_000
+    found = fit(X)
+    assert found.n_topics_ in (3, 4)
+    proportions = found.transform(X)
+    assert np.isfinite(proportions).all()
+    np.testing.assert_allclose(proportions.sum(axis=1), 1.0)
+    np.testing.assert_allclose(proportions[-3], found.topic_shares_, rtol=1e-6)
+    assert proportions[-1].max() > 0.99
+    unseen = np.zeros((1, 16), int)
+    unseen[0, 15] = 5
+    assert np.isfinite(found.score(unseen))
+    with pytest.raises(ValueError, match="all documents are empty"):
+        fit(np.zeros((4, 3)))
+    for wrong in (-1.0, np.nan, np.inf):
+        bad = counts.astype(float)
+        bad[3, 2] = wrong
+        with pytest.raises(ValueError, match=r"row 3, column 2"):
+            fit(bad)
+    one = fit(np.full((5, 1), 3))
+    assert one.n_topics_ == 1
+
+
+def test_the_score_is_below_the_log_probability_by_enumeration(model):
+    """Of documents of five tokens under the topics and the prior: all assignments, topics not in use included."""
+    rng = np.random.default_rng(0)
+    a = model.model_.allocation.update(model.summary_)[: model.n_topics_]
+    for _ in range(5):
+        words = rng.integers(15, size=5)
+        z = np.array(list(product(range(model.n_topics_), repeat=5)))
+        n = np.stack([(z == k).sum(axis=1) for k in range(model.n_topics_)], axis=1)
+        rest = model.model_.allocation.update(model.summary_)[-1]
+        total = a.sum() + rest
+        terms = (gammaln(a + n) - gammaln(a)).sum(axis=1) + gammaln(total) - gammaln(total + 5)
+        exact = logsumexp(terms + np.log(model.topics_[z, words]).sum(axis=1))
+        X = np.bincount(words, minlength=15)[None]
+        found = 5.0 * model.score(X)
+        assert exact - 6.0 < found <= exact + 1e-6
+        assert model.perplexity(X) == pytest.approx(np.exp(-found / 5.0))
+
+
+def test_completion_is_the_mean_log_predictive(model):
+    A, B = corpus(7)[0], corpus(7)[0][:, ::-1]
+    want = (B * np.log(model.transform(A) @ model.topics_)).sum() / B.sum()
+    assert model.completion_score(A, B) == pytest.approx(want, rel=1e-9)
+    assert model.completion_score(A, A) > model.completion_score(A, B)
+    with pytest.raises(ValueError, match="halves of the same documents"):
+        model.completion_score(A, B[:-1])
+
+
+def test_partial_fit_adds_what_documents_say(counts):
+    """The bound stays a bound of everything seen: as good as a visit from the same topics, to the last document."""
+    found = TopicModel(random_state=0, n_init_topics=6).partial_fit(counts[:150])
+    topics = found.topics_
+    found.partial_fit(counts[150:])
+    assert found.summary_.D == 200.0
+    assert found.summary_.N.sum() == pytest.approx(counts.sum())
+    assert found.n_topics_ == 3
+    assert np.abs(found.topics_ - topics).max() < 0.05
+    whole = fit(counts, init=found, moves=(), document_concentration=found.document_concentration_)
+    assert whole.lower_bound_ - 0.01 * abs(whole.lower_bound_) < found.lower_bound_ <= whole.lower_bound_ + 1.0
+    with pytest.raises(ValueError, match="features"):
+        found.partial_fit(counts[:, :-1])
+
+
+def test_reports(counts, model):
+    vocabulary = [f"word{v}" for v in range(15)]
+    top = model.top_words(vocabulary, n=5)
+    assert len(top) == 3
+    for k, words in enumerate(top):
+        group = {int(word.removeprefix("word")) // 5 for word, _ in words}
+        assert len(group) == 1
+        assert words[0][1] == model.topics_[k].max()
+    assert model.coherence(counts, n=5).shape == (3,)
+    shown = model.to_pyldavis(counts, vocabulary)
+    assert shown["topic_term_dists"].shape == (3, 15)
+    assert shown["vocab"] == vocabulary
+
+
+def test_a_pipeline_after_a_vectorizer():
+    texts = ["cats dogs cats pets", "stocks bonds stocks", "dogs pets dogs", "bonds market stocks"] * 20
+    pipeline = make_pipeline(CountVectorizer(), TopicModel(random_state=0, n_init_topics=4)).fit(texts)
+    proportions = pipeline.transform(texts)
+    assert proportions.shape == (80, pipeline[-1].n_topics_)
+    assert pipeline[-1].get_feature_names_out()[0] == "topicmodel0"
+
+
+def test_a_file_keeps_everything(tmp_path, counts, model):
+    model.save(tmp_path / "topics.safetensors")
+    again = stickbreak.load(tmp_path / "topics.safetensors")
+    assert isinstance(again, TopicModel)
+    np.testing.assert_array_equal(again.transform(counts), model.transform(counts))
+    assert again.lower_bound_ == model.lower_bound_
+    assert again.score(counts) == model.score(counts)
+    again.partial_fit(counts)
+
+
+def test_a_corpus_on_disk(tmp_path, counts, model):
+    write_corpus(tmp_path / "corpus", sparse.csr_array(counts))
+    X = open_corpus(tmp_path / "corpus")
+    found = fit(X)
+    assert found.n_topics_ == model.n_topics_
+    np.testing.assert_allclose(found.topics_, model.topics_, atol=1e-3)
+
+
+def test_an_interrupted_fit_keeps_the_best_model_or_leaves_the_estimator_alone(counts):
+    estimator = TopicModel(random_state=0, n_init_topics=6, max_laps=10_000, tol=0.0)
+    before = dict(estimator.__dict__)
+    timer = threading.Timer(0.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+    class Interrupted(TopicModel):
+        def _progress(self, source):
+            from contextlib import nullcontext
+
+            return nullcontext(lambda lap: timer.start() if lap.number == 3 else None)
+
+    kept = Interrupted(**estimator.get_params())
+    with pytest.warns(ConvergenceWarning, match="interrupted after"):
+        kept.fit(counts)
+    assert kept.lower_bound_ == kept.model_.bound(kept.summary_)
+    with pytest.raises(ValueError, match="row 0, column 0"):
+        estimator.fit(-counts - 1)
+    assert estimator.__dict__ == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("document_concentration", -1.0, "a positive number or 'learn'"),
+        ("document_concentration", "auto", "a positive number or 'learn'"),
+        ("n_init_topics", 0, "a whole number of at least 1"),
+        ("allocation", "dp", "one of 'hdp', 'lda'"),
+        ("init", "one", "one of 'anchor', 'k-means\\+\\+', 'random'"),
+        ("tol", -1.0, "a number of at least 0"),
+        ("likelihood", "words", "one of 'auto'"),
+    ],
+)
+def test_parameters_out_of_range(counts, name, value, message):
+    with pytest.raises(ValueError, match=message):
+        fit(counts, **{name: value})
+
+
+def test_fixed_concentrations_and_objects(counts):
+    found = fit(counts, document_concentration=2.0)
+    assert found.document_concentration_ == 2.0
+    symmetric = fit(counts, allocation=LatentDirichlet(3, 1.0, symmetric=True), n_init_topics=3)
+    np.testing.assert_allclose(symmetric.topic_shares_, 1.0 / 3.0)
