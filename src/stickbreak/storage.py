@@ -144,6 +144,7 @@ def _describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
         "dtype": np.dtype(estimator.dtype_).name,
         "n_features": int(estimator.n_features_in_),
         "n_targets": int(estimator.n_targets_),
+        "grouped": bool(estimator.grouped_),
         "feature_names": None if names is None else [str(name) for name in names],
         "levels": [[int(d), list(levels)] for d, levels in estimator.levels_.items()],
         "converged": bool(estimator.converged_),
@@ -167,7 +168,8 @@ def _restore(record: dict[str, Any], tensors: Tensors) -> "Estimator":
         raise ValueError(f"unknown precision {dtype!r}; known: {', '.join(DTYPES)}.")
     if names is not None and (len(names) != D or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"{len(names)} feature names for {D} features.")
-    table = Table(D, record["n_targets"], names, {d: levels for d, levels in record["levels"]})
+    levels = {d: levels for d, levels in record["levels"]}
+    table = Table(D, record["n_targets"], names, levels, bool(record["grouped"]))
     _check(model, summary, np.dtype(dtype), D + table.n_targets)
     parameters = {key: _decode(value, tensors, _classes()) for key, value in record["parameters"].items()}
     estimator: Estimator = getattr(import_module(ESTIMATORS[name]), name)(**parameters)

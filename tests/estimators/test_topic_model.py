@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
@@ -17,8 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import stickbreak
 from stickbreak import TopicModel
-from stickbreak.allocations import LatentDirichlet
+from stickbreak.allocations import DirichletProcess, LatentDirichlet
 from stickbreak.data.corpus import open_corpus, write_corpus
+from stickbreak.inference.laps import Laps
 
 
 def corpus(seed=0, D=200, K=3, V=15, tokens=50):
@@ -299,3 +301,89 @@ def test_fixed_concentrations_and_objects(counts):
     assert found.document_concentration_ == 2.0
     symmetric = fit(counts, allocation=LatentDirichlet(3, 1.0, symmetric=True), n_init_topics=3)
     np.testing.assert_allclose(symmetric.topic_shares_, 1.0 / 3.0)
+
+
+def test_groups_and_bags_are_not_confused(counts):
+    bits = counts > 0
+    grouped = fit(bits, likelihood="bernoulli", lengths=np.array([100, 60, 40], np.uint8), allocation="lda", max_laps=5)
+    model = clone(grouped)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        shared = model.fit_transform(bits, lengths=[100, 60, 40])
+    np.testing.assert_array_equal(shared, grouped.transform(bits, lengths=[100, 60, 40]))
+    for call in (grouped.transform, grouped.score, grouped.partial_fit):
+        with pytest.raises(ValueError, match="rows in groups: pass lengths="):
+            call(bits)
+    with pytest.raises(ValueError, match="counts of words: pass no lengths"):
+        fit(counts).transform(counts, lengths=[200])
+    for wrong in ([2**62] * 4 + [200], [100, 101], [-1, 201], [[200]], [100.0, 100.0]):
+        with pytest.raises(ValueError, match="lengths must be whole numbers"):
+            fit(bits, likelihood="bernoulli", lengths=wrong)
+    levels = fit(counts % 3, likelihood="categorical", lengths=[150, 50], allocation="lda", max_laps=5)
+    assert np.isfinite(levels.transform(counts % 3, lengths=[150, 50])).all()
+    with pytest.raises(ValueError, match="init is a model of other data"):
+        fit(bits, likelihood="bernoulli", lengths=[100, 100], init=fit(counts))
+
+
+def test_counts_in_a_memory_map(tmp_path, counts, model):
+    for kind in ("<i8", "u1", ">f8", "f2"):
+        np.save(tmp_path / "counts.npy", counts.astype(kind))
+        found = fit(np.load(tmp_path / "counts.npy", mmap_mode="r"))
+        np.testing.assert_array_equal(found.topics_, model.topics_)
+
+
+def test_nothing_to_score(counts, model):
+    for call in (lambda: model.score(0 * counts), lambda: model.completion_score(counts, 0 * counts)):
+        with pytest.raises(ValueError, match="holds no tokens to score"):
+            call()
+
+
+def test_one_giant_document_among_empty_ones(counts):
+    X = np.vstack([np.zeros((300, 15), int), counts[:1]])
+    X[-1, 0] = 10**9
+    found = fit(sparse.csr_array(X))
+    assert np.isfinite(found.transform(X)).all()
+    assert found.score(X) < 0.0
+
+
+@pytest.mark.parametrize("alpha", [1e4, 1e5])
+def test_a_huge_document_concentration(counts, alpha):
+    found = fit(counts, document_concentration=alpha)
+    assert np.isfinite(found.transform(counts)).all()
+    assert np.all(np.diff(found.lower_bounds_) >= -1e-9 * np.abs(found.lower_bounds_[1:]))
+    with pytest.raises(ValueError, match="at most 100000"):
+        fit(counts, document_concentration=1e12)
+
+
+def test_a_symmetric_prior_over_topics_that_are_all_in_use(counts):
+    """Its bound after merges is that of one more lap, or lower."""
+    prior = LatentDirichlet(4, 2.0, symmetric=True)
+    for laps in range(6, 20, 3):
+        found = fit(counts, allocation=prior, document_concentration=2.0, max_laps=laps)
+        again = fit(counts, allocation=prior, document_concentration=2.0, init=found, moves=(), max_laps=30)
+        assert found.lower_bound_ <= again.lower_bound_ + 1e-3 * abs(again.lower_bound_)
+        assert np.all(np.diff(found.lower_bounds_) >= -1e-9 * np.abs(found.lower_bounds_[1:]))
+
+
+def test_ctrl_c_before_an_excursion_has_done_a_lap(counts, monkeypatch):
+    first = Laps._first_lap
+
+    def interrupted(laps, *given):
+        if laps.floor is not None:
+            raise KeyboardInterrupt
+        first(laps, *given)
+
+    monkeypatch.setattr(Laps, "_first_lap", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted after"):
+        found = TopicModel(random_state=0, n_init_topics=6).fit(counts)
+    assert found.lower_bound_ == found.model_.bound(found.summary_)
+
+
+@pytest.mark.parametrize(
+    ("init", "message"), [(np.ones((0, 15)), "init must be topics"), (object(), "init must be a name")]
+)
+def test_starts_that_are_none(counts, init, message):
+    with pytest.raises(ValueError, match=message):
+        fit(counts, init=init)
+    with pytest.raises(ValueError, match="an allocation of documents"):
+        fit(counts, allocation=DirichletProcess())

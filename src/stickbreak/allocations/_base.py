@@ -59,10 +59,11 @@ class Allocation(Protocol):
         ...
 
 
-def check_concentration(value: float, name: str = "concentration") -> None:
-    """Refuse a concentration that is no positive number."""
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+def check_concentration(value: float, name: str = "concentration", most: float = np.inf) -> None:
+    """Refuse a concentration that is no positive number, or too large."""
+    if not (np.isfinite(value) and 0 < value <= most):
+        limit = f" of at most {most:g}" if np.isfinite(most) else ""
+        raise ValueError(f"{name} must be a positive number{limit}; got {value!r}.")
 
 
 def best_factor(value: Callable[[float], float]) -> float:

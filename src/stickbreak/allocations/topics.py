@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..model.summary import Summary
 
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
-SMALLEST = 1e-300
+SMALLEST, LARGEST = 1e-300, 1e5  # of shares; of alpha, beyond which sums of log Gamma cancel
 
 
 class _Documents:
@@ -99,7 +99,7 @@ class HierarchicalDirichletProcess(_Documents):
     concentration: float = 1.0
 
     def __post_init__(self) -> None:
-        check_concentration(self.document_concentration, "document_concentration")
+        check_concentration(self.document_concentration, "document_concentration", LARGEST)
         check_concentration(self.concentration)
 
     @property
@@ -124,7 +124,7 @@ class HierarchicalDirichletProcess(_Documents):
         return best
 
     def _scaled(self, factor: float) -> Self:
-        return replace(self, document_concentration=self.document_concentration * factor)
+        return replace(self, document_concentration=min(self.document_concentration * factor, LARGEST))
 
     def _sticks(self, summary: "DocumentSummary") -> tuple[Array, Array]:
         """Parameters of q(u): its means and their weight, (K,) each."""
@@ -198,7 +198,7 @@ class LatentDirichlet(_Documents):
     symmetric: bool = False
 
     def __post_init__(self) -> None:
-        check_concentration(self.document_concentration, "document_concentration")
+        check_concentration(self.document_concentration, "document_concentration", LARGEST)
         if int(self.n_topics) != self.n_topics or self.n_topics < 1:
             raise ValueError(f"n_topics must be a whole number of at least 1; got {self.n_topics!r}.")
 
@@ -216,8 +216,10 @@ class LatentDirichlet(_Documents):
         if "document_concentration" not in names:
             return self
         alpha = self.document_concentration
-        factor = best_factor(lambda factor: replace(self, document_concentration=alpha * factor)._solve(summary).value)
-        return replace(self, document_concentration=alpha * factor)
+        factor = best_factor(
+            lambda factor: replace(self, document_concentration=min(alpha * factor, LARGEST))._solve(summary).value
+        )
+        return replace(self, document_concentration=min(alpha * factor, LARGEST))
 
     def _solve(self, summary: Any) -> _Solution:
         D, alpha, spare = float(getattr(summary, "D", 0.0)), self.document_concentration, self.n_topics - summary.K
@@ -230,6 +232,8 @@ class LatentDirichlet(_Documents):
     def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
         if self.symmetric:
             shares = np.append(np.full(summary.K, 1.0), float(self.n_topics - summary.K)) / self.n_topics
+        if self.n_topics > summary.K and self.symmetric and summary.D > 0.0 and summary.P_rest == 0.0:
+            return -np.inf  # all topics were in use until now, and sums do not tell what is left of one that is not
         used = shares > 0.0
         a, P = self.document_concentration * shares[used], np.append(summary.P, summary.P_rest)[used]
         return float(summary.D * (gammaln(a.sum()) - gammaln(a).sum()) + a @ P)

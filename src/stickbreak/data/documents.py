@@ -30,7 +30,11 @@ class BagSource(SparseSource):
 
     def sample(self, n: int, rng: np.random.Generator) -> "BagSource":
         """A source of n random documents, held in memory (all documents where there are fewer)."""
-        return self if n >= self.n_rows else BagSource(self._take(np.sort(rng.permutation(self.n_rows)[:n])))
+        return self if n >= self.n_rows else BagSource(self._take(np.sort(rng.permutation(self.present())[:n])))
+
+    def present(self) -> NDArray[np.integer]:
+        """The documents that are not empty."""
+        return np.flatnonzero(np.diff(self.X.indptr))
 
     def release(self) -> None:
         """Let go of the pages of mapped arrays."""

@@ -145,6 +145,7 @@ def check(estimator: Any) -> None:
     _require(whole(estimator.n_init_clusters), "n_init_clusters", estimator, "a whole number of at least 1")
     _require(isinstance(estimator.empirical_bayes, bool), "empirical_bayes", estimator, "True or False")
     _named("allocation", estimator, ("dp", "finite"), "update")
+    _require_unit(estimator, "rows")
     if isinstance(estimator.init, str):
         _named("init", estimator, ("one", "k-means++", "random"), "summary_")
 
@@ -157,6 +158,7 @@ def check_topics(estimator: Any) -> None:
     fits = alpha == "learn" if isinstance(alpha, str) else _real(alpha) and alpha > 0
     _require(fits, "document_concentration", estimator, "a positive number or 'learn'")
     _named("allocation", estimator, ("hdp", "lda"), "update")
+    _require_unit(estimator, "documents")
     if isinstance(estimator.init, str):
         _named("init", estimator, ("anchor", "k-means++", "random"), "summary_")
 
@@ -182,6 +184,11 @@ def _check_fit(estimator: Any) -> None:
     _require(known and not isinstance(estimator.moves, str), "moves", estimator, f"a sequence of names among {MOVES}")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
+
+
+def _require_unit(estimator: Any, unit: str) -> None:
+    fits = isinstance(estimator.allocation, str) or getattr(estimator.allocation, "unit", None) == unit
+    _require(fits, "allocation", estimator, f"an allocation of {unit}")
 
 
 def _require(condition: bool, name: str, estimator: Any, wanted: str) -> None:

@@ -32,17 +32,20 @@ SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds i
 
 def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource | GroupSource:
     """Counts of words as bags, or dense rows with the lengths of their groups, remembering or comparing the columns."""
+    if not reset and estimator.grouped_ != (lengths is not None):
+        how = "rows in groups: pass lengths=" if estimator.grouped_ else "counts of words: pass no lengths"
+        raise ValueError(f"this model was fitted to {how}.")
     source = as_source(estimator, X, reset=reset)
     if lengths is None:
-        return BagSource(source.X if isinstance(source, SparseSource) else sparse.csr_array(source.X))
+        dense = not isinstance(source, SparseSource)
+        return BagSource(sparse.csr_array(np.asarray(source.X, dtype=source.dtype)) if dense else source.X)
     if isinstance(source, SparseSource):
         raise TypeError("rows in groups must be dense; a sparse X holds counts of words, a document in each row.")
-    sizes = np.asarray(lengths)
-    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any() or sizes.sum() != source.n_rows:
-        raise ValueError(
-            f"lengths must be whole numbers of at least 0, the rows of each document, that add up to {source.n_rows}."
-        )
-    return GroupSource(source.X, sizes)
+    sizes, N = np.asarray(lengths), source.n_rows
+    whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and ((sizes >= 0) & (sizes <= N)).all()
+    if not whole or sizes.astype(np.int64).sum() != N:
+        raise ValueError(f"lengths must be whole numbers of at least 0, the rows of each document, that add up to {N}.")
+    return GroupSource(source.X, sizes.astype(np.int64))
 
 
 def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
@@ -86,12 +89,16 @@ def choose_start(
         K = min(K, MOST_FIRST)
     if isinstance(init, type(estimator)):
         check_is_fitted(init)
-        if init.n_features_in_ != source.n_columns:
-            raise ValueError(f"init has {init.n_features_in_} columns, but X has {source.n_columns}.")
+        same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)
+        if not same or type(init.model_.likelihood) is not type(model.likelihood):
+            raise ValueError(f"init is a model of other data: {init.n_features_in_} columns; X has {source.n_columns}.")
         other: DocumentSummary = init.summary_
         return Summary(other.N, other.S, np.zeros(other.K), np.zeros(()))
     if not isinstance(init, str):
-        return _from_array(np.asarray(init), model, source)
+        given = np.asarray(init)
+        if given.dtype.kind not in "biuf" or hasattr(init, "summary_"):
+            raise ValueError(f"init must be a name, an array or a fitted {type(estimator).__name__}; got {init!r}.")
+        return _from_array(given, model, source)
     if choices.stochastic(estimator.algorithm) is not None and "birth" in estimator.moves:
         sample = source.sample(SEARCH_DOCUMENTS, rng)
         options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5), learn=learnt(estimator))
@@ -130,7 +137,7 @@ def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSour
         return hard_summary(T, np.ones(len(labels)), labels)
     topics = np.asarray(given, dtype=np.float64)
     good = topics.ndim == 2 and topics.shape[1] == source.n_columns and np.isfinite(topics).all()
-    if not good or (topics < 0.0).any() or not topics.sum(axis=1).all():
+    if not good or not len(topics) or (topics < 0.0).any() or not (topics.sum(axis=1) > 1e-200).all():
         raise ValueError(
             f"init must be topics (K, {source.n_columns}), numbers of at least 0 with some above in each row; "
             f"got shape {topics.shape}."
@@ -158,13 +165,12 @@ class DocumentReader:
         a = model.allocation.update(summary)
         words = None
         if bags:
-            one_each = sparse.eye_array(summary.S.shape[1], format="csr")
-            words = model.likelihood.log_predictive(one_each, summary.N, summary.S)
+            words = np.log(model.likelihood.posterior(summary.N, summary.S).probabilities).T
         return cls(model, summary, words, a[: summary.K], float(a[summary.K]))
 
     def proportions(self, X: Any) -> Array:
         """E[pi_d] of every document over the topics in use, (n, K)."""
-        theta = self._read(X)[0].counts.T.astype(np.float64) + self.prior
+        theta = self._read(X)[1].counts + self.prior
         return np.asarray(theta / theta.sum(axis=1, keepdims=True))
 
     def bound(self, X: Any) -> float:
@@ -172,7 +178,7 @@ class DocumentReader:
         s, kept = self._read(X)
         bags, n = bags_of(X), float(s.D)
         data = bags.counts @ (kept.log_Z + kept.tables.shift[bags.rows])
-        entropy = -(s.counts.T * np.log(kept.p)).sum(dtype=np.float64)
+        entropy = -(kept.counts * np.log(kept.p)).sum()
         a = np.append(self.prior, self.rest)[: len(self.prior) + (self.rest > 0.0)]
         P = np.append(s.P, s.P_rest)[: len(a)]
         normaliser = n * (gammaln(a.sum()) - gammaln(a).sum())

@@ -23,12 +23,13 @@ Array = NDArray[np.floating]
 
 
 class Table(NamedTuple):
-    """The columns of the data that a model was fitted to."""
+    """The columns of the data that a model was fitted to, and whether its rows came in groups."""
 
     n_features: int
     n_targets: int
     names: Sequence[str] | None
     levels: Mapping[int, Sequence[Any]]
+    grouped: bool = False
 
 
 class Outcome(NamedTuple):
@@ -116,7 +117,7 @@ class Estimator(BaseEstimator):
         speed = source.n_rows / max(seconds, 1e-9)
         lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, (), speed)
         names = getattr(self, "feature_names_in_", None)
-        table = Table(self.n_features_in_, self.n_targets_, names, self.levels_)
+        table = Table(self.n_features_in_, self.n_targets_, names, self.levels_, self.grouped_)
         self._set_fitted(self.model_, total, self.dtype_, [*self.history_, lap], table)
 
     def _set_fitted(
@@ -127,6 +128,7 @@ class Estimator(BaseEstimator):
             self.__dict__.pop(name, None)
         self.model_, self.summary_, self.dtype_, self.history_ = model, summary, dtype, history
         self.n_features_in_, self.n_targets_, self.levels_ = table.n_features, table.n_targets, table.levels
+        self.grouped_ = table.grouped
         if table.names is not None:
             self.feature_names_in_ = np.asarray(table.names, dtype=object)
         self.posterior_ = model.likelihood.posterior(summary.N, summary.S)

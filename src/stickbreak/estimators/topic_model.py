@@ -61,7 +61,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         What may change the number of topics.
     max_laps : int >= 1, default 300
         Most passes over the data.
-    tol : float >= 0, default 1e-5
+    tol : float >= 0, default 3e-5
         Converged when a lap raises the ELBO by less than this share of its size.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
@@ -120,7 +120,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         n_init_topics: int = 64,
         moves: Sequence[str] = choices.MOVES,
         max_laps: int = 300,
-        tol: float = 1e-5,
+        tol: float = 3e-5,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -160,6 +160,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         choices.check_topics(self)
         return self._guarded(lambda: self._fit(X, lengths))
 
+    def fit_transform(self, X: Any, y: Any = None, lengths: Any = None) -> Array:
+        """Fit, and return `transform` of the same documents."""
+        return self.fit(X, y, lengths).transform(X, lengths)
+
     def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn from more documents in one visit each: the first call fits, later ones add what their documents say.
 
@@ -177,6 +181,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Lower bound on log p(X) per token (or row), given the posterior mean topics and shares: held-out fit in nats."""
         tokens, bounds = self._read(X, lengths, lambda reader: reader.bound)
+        if not tokens > 0.0:
+            raise ValueError("X holds no tokens to score.")
         return float(sum(bounds) / tokens)
 
     def perplexity(self, X: Any, lengths: Any = None) -> float:
@@ -194,6 +200,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 raise ValueError(
                     f"A and B are halves of the same documents, but have {first.n_rows} and {second.n_rows}."
                 )
+            if not second.total_weight > 0.0:
+                raise ValueError("B holds no tokens to score.")
             reader = DocumentReader.of(self.model_, self.summary_, True)
             found = threads.map(
                 lambda chunk: reader.completion(first.read(chunk)[0], second.read(chunk)[0]), first.batches(1)[0]
@@ -240,7 +248,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         allocation: Any = model.allocation
         self.document_concentration_ = float(allocation.document_concentration)
         self.__dict__.pop("topics_", None)
-        if hasattr(self.posterior_, "probabilities") and self.posterior_.probabilities.ndim == 2:
+        if not self.grouped_:
             self.topics_ = self.posterior_.probabilities
 
     def _allocation(self) -> Allocation:
@@ -275,7 +283,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 lambda: documents.make_chain(self, model, source, rng),
             )
             names = getattr(self, "feature_names_in_", None)
-            table = Table(self.n_features_in_, 0, names, self.levels_)
+            table = Table(self.n_features_in_, 0, names, self.levels_, lengths is not None)
             self._set_fitted(model, total, source.dtype, history, table)
         self.converged_ = trouble is None
         return trouble

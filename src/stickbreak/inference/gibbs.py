@@ -16,6 +16,7 @@ Array = NDArray[np.floating]
 
 TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a random sample
 CHUNK_TOKENS = 1 << 17
+MOST_REPEATS = 10_000  # a word that is in a document more often is sampled as if it were this often
 PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
 SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
 SMALLEST_PRIOR = 1e-4
@@ -53,7 +54,7 @@ class Chain:
         everything = float(source.X.sum())
         sample = source.sample(max(1, int(TOKENS * source.n_rows / max(everything, 1.0))), rng)
         self.complete, X = sample is source, sample.X
-        tokens = np.rint(X.data).astype(np.int64)
+        tokens = np.minimum(np.rint(X.data), MOST_REPEATS).astype(np.int64)
         self.words = np.repeat(X.indices, tokens).astype(np.int32)
         self.indptr = np.concatenate([[0], np.cumsum(tokens)])[X.indptr]
         self.scale = everything / max(len(self.words), 1)

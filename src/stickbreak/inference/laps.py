@@ -96,6 +96,8 @@ class Laps:
 
     def beats(self, other: "Laps") -> bool:
         """Whether the bound of this ascent is higher, by more than rounding and what more clusters must be worth."""
+        if self.bound == -np.inf:  # no lap is done yet
+            return False
         more = max(0, self.total.K - other.total.K)
         return self.bound - other.bound > 1e-9 * abs(other.bound) + WORTH * more
 

@@ -50,7 +50,8 @@ def _exp_digamma(x, y):
         c = b + np.float32(4.0)
         d = b + np.float32(6.0)
         s = (np.float32(2.0) * a + np.float32(5.0)) * (one / b + one / c + one / d)  # 1/a + ... + 1/(a + 5), by pairs
-        s = min(s, np.float32(_LARGEST_EXPONENT))
+        if not s < np.float32(_LARGEST_EXPONENT):  # nor a number: the table ends there
+            s = np.float32(_LARGEST_EXPONENT)
         j = np.int32(s * np.float32(8.0))
         t = s - np.float32(j) * np.float32(0.125)
         u = one - t * (one - t * (np.float32(0.5) - t * (np.float32(1 / 6) - t * np.float32(1 / 24))))

@@ -77,12 +77,13 @@ class Bags(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The factors of the responsibilities r_ek = E_ek p_dk / Z_e, and sum_k theta_dk of each document."""
+    """The factors of the responsibilities r_ek = E_ek p_dk / Z_e, and sum_k theta_dk and counts (n, K) of the documents."""
 
     tables: Tables
     p: Array
     log_Z: Array
     totals: Array
+    counts: Array
 
 
 class DocumentUnit:
@@ -249,4 +250,4 @@ def document_step(
     rest = (np.array(value, dtype=np.float64) for value in (0.0, P_rest, Q_rest, n))
     base, P_rest, Q_rest, D = rest
     summary = DocumentSummary(N.sum(axis=0), np.ascontiguousarray(S), H, base, P, Q, P_rest, Q_rest, D, counts)
-    return summary, Kept(own, p, log_Z, totals)
+    return summary, Kept(own, p, log_Z, totals, N)

@@ -151,6 +151,8 @@ def _counts(counts: Any, V: int) -> Any:
     X = sparse.csr_array(counts)
     if X.shape[1] != V:
         raise ValueError(f"counts have {X.shape[1]} columns and topics {V}: give both for the same vocabulary.")
+    if not (X.data >= 0.0).all():
+        raise ValueError("counts must be numbers of at least 0.")
     return X
 
 
