@@ -23,7 +23,7 @@ COARSE = 100.0  # excursions are compared when settled to this multiple of the t
 SETTLE, SETTLE_TOPICS = 12, 4  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance is the last
 WORTHWHILE_TOPICS = 0.004  # twice as many topics must raise the bound by this share of its size
-SWEEPS, LAST_SWEEPS = 60, 120  # of annealing, at the start of an ascent and of the last one
+SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
 COARSE_TOPICS = 1e-3  # annealed ascents are compared when settled to this tolerance
 
 
