@@ -11,10 +11,11 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
+from scipy import sparse
 
 import stickbreak
 from stickbreak import Mixture, cli, load
+from stickbreak.data.corpus import write_corpus
 from stickbreak.report import demo
 
 COMMAND = [sys.executable, "-c", "from stickbreak.cli import main; main()"]
@@ -146,7 +147,7 @@ def test_a_sparse_table(run):
     rng = np.random.default_rng(0)
     X = rng.multinomial(50, [0.5, 0.3, 0.1, 0.1], 100)
     X[::2] = X[::2, ::-1]
-    scipy.sparse.save_npz("X.npz", scipy.sparse.csr_array(X))
+    sparse.save_npz("X.npz", sparse.csr_array(X))
     assert run("fit", "X.npz", "--out", "model", "--likelihood", "multinomial", "--seed", 0, "--quiet")[0] == 0
     assert run("predict", "model", "X.npz", "--out", "labels.npy")[0] == 0
     labels = np.load("labels.npy")
@@ -312,3 +313,30 @@ def test_importing_the_package_is_light():
     code = f"import sys, stickbreak; print([name for name in {heavy} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("data", ["bags.ldac", "folder", "bags.npz"])
+def test_topics(run, folder, data):
+    rng = np.random.default_rng(0)
+    counts = sparse.csr_array(rng.multinomial(40, rng.dirichlet([0.3] * 3, 150) @ np.repeat(np.eye(3) / 4, 4, axis=1)))
+    rows = [counts[[d]] for d in range(150)]
+    lines = (f"{row.nnz} " + " ".join(f"{v}:{n}" for v, n in zip(row.indices, row.data)) for row in rows)
+    (folder / "bags.ldac").write_text("\n".join(lines) + "\n")
+    (folder / "vocab.txt").write_text("".join(f"word{v}\n" for v in range(12)))
+    write_corpus("folder", folder / "bags.ldac")
+    sparse.save_npz("bags.npz", counts)
+    code, out, err = run("fit", data, "--model", "topics", "--out", "model", "--seed", 1, "--n-init", 5)
+    assert code == 0
+    assert "3 topics" in out
+    assert "150 rows, 12 columns" in err
+    assert run("predict", "model", data, "--out", "p.npy", "--proba")[0] == 0
+    assert run("predict", "model", data, "--out", "labels.npy")[0] == 0
+    proportions = stickbreak.load("model").transform(counts)
+    np.testing.assert_allclose(np.load("p.npy"), proportions, atol=1e-4)
+    np.testing.assert_array_equal(np.load("labels.npy"), np.load("p.npy").argmax(axis=1))
+    code, out, err = run("info", "model", "--clusters", 2)
+    assert (code, err) == (0, "")
+    for words in ("150 documents, 6,000 rows", "HierarchicalDirichletProcess(", "3 topics", "and 1 smaller topics"):
+        assert words in out
+    assert ("word3" in out) == (data != "bags.npz")

@@ -188,11 +188,13 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
     from .report.tables import cluster_table, topic_table
 
     estimator: Any = load(model)
-    rows = estimator.summary_.N.sum()
+    summary: Any = estimator.summary_
+    rows = summary.N.sum()
+    documents = f"{summary.D:,.0f} documents, " if isinstance(estimator, TopicModel) else ""
     end = "converged" if estimator.converged_ else "not converged"
     for name, text in (
         ("file", f"{model}, written by stickbreak {file_version(model)}"),
-        ("data", f"{rows:,.0f} rows, {estimator.n_features_in_} columns, {estimator.dtype_}"),
+        ("data", f"{documents}{rows:,.0f} rows, {estimator.n_features_in_} columns, {estimator.dtype_}"),
         ("prior", f"{_hyperparameters(estimator.model_.allocation)}"),
         ("", f"{_hyperparameters(estimator.model_.likelihood)}"),
         ("fit", f"{_count(estimator.n_laps_, 'lap')}, {end}, {estimator.history_[-1].seconds:.1f} s"),
