@@ -19,7 +19,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/stickbreak demo --out demo
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .
