@@ -39,7 +39,7 @@ def propose(p, naive, kind, parameters):
 
 
 def track(p, proposal, X, weights, kept, summary):
-    return p.model.unit.track(p.model, proposal.parameters, proposal.removed, X, weights, kept, summary, None)
+    return p.model.unit.track(p.model, proposal.parameters, proposal.removed, X, weights, kept, summary)
 
 
 @pytest.mark.parametrize("kind", ["merge", "birth", "delete"])
