@@ -185,6 +185,17 @@ class Laps:
             return None
         return np.concatenate([counts[:, chunk.start : chunk.stop] for chunk in self.batches[batch]], axis=1)
 
+    @property
+    def counts(self) -> NDArray[np.floating] | None:
+        """Counts (K, N) of all documents, from which local steps may start, if they are kept."""
+        known = [getattr(summary, "counts", np.empty((0, 0))) for summary in self._memo.batches]
+        if any(counts.shape[1] != sum(c.stop - c.start for c in batch) for counts, batch in zip(known, self.batches)):
+            return None
+        everything = np.empty((self.total.K, self.source.n_rows), np.float32)
+        for counts, batch in zip(known, self.batches):
+            everything[:, np.concatenate([np.arange(*chunk) for chunk in batch])] = counts
+        return everything
+
     def _extrapolate(self) -> tuple[Parameters, bool]:
         """Parameters for the next lap, beyond those of the last by a multiple of the last change, where that is possible."""
         total, dtype = self._memo.total, self.source.dtype

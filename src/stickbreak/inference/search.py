@@ -12,7 +12,7 @@ from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
 from .executor import Threads
-from .gibbs import Chain
+from .gibbs import CRUMB, Chain
 from .laps import Laps, Options
 from .trace import Lap
 
@@ -98,6 +98,17 @@ class Search:
             self._keep(self.best, trial)
         if self.best.options is not self.options:
             self.best.polish(self.options)
+        self._drop_crumbs(self.best)
+
+    def _drop_crumbs(self, best: Laps) -> None:
+        """An excursion without the topics much smaller than the mean: their deletion alone may pay only after some laps."""
+        total, counts = best.total, best.counts
+        kept = np.flatnonzero(CRUMB * total.N.mean() <= total.N)
+        if counts is None or len(kept) == total.K or not self._removals or len(self.history) >= self.options.max_laps:
+            return
+        trial = self._laps(best.model, self._removals, self.options, best, SETTLE_TOPICS)
+        trial.run(Summary(total.N, total.S, total.H, total.base).take(kept), counts[kept])
+        self._keep(best, trial)
 
     def _may_grow(self) -> bool:
         return "birth" in self.moves and len(self.history) < self.options.max_laps
