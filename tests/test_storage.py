@@ -30,7 +30,8 @@ def fit(X, **parameters):
 
 def read(path):
     with safe_open(path, framework="np") as file:
-        return file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        names = file.keys()
+        return file.metadata(), {name: file.get_tensor(name) for name in names}
 
 
 def assert_same_file(one, other):

@@ -295,7 +295,8 @@ def _read(path: Path) -> tuple[dict[str, str], Tensors]:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             _check_version(path, metadata)
-            return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            names = file.keys()
+            return metadata, {name: file.get_tensor(name) for name in names}
     except (SafetensorError, AttributeError, TypeError) as error:  # the last two: types that NumPy does not have
         raise ModelFileError(f"{path} is not a model file, or is cut short: {_one_line(error)}") from error
 

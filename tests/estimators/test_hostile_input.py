@@ -324,7 +324,9 @@ def assert_works_or_says_what_is_wrong(X, message, **parameters):
     try:
         found = fit(X, **parameters)
     except (ValueError, FloatingPointError) as error:
-        assert message in str(error).lower()  # noqa: PT017
+        found, said = None, str(error).lower()
+    if found is None:
+        assert message in said
     else:
         assert_sound(found, X)
 
@@ -384,7 +386,9 @@ def test_clusters_a_millionth_of_the_spread_wide(dtype, offset, likelihood):
     try:
         found = fit(X, likelihood=REGISTRY[likelihood](**{WIDTH.get(likelihood, "scale"): 1e-13}))
     except FloatingPointError as error:
-        assert "precision" in str(error)  # noqa: PT017
+        found, said = None, str(error)
+    if found is None:
+        assert "precision" in said
     else:
         assert np.isfinite(found.lower_bounds_).all()
         assert all(np.isfinite(values).all() for values in found.posterior_)

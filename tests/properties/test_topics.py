@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, psi
 
 from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
 from stickbreak.data import BagSource, GroupSource
@@ -16,6 +16,7 @@ from stickbreak.inference.laps import Laps
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import DiagonalGaussian, Multinomial, Sample, ZeroMeanGaussian
 from stickbreak.model import Model, Summary
+from stickbreak.model.documents import bags_of
 from stickbreak.moves import Schedule
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -103,14 +104,28 @@ def test_a_visit_does_not_depend_on_batches_or_threads(kind, allocation):
     assert total.counts.shape == (5, 0)
 
 
-def test_moves_are_exact_replacements():
-    """Merging tracked over a visit gives the very bound that an edit of the memo has, and no token is lost."""
-    for allocation in ALLOCATIONS:
-        model, source, start = problem("words", allocation, 2)
-        found = laps(model, source, start, max_laps=8)
-        accepted = laps(model, source, start, ("merge", "delete"), max_laps=40)
-        assert accepted.bound >= found.bound - 1e-9 * abs(found.bound)
-        assert accepted.total.K <= found.total.K
+@every
+@pytest.mark.parametrize("kind", ["words", "zero-mean"])
+def test_a_merge_is_an_exact_replacement(kind, allocation):
+    """Its summary against dense responsibilities: r' = r_a + r_b, and theta' = N' + the prior of both."""
+    model, source, start = problem(kind, allocation, 2)
+    parameters = model.parameters(start, FLOAT)
+    X, weights = source.read(source.batches(1)[0][0])
+    prepared = model.unit.prepare(parameters, source)
+    summary, kept = model.unit.local_step(model, prepared, X, weights, True, None)
+    merged = model.unit.track(model, None, (3, 1), X, weights, kept, summary)
+    indptr, rows, counts = bags_of(X)
+    documents = np.repeat(np.arange(source.n_rows), np.diff(indptr))
+    r = (kept.tables.E[rows] * kept.p[documents] / np.exp(kept.log_Z)[:, None])[:, [1, 3]].sum(axis=1)
+    N = np.bincount(documents, counts * r, source.n_rows)
+    prior = parameters.prior[[1, 3]].sum()
+    totals = np.bincount(documents, counts, source.n_rows) + parameters.prior.sum()
+    E = psi(N + prior) - psi(totals)
+    assert pytest.approx([N.sum()]) == merged.N
+    np.testing.assert_allclose(merged.S, summary.S[[1]] + summary.S[[3]], rtol=1e-9, atol=1e-9)
+    assert pytest.approx([-(counts * r * np.log(r)).sum()], rel=1e-9, abs=1e-9) == merged.H
+    assert pytest.approx([E.sum()]) == merged.P
+    assert pytest.approx([gammaln(N + prior).sum() - prior * E.sum()]) == merged.Q
 
 
 def polya(n, a):

@@ -1,6 +1,7 @@
 """Allocations for mixtures, where rows choose clusters independently: Dirichlet process and finite Dirichlet."""
 
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ..model.summary import Summary
 
 
-class _Mixture:
+class _Mixture(ABC):
     """What all mixtures share."""
 
     unit: ClassVar[str] = "rows"
@@ -34,13 +35,13 @@ class _Mixture:
         """Posterior mean weights of the clusters, (K,)."""
         return self.mean_weights(summary)
 
+    @abstractmethod
     def mean_weights(self, summary: "Summary") -> Array:
         """Posterior mean weights, normalised over the K clusters in use, (K,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bound(self, summary: "Summary", shares: Array | None = None) -> float:
         """The allocation's part of the ELBO, without the assignment entropy."""
-        raise NotImplementedError
 
     def tuned(self, summary: "Summary", names: tuple[str, ...]) -> Self:
         """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""

@@ -1,7 +1,9 @@
 """Allocations for topic models, where documents share topics in their own proportions: HDP and finite (LDA)."""
 
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +22,7 @@ CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 +
 SMALLEST, LARGEST = 1e-300, 1e5  # of shares; of alpha, beyond which sums of log Gamma cancel
 
 
-class _Documents:
+class _Documents(ABC):
     """What all topic models share.  Proportions of document d: pi_d ~ Dirichlet(a_1, ..., a_K, a_rest), a = alpha E[beta].
 
     With q(pi_d) = Dirichlet(theta_d), a document's part of the bound (Thesis Eq. 5.27) is
@@ -34,13 +36,13 @@ class _Documents:
     unit: ClassVar[str] = "documents"
     document_concentration: float
 
+    @abstractmethod
     def _solve(self, summary: Any) -> "_Solution":
         """The optimal global step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
         """What shares (K + 1,) are worth to the bound."""
-        raise NotImplementedError
 
     def bound(self, summary: "DocumentSummary", shares: Array | None = None) -> float:
         """The allocation's part of the ELBO, without the assignment entropy, at its optimal global step or at given shares."""
@@ -137,9 +139,12 @@ class HierarchicalDirichletProcess(_Documents):
         if D == 0.0:  # counts alone
             counts = np.append(summary.N, self.concentration)
             return _Solution(counts / counts.sum(), 0.0)
-        P = np.append(summary.P, summary.P_rest)
+        return _solved(self, np.append(summary.P, summary.P_rest).tobytes(), D)
+
+    def _optimum(self, P: Array, D: float) -> _Solution:
+        """The best sticks for sums P (K + 1,) over D documents, by L-BFGS."""
         x = _logits(_dirichlet_mean(P / D, self.document_concentration))
-        u, later = expit(x), np.arange(summary.K, 0, -1)
+        u, later = expit(x), np.arange(len(x), 0, -1)
         scale = 1.0 / np.sqrt(D * (1.0 + later * u) * (1.0 - u) + 1.0)
         first = self._value(x, P, D)[0]
 
@@ -239,10 +244,16 @@ class LatentDirichlet(_Documents):
         return float(summary.D * (gammaln(a.sum()) - gammaln(a).sum()) + a @ P)
 
 
+@lru_cache(maxsize=8)
+def _solved(prior: HierarchicalDirichletProcess, P: bytes, D: float) -> _Solution:
+    """A lap asks for the same optimum several times: for parameters, bound, order and moves."""
+    return prior._optimum(np.frombuffer(P), D)
+
+
 def _better(
-    best: "HierarchicalDirichletProcess | LatentDirichlet", value: float, other: Any, summary: "DocumentSummary"
+    best: HierarchicalDirichletProcess, value: float, other: HierarchicalDirichletProcess, summary: "DocumentSummary"
 ) -> Any:
-    found = other._solve(summary).value if np.isfinite(other.document_concentration) else -np.inf
+    found = other._solve(summary).value
     return (other, found) if found > value else (best, value)
 
 
@@ -282,12 +293,12 @@ def _dirichlet_mean(logs: Array, total: float) -> Array:
         excess = np.log(a.sum() / total)
         if abs(excess) < 1e-12:
             break
-        x += excess * a.sum() * 1.0 / (1.0 / polygamma(1, a)).sum()
+        x += excess * a.sum() / (1.0 / polygamma(1, a)).sum()
     return np.asarray(a / a.sum())
 
 
 def _inverse_digamma(y: Array) -> Array:
-    """X with psi(x) = y, by Newton steps (Minka 2000, appendix C)."""
+    """The x with psi(x) = y, by Newton steps (Minka 2000, appendix C)."""
     x = np.where(y >= -2.22, np.exp(np.minimum(y, 700.0)) + 0.5, -1.0 / (np.minimum(y, -2.22) - psi(1.0)))
     for _ in range(4):
         x = x - (psi(x) - y) / polygamma(1, x)

@@ -1,5 +1,7 @@
 """Documents: bags of words, and dense rows in groups."""
 
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +10,7 @@ from scipy import sparse
 
 from .sources import Array, ArraySource, Chunk, SparseSource, release_pages
 
-ROWS_AT_ONCE = 1 << 14  # rows of groups in a chunk
+ROWS_AT_ONCE, COUNTS_AT_ONCE = 1 << 14, 1 << 20  # rows of groups in a chunk; counts of bags
 
 
 class Groups(NamedTuple):
@@ -21,12 +23,20 @@ class Groups(NamedTuple):
 class BagSource(SparseSource):
     """Documents as rows of counts of words, CSR (N, V), in memory or mapped (`stickbreak.data.corpus.open_corpus`)."""
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """The number of tokens."""
-        return float(
-            sum(self.X.data[i : i + ROWS_AT_ONCE].sum(dtype=float) for i in range(0, self.X.nnz, ROWS_AT_ONCE))
-        )
+        return float(sum(counts.sum(dtype=float) for counts in self._counts()))
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all counts are whole numbers."""
+        return all((counts % 1.0 == 0.0).all() for counts in self._counts())
+
+    def _counts(self) -> Iterator[Array]:
+        """The counts, some at a time: they may be mapped."""
+        data = self.X.data
+        return (data[i : i + COUNTS_AT_ONCE] for i in range(0, len(data), COUNTS_AT_ONCE))
 
     def sample(self, n: int, rng: np.random.Generator) -> "BagSource":
         """A source of n random documents, held in memory (all documents where there are fewer)."""

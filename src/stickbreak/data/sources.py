@@ -17,10 +17,9 @@ CHUNK_ROWS = 4096
 
 def release_pages(X: Any) -> None:
     """Let go of the pages of an array that is a memory map."""
-    if isinstance(X, np.memmap) and X.mode != "c":  # pages changed in memory alone must not be dropped
-        pages = X._mmap  # type: ignore[attr-defined]
-        if hasattr(pages, "madvise"):
-            pages.madvise(mmap.MADV_DONTNEED)
+    mapped = isinstance(X, np.memmap) and X.mode != "c"  # pages changed in memory alone must not be dropped
+    if mapped and hasattr(X._mmap, "madvise"):
+        X._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 class Chunk(NamedTuple):

@@ -73,11 +73,8 @@ def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, 
 
 
 def whole_counts(source: ArraySource) -> bool:
-    """Whether all counts are whole numbers."""
-    if not isinstance(source, BagSource):
-        return False
-    step, data = 1 << 20, source.X.data
-    return all((data[i : i + step] % 1.0 == 0.0).all() for i in range(0, len(data), step))
+    """Whether a source holds bags, and all counts are whole numbers."""
+    return isinstance(source, BagSource) and source.whole
 
 
 def choose_start(
@@ -185,7 +182,7 @@ class DocumentReader:
         return float(data + entropy + s.Q.sum() + s.Q_rest + a @ P + normaliser)
 
     def completion(self, A: Any, B: Any) -> float:
-        """Sum log p(b | E[pi_d]) over the observations b of documents B, with proportions estimated from A."""
+        """The sum of log p(b | E[pi_d]) over the observations b of documents B, with proportions estimated from A."""
         pi, own, bags = self.proportions(A), self._tables(B), bags_of(B)
         mass, columns = np.empty(len(bags.rows)), np.arange(len(self.prior))
         entry_mass(bags.indptr, bags.rows, own.E, pi, np.zeros(len(mass)), columns, mass)

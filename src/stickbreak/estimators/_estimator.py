@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, Self
@@ -41,7 +42,7 @@ class Outcome(NamedTuple):
     trouble: str | None
 
 
-class Estimator(BaseEstimator):
+class Estimator(BaseEstimator, ABC):
     """The skeleton of an estimator; the state of a fit is ``model_`` and ``summary_``, the rest follows from them."""
 
     def save(self, path: Any) -> None:
@@ -138,9 +139,9 @@ class Estimator(BaseEstimator):
         self.n_laps_ = len(history)
         self._name_clusters(model, summary)
 
+    @abstractmethod
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         """Set what this kind of model calls the clusters, their number and their weights."""
-        raise NotImplementedError
 
     def _progress(self, source: ArraySource) -> Any:
         if not self.verbose:

@@ -21,10 +21,8 @@ PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
 SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
 SMALLEST_PRIOR = 1e-4
 CRUMB = 0.1  # share of the mean size below which a topic is dissolved
-PLENTY, MOST_SWEEPS = (
-    1_000_000,
-    5.0,
-)  # with fewer tokens there are more sweeps, by the root of their ratio up to a multiple
+PLENTY = 1_000_000  # with fewer tokens there are more sweeps, by the root of the ratio ...
+MOST_SWEEPS = 5.0  # ... up to this multiple
 FIRST_PRIOR = 0.1  # pseudo-count of a topic in a document at first
 
 
@@ -51,7 +49,7 @@ class Chain:
     """
 
     def __init__(self, model: Model, source: ArraySource, rng: np.random.Generator, learn: bool) -> None:
-        everything = float(source.X.sum())
+        everything = source.total_weight
         sample = source.sample(max(1, int(TOKENS * source.n_rows / max(everything, 1.0))), rng)
         self.complete, X = sample is source, sample.X
         tokens = np.minimum(np.rint(X.data), MOST_REPEATS).astype(np.int64)

@@ -35,7 +35,7 @@ def _digamma(x):
 
 @_jit
 def _exp_digamma(x, y):
-    """Exp(psi(x)) in float32 to about 1e-6, by recurrence to x + 6 and the series at z = x + 5.5; at least 1e-26.
+    """The numbers exp(psi(x)) in float32 to about 1e-6, by recurrence to x + 6 and the series at z = x + 5.5; at least 1e-26.
 
     x, y : (K,) float32, in and out
     """
@@ -167,7 +167,20 @@ def entry_mass(indptr, rows, E, p, log_Z, columns, mass):
 
 
 @_jit
-def gibbs_sweep(indptr, words, z, E, cumulative, totals, seed, R):  # noqa: C901 - helpers made it 1.6 times slower
+def _count_topics(z, n, present, place):
+    """Count the topics of a document's tokens, -1 for none, in n (K,), all zero before; how many topics are present."""
+    many = 0
+    for k in z:
+        if k >= 0:
+            if n[k] == 0.0:
+                present[many], place[k] = k, many
+                many += 1
+            n[k] += 1.0
+    return many
+
+
+@_jit
+def gibbs_sweep(indptr, words, z, E, cumulative, totals, seed, R):
     """One sweep of collapsed Gibbs sampling over documents: each token draws its topic given all others of its document.
 
     The topic of a token of word v has probability in proportion to (n_dk + a_k) E_vk, where n_d counts the other tokens of the
@@ -184,14 +197,7 @@ def gibbs_sweep(indptr, words, z, E, cumulative, totals, seed, R):  # noqa: C901
     present, weight = np.empty(K, np.int64), np.empty(K, np.float32)
     state = np.uint64(seed)
     for d in range(indptr.size - 1):
-        many = 0
-        for i in range(indptr[d], indptr[d + 1]):
-            k = z[i]
-            if k >= 0:
-                if n[k] == 0.0:
-                    present[many], place[k] = k, many
-                    many += 1
-                n[k] += 1.0
+        many = _count_topics(z[indptr[d] : indptr[d + 1]], n, present, place)
         for i in range(indptr[d], indptr[d + 1]):
             row, old = E[words[i]], z[i]
             shrink = np.float32(1.0)
@@ -227,5 +233,4 @@ def gibbs_sweep(indptr, words, z, E, cumulative, totals, seed, R):  # noqa: C901
             n[new] += 1.0
             z[i] = new
             R[words[i], new] += 1
-        for j in range(many):
-            n[present[j]] = 0.0
+        n[present[:many]] = 0.0

@@ -48,7 +48,7 @@ class DocumentSummary(Summary):
 class Tables(NamedTuple):
     """Likelihoods of the observations, and the documents' prior.
 
-    scores : (V, K) log E;  shift : (V,) what was added to it so that the largest of each row is 0
+    scores : (V, K) log E;  shift : (V,) what was taken from it so that the largest of each row is 0
     E : (V, K);  coarse : the same for iterations, in float32 for words
     prior : (K,) pseudo-counts of the topics in every document;  rest : of topics not in use
     """
@@ -151,8 +151,7 @@ class DocumentUnit:
     ) -> Drawn:
         """Parts of documents, or rows of groups, drawn for each topic with chance ``limits`` (K,) per token of it.
 
-        A part holds a document's tokens of the topic; ``rows`` number documents, or rows of the chunk that begins with group
-        ``first``, which `sample` finds by its number.
+        A part holds a document's tokens of the topic.
         """
         rng, E, p = np.random.default_rng([salt, first]), kept.tables.E, kept.p
         if isinstance(X, Groups):
