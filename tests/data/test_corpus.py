@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stickbreak.data.corpus import open_corpus, read_corpus, write_corpus
+from stickbreak.data.bag_files import read_corpus
+from stickbreak.data.corpus import open_corpus, write_corpus
 from stickbreak.data.files import DataError
 
 ARRAYS = ("indptr", "indices", "counts")
@@ -93,7 +94,7 @@ def test_all_documents_may_be_empty(tmp_path, name, content, V):
 def test_pieces_of_text_need_not_end_with_a_document(tmp_path, monkeypatch, name, piece):
     X = some_counts()
     path = write(tmp_path / name, TEXTS[name](X) + "\n" * 50)
-    monkeypatch.setattr("stickbreak.data.corpus.TEXT_BYTES", piece)
+    monkeypatch.setattr("stickbreak.data.bag_files.TEXT_BYTES", piece)
     monkeypatch.setattr("stickbreak.data.corpus.BLOCK_ROWS", 7)
     same(read_corpus(path)[0], X, np.float64)
     write_corpus(tmp_path / "corpus", path)
@@ -386,7 +387,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.ldac", "a.txt"])
 def test_memory_does_not_grow_with_the_text(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("stickbreak.data.corpus.TEXT_BYTES", 1 << 14)
+    monkeypatch.setattr("stickbreak.data.bag_files.TEXT_BYTES", 1 << 14)
     X = np.random.default_rng(0).poisson(0.5, (1600, 100))
     peaks = []
     for D in (100, 400, 1600):
