@@ -298,6 +298,16 @@ def test_parameters_out_of_range(counts, name, value, message):
         fit(counts, **{name: value})
 
 
+def test_concentrations_that_are_learnt(counts, model):
+    found = fit(counts, concentration="learn", init=model, moves=())
+    same = fit(counts, init=model, moves=())
+    assert found.model_.allocation.concentration != 1.0
+    assert same.model_.allocation.concentration == 1.0
+    assert found.lower_bound_ > same.lower_bound_
+    with pytest.raises(ValueError, match="concentration must be a positive number or 'learn'"):
+        fit(counts, concentration="auto")
+
+
 def test_fixed_concentrations_and_objects(counts):
     found = fit(counts, document_concentration=2.0)
     assert found.document_concentration_ == 2.0

@@ -143,6 +143,9 @@ def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
     _check_fit(estimator)
     _require(whole(estimator.n_init_clusters), "n_init_clusters", estimator, "a whole number of at least 1")
+    _require(
+        _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
+    )
     _require(isinstance(estimator.empirical_bayes, bool), "empirical_bayes", estimator, "True or False")
     _named("allocation", estimator, ("dp", "finite"), "update")
     _require_unit(estimator, "rows")
@@ -154,9 +157,10 @@ def check_topics(estimator: Any) -> None:
     """The same for the parameters of topic models."""
     _check_fit(estimator)
     _require(whole(estimator.n_init_topics), "n_init_topics", estimator, "a whole number of at least 1")
-    alpha = estimator.document_concentration
-    fits = alpha == "learn" if isinstance(alpha, str) else _real(alpha) and alpha > 0
-    _require(fits, "document_concentration", estimator, "a positive number or 'learn'")
+    for name in ("document_concentration", "concentration"):
+        value = getattr(estimator, name)
+        fits = value == "learn" if isinstance(value, str) else _real(value) and value > 0
+        _require(fits, name, estimator, "a positive number or 'learn'")
     _named("allocation", estimator, ("hdp", "lda"), "update")
     _require_unit(estimator, "documents")
     if isinstance(estimator.init, str):
@@ -173,9 +177,6 @@ def _check_fit(estimator: Any) -> None:
         "None or a whole number >= 1",
     )
     _require(_real(estimator.tol) and estimator.tol >= 0, "tol", estimator, "a number of at least 0")
-    _require(
-        _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
-    )
     jobs = estimator.n_jobs
     _require(
         jobs is None or (isinstance(jobs, Integral) and jobs != 0), "n_jobs", estimator, "None or a whole number, not 0"

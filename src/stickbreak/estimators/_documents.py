@@ -64,7 +64,8 @@ def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
 
 def learnt(estimator: Any) -> tuple[str, ...]:
     """The concentrations to learn."""
-    return ("document_concentration",) if estimator.document_concentration == "learn" else ()
+    names = ("document_concentration", "concentration")
+    return tuple(name for name in names if isinstance(getattr(estimator, name), str))
 
 
 def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, threads: Threads) -> Columns:
@@ -109,7 +110,7 @@ def choose_start(
 def make_chain(estimator: Any, model: Model, source: ArraySource, rng: np.random.Generator) -> Chain | None:
     """The sampler that shakes topics of words into place before laps; none where the start is given or counts are no counts."""
     if isinstance(estimator.init, str) and whole_counts(source):
-        return Chain(model, source, rng, estimator.document_concentration == "learn")
+        return Chain(model, source, rng, "document_concentration" in learnt(estimator))
     return None
 
 

@@ -45,7 +45,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         whose shares are learnt.
     document_concentration : "learn" or float > 0, default "learn"
         alpha, the pseudo-counts of all topics in a document together; by default it maximises the ELBO.
-    concentration : float > 0, default 1.0
+    concentration : float > 0 or "learn", default 1.0
         gamma, of the sticks of the hierarchical Dirichlet process; larger values expect more topics.
     algorithm : {"memoized", "full", "stochastic"} or `stickbreak.inference.Stochastic`, default "memoized"
         Incremental over batches, all documents at once, or noisy steps, for which topics are found on 20,000 documents.
@@ -113,7 +113,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         *,
         allocation: str | Allocation = "hdp",
         document_concentration: str | float = "learn",
-        concentration: float = 1.0,
+        concentration: str | float = 1.0,
         algorithm: str | Stochastic = "memoized",
         n_batches: int | None = None,
         init: Any = "random",
@@ -257,7 +257,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         learn = isinstance(self.document_concentration, str)
         alpha = documents.FIRST_CONCENTRATION if learn else float(self.document_concentration)
         if self.allocation == "hdp":
-            return HierarchicalDirichletProcess(alpha, self.concentration)
+            return HierarchicalDirichletProcess(
+                alpha, 1.0 if isinstance(self.concentration, str) else float(self.concentration)
+            )
         return LatentDirichlet(self.n_init_topics, alpha)
 
     def _fit(self, X: Any, lengths: Any) -> str | None:
