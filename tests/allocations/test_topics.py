@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, logit, psi
 
 from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
-from stickbreak.allocations.topics import _expected_logs, _logits, _stick_means, _weight
+from stickbreak.allocations._sticks import expected_logs, stick_logits, stick_means, stick_weight
 from stickbreak.model import DocumentSummary
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -61,12 +61,12 @@ def test_the_gradient_is_that_of_the_value(seed, K, alpha, gamma):
 def test_the_surrogate_is_below_the_expectation_and_close(alpha):
     """E[c(alpha beta)] by Monte Carlo over q(u)."""
     rng, D, gamma, K = np.random.default_rng(1), 30.0, 1.5, 3
-    u, w = np.array([0.4, 0.3, 0.6]), _weight(K, D, gamma)
+    u, w = np.array([0.4, 0.3, 0.6]), stick_weight(np.full(K + 1, float(D)), gamma)
     draws = rng.beta(u * w, (1.0 - u) * w, (200_000, K))
     beta = np.column_stack([draws, np.ones(len(draws))])
     beta[:, 1:] *= np.cumprod(1.0 - draws, axis=1)
     normaliser = gammaln(alpha) - gammaln(alpha * beta).sum(axis=1)
-    log_u, log_v = _expected_logs(u, w)
+    log_u, log_v = expected_logs(u, w)
     prior, posterior = K * np.log(gamma) + (gamma - 1.0) * log_v.sum(), ((u * w - 1.0) * log_u).sum()
     posterior += (((1.0 - u) * w - 1.0) * log_v + gammaln(w) - gammaln(u * w) - gammaln((1.0 - u) * w)).sum()
     P = np.log(np.full(K + 1, 0.2)) * D
@@ -141,7 +141,7 @@ def test_unused_topics_of_a_symmetric_prior_change_nothing():
 
 def test_stick_means_and_logits_are_inverse():
     shares = np.array([0.5, 0.2, 0.2, 0.1])
-    np.testing.assert_allclose(_stick_means(1.0 / (1.0 + np.exp(-_logits(shares)))), shares, rtol=1e-10)
+    np.testing.assert_allclose(stick_means(1.0 / (1.0 + np.exp(-stick_logits(shares)))), shares, rtol=1e-10)
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf])

@@ -1,7 +1,17 @@
 """Allocations: the priors over cluster assignments."""
 
 from ._base import Allocation
+from .markov import Duration, FiniteMarkovChain, HDPMarkovChain
 from .mixture import DirichletProcess, FiniteDirichlet
 from .topics import HierarchicalDirichletProcess, LatentDirichlet
 
-__all__ = ["Allocation", "DirichletProcess", "FiniteDirichlet", "HierarchicalDirichletProcess", "LatentDirichlet"]
+__all__ = [
+    "Allocation",
+    "DirichletProcess",
+    "Duration",
+    "FiniteDirichlet",
+    "FiniteMarkovChain",
+    "HDPMarkovChain",
+    "HierarchicalDirichletProcess",
+    "LatentDirichlet",
+]

@@ -11,6 +11,7 @@ Array = NDArray[np.floating]
 
 WIDEST = 2.0  # log of the largest factor by which one step changes a hyperparameter
 PRECISION = 1e-3  # of the log factor
+CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
 
 
 class Allocation(Protocol):

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, gammaln, logit, polygamma, psi
+from scipy.special import expit, gammaln, polygamma, psi
 
-from ._base import Array, best_factor, check_concentration
+from ._base import CURVATURE, Array, best_factor, check_concentration
+from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
 if TYPE_CHECKING:
     from ..model.documents import DocumentSummary
     from ..model.summary import Summary
 
-CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
-SMALLEST, LARGEST = 1e-300, 1e5  # of shares; of alpha, beyond which sums of log Gamma cancel
+LARGEST = 1e5  # alpha beyond which sums of log Gamma cancel
 
 
 class _Documents(ABC):
@@ -117,22 +116,17 @@ class HierarchicalDirichletProcess(_Documents):
         """This prior with the concentrations ``names`` set to values that raise the bound."""
         best, value = self, self._solve(summary).value
         if "document_concentration" in names:
-            at, P = _logits(self.shares(summary)), np.append(summary.P, summary.P_rest)
+            at, P = stick_logits(self.shares(summary)), np.append(summary.P, summary.P_rest)
             factor = best_factor(lambda factor: best._scaled(factor)._value(at, P, float(summary.D))[0])
             best, value = _better(best, value, best._scaled(factor), summary)
         if "concentration" in names:
-            _, rest = _expected_logs(*best._sticks(summary))
-            best, value = _better(best, value, replace(best, concentration=-summary.K / rest.sum()), summary)
+            exponents = np.full(summary.K + 1, float(summary.D))
+            gamma = best_gamma(best.shares(summary), exponents, best.concentration)
+            best, value = _better(best, value, replace(best, concentration=gamma), summary)
         return best
 
     def _scaled(self, factor: float) -> Self:
         return replace(self, document_concentration=min(self.document_concentration * factor, LARGEST))
-
-    def _sticks(self, summary: "DocumentSummary") -> tuple[Array, Array]:
-        """Parameters of q(u): its means and their weight, (K,) each."""
-        shares = self._solve(summary).shares
-        left = np.cumsum(shares[::-1])[::-1]
-        return shares[:-1] / left[:-1], _weight(summary.K, float(summary.D), self.concentration)
 
     def _solve(self, summary: Any) -> _Solution:
         D = float(getattr(summary, "D", 0.0))
@@ -143,43 +137,22 @@ class HierarchicalDirichletProcess(_Documents):
 
     def _optimum(self, P: Array, D: float) -> _Solution:
         """The best sticks for sums P (K + 1,) over D documents, by L-BFGS."""
-        x = _logits(_dirichlet_mean(P / D, self.document_concentration))
-        u, later = expit(x), np.arange(len(x), 0, -1)
-        scale = 1.0 / np.sqrt(D * (1.0 + later * u) * (1.0 - u) + 1.0)
-        first = self._value(x, P, D)[0]
-
-        def loss(t: Array) -> tuple[float, Array]:
-            value, gradient = self._value(x + scale * t, P, D)
-            return first - value, -gradient * scale
-
-        found = minimize(loss, np.zeros_like(x), jac=True, method="L-BFGS-B", options={"gtol": 1e-5, "maxiter": 200})
-        best = found.x if found.fun < 0.0 else np.zeros_like(x)
-        return _Solution(_stick_means(expit(x + scale * best)), first - min(float(found.fun), 0.0))
+        start = stick_logits(_dirichlet_mean(P / D, self.document_concentration))
+        x, value = best_sticks(lambda x: self._value(x, P, D), start, D)
+        return _Solution(stick_means(expit(x)), value)
 
     def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
-        return self._value(_logits(shares), np.append(summary.P, summary.P_rest), float(summary.D))[0]
+        return self._value(stick_logits(shares), np.append(summary.P, summary.P_rest), float(summary.D))[0]
 
     def _value(self, x: Array, P: Array, D: float) -> tuple[float, Array]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 5.37)."""
-        alpha, gamma, K = self.document_concentration, self.concentration, len(x)
-        u, v, w = expit(x), expit(-x), _weight(K, D, gamma)
-        a, b, later = u * w, v * w, np.arange(K, 0, -1)  # later_k = K + 1 - k
-        log_u, log_v = psi(a) - psi(w), psi(b) - psi(w)
-        for_u, for_v = D + 1.0 - a, D * later + gamma - b
-        m, squares = _stick_means(u), u * v / (w + 1.0)
-        A, B = u * u + squares, v * v + squares  # E[u^2], E[(1 - u)^2]
-        left = np.concatenate([[1.0], np.cumprod(B)])
-        second = left * np.append(A, 1.0)  # E[beta^2]
-        value = K * np.log(gamma) + (gammaln(a) + gammaln(b) - gammaln(w) + for_u * log_u + for_v * log_v).sum()
-        value += D * (gammaln(alpha) + (K + 1) * np.log(alpha) - gammaln(1.0 + alpha * m).sum()) + alpha * (m @ P)
-        value -= D * CURVATURE * alpha**2 * (second.sum() - m @ m)
-        slope = alpha * (P - D * psi(1.0 + alpha * m)) + 2.0 * D * CURVATURE * alpha**2 * m  # by m
-        gradient = w * (for_u * polygamma(1, a) - for_v * polygamma(1, b))
-        gradient += np.cumprod(np.append(1.0, v[:-1])) * slope[:-1] - _after(m * slope) / np.maximum(v, SMALLEST)
-        change = (1.0 - 2.0 * u) / (w + 1.0)
-        by_second = left[:-1] * (2.0 * u + change) + (change - 2.0 * v) / B * _after(second)
-        gradient -= D * CURVATURE * alpha**2 * by_second
-        return float(value), gradient * u * v
+        alpha, rows = self.document_concentration, np.full(len(P), D)
+
+        def of_means(m: Array) -> tuple[float, Array]:
+            fixed = D * (gammaln(alpha) + len(P) * np.log(alpha) - gammaln(1.0 + alpha * m).sum())
+            return float(fixed + alpha * (m @ P)), alpha * (P - D * psi(1.0 + alpha * m))
+
+        return stick_bound(x, rows, CURVATURE * alpha**2 * rows, self.concentration, of_means)
 
 
 @dataclass(frozen=True)
@@ -255,33 +228,6 @@ def _better(
 ) -> Any:
     found = other._solve(summary).value
     return (other, found) if found > value else (best, value)
-
-
-def _weight(K: int, D: float, gamma: float) -> Array:
-    """The weight w of q(u) (Thesis Eq. 5.39), (K,)."""
-    return np.asarray(D * np.arange(K, 0, -1) + D + 1.0 + gamma)
-
-
-def _logits(shares: Array) -> Array:
-    """Logits of the stick means u of which shares (K + 1,) are the means, (K,)."""
-    shares = np.maximum(shares, 1e-12)
-    left = np.cumsum(shares[::-1])[::-1]
-    return np.asarray(logit(np.clip(shares[:-1] / left[:-1], 1e-12, 1.0 - 1e-12)))
-
-
-def _expected_logs(u: Array, w: Array) -> tuple[Array, Array]:
-    """E[log u] and E[log (1 - u)] under Beta(w u, w (1 - u)) (Thesis Eq. 5.11)."""
-    return psi(u * w) - psi(w), psi((1.0 - u) * w) - psi(w)
-
-
-def _stick_means(u: Array) -> Array:
-    """E[beta] of the K topics and of the rest, (K + 1,) (Thesis Eq. 5.11)."""
-    return np.asarray(np.append(u, 1.0) * np.concatenate([[1.0], np.cumprod(1.0 - u)]))
-
-
-def _after(values: Array) -> Array:
-    """Sums of what comes after each of the first K of K + 1 values, (K,)."""
-    return np.asarray(np.cumsum(values[::-1])[-2::-1])
 
 
 def _dirichlet_mean(logs: Array, total: float) -> Array:

@@ -1,6 +1,7 @@
 """Sources of batches: rows in memory or on disk, read as they are visited."""
 
 from .documents import BagSource, Groups, GroupSource
+from .sequences import Sequences, SequenceSource
 from .sources import ArraySource, Chunk, SparseSource
 
-__all__ = ["ArraySource", "BagSource", "Chunk", "GroupSource", "Groups", "SparseSource"]
+__all__ = ["ArraySource", "BagSource", "Chunk", "GroupSource", "Groups", "SequenceSource", "Sequences", "SparseSource"]

@@ -42,8 +42,8 @@ def visit(
     starts : (K, n) for documents, counts to start from, where there are any
     local : whether to bring back what is known of single documents
     """
-    unit, prepared = model.unit, model.unit.prepare(parameters, source)
-    candidates = [(p.removed, p.parameters and unit.prepare(p.parameters, source)) for p in proposals]
+    unit, prepared = model.unit, model.unit.prepare(model, parameters, source)
+    candidates = [(p.removed, p.parameters and unit.prepare(model, p.parameters, source)) for p in proposals]
     ends = np.cumsum([chunk.stop - chunk.start for chunk in chunks])
 
     def task(chunk: Chunk, end: int) -> Visit:

@@ -6,9 +6,10 @@ from .documents import DocumentSummary, DocumentUnit
 from .local import Drawn, Responsibilities, RowUnit, local_step, refined, restricted_step
 from .memo import Memo
 from .model import Clusters, Model, Parameters
+from .sequences import SequenceSummary, SequenceUnit
 from .summary import Summary
 
-UNITS: dict[str, Any] = {"rows": RowUnit(), "documents": DocumentUnit()}
+UNITS: dict[str, Any] = {"rows": RowUnit(), "documents": DocumentUnit(), "sequences": SequenceUnit()}
 
 __all__ = [
     "Clusters",
@@ -18,6 +19,7 @@ __all__ = [
     "Model",
     "Parameters",
     "Responsibilities",
+    "SequenceSummary",
     "Summary",
     "local_step",
     "refined",

@@ -95,7 +95,7 @@ class DocumentUnit:
 
     sample_size = 300  # documents to draw for a topic
 
-    def prepare(self, parameters: Parameters, source: ArraySource) -> Prepared:
+    def prepare(self, model: Model, parameters: Parameters, source: ArraySource) -> Prepared:
         """What the local step of every chunk shares; tables of words are made once."""
         bags = isinstance(source, BagSource)
         return Prepared(parameters, tables(parameters.W.T + parameters.bias, parameters.prior) if bags else None)

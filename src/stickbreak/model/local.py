@@ -47,7 +47,7 @@ class RowUnit:
 
     sample_size = 3000  # rows to draw for a cluster
 
-    def prepare(self, parameters: Parameters, source: ArraySource) -> Parameters:
+    def prepare(self, model: Model, parameters: Parameters, source: ArraySource) -> Any:
         """What the local step of every chunk shares."""
         return parameters
 

@@ -17,7 +17,8 @@ class Parameters(NamedTuple):
     """Everything the local step needs to know of the clusters: scores of rows are ``T @ W.T + bias``.
 
     W : (K, F) expected natural parameters;  bias : (K,) -E[log-partition], for rows + E[log pi]
-    prior : for documents, the pseudo-counts of the clusters and of the rest in every document, (K + 1,)
+    prior : for documents, the pseudo-counts of the clusters and of the rest in every document, (K + 1,);  for sequences,
+        exp(E[log pi]) of first states and of the transitions from each state, (K + 1, K)
     """
 
     W: Array
@@ -67,6 +68,8 @@ class Model:
         update = self.allocation.update(summary)
         if self.allocation.unit == "documents":
             return Parameters(W, b, update)
+        if self.allocation.unit == "sequences":
+            return Parameters(W.astype(dtype, copy=False), b, update)
         return Parameters(W.astype(dtype, copy=False), (b + update).astype(dtype, copy=False))
 
     def log_marginal(self, summary: Summary) -> Array:

@@ -1,0 +1,316 @@
+"""Allocations for hidden Markov models, where each row's state depends on the state before: sticky HDP-HMM and finite."""
+
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, gammaln, polygamma, psi
+
+from ._base import CURVATURE, Array, best_factor, check_concentration
+from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
+from .mixture import DirichletProcess
+
+if TYPE_CHECKING:
+    from ..model.sequences import SequenceSummary
+    from ..model.summary import Summary
+
+LARGEST = 1e6  # concentration or stickiness
+STAYS = 0.9  # of the rows of a start that knows no transitions, the share after which the state stays
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A stickiness given as the number of steps that states are expected to last a priori: kappa = alpha (steps - 1).
+
+    Parameters
+    ----------
+    steps : float >= 1
+    """
+
+    steps: float
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= self.steps <= LARGEST:
+            raise ValueError(f"steps must be a number from 1 to {LARGEST:g}; got {self.steps!r}.")
+
+    def stickiness(self, transition_concentration: float) -> float:
+        """kappa, for which (alpha + kappa) / alpha steps pass before a transition that is drawn from beta."""
+        return min(transition_concentration * (self.steps - 1.0), LARGEST)
+
+
+class _Chain(ABC):
+    """What all chains share.  Row j of the transitions: pi_j ~ Dirichlet(alpha beta_1, ..., alpha beta_j + kappa, ...).
+
+    With q(pi_j) = Dirichlet(theta_j) at its optimum theta_j = M_j + alpha E[beta] + kappa delta_j (Thesis Eq. 6.40), the chain's
+    part of the bound is, without the entropy of q(z) (Thesis Eq. 6.23, 6.26),
+
+        sum_j { E[c(alpha beta + kappa delta_j)] - c(theta_j) } + E[log p(beta) / q(beta)]
+
+    over the first states (j = 0, with alpha_0 and without kappa) and j = 1, ..., K, with c(a) = log Gamma(sum a) - sum log Gamma(a).
+    """
+
+    unit: ClassVar[str] = "sequences"
+    transition_concentration: float
+    start_concentration: float
+    stickiness: float
+
+    @abstractmethod
+    def shares(self, summary: "Summary") -> Array:
+        """E[beta] of the states in use and of the rest at the optimal global step, (K + 1,)."""
+
+    @abstractmethod
+    def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
+        """The chain's part of the ELBO, without the entropy of q(z)."""
+
+    def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
+        """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
+        best = self
+        for name in ("stickiness", "transition_concentration", "start_concentration"):
+            if name in names and getattr(best, name) > 0.0:
+                best = best._with_best(summary, name)
+        return best
+
+    def _with_best(self, summary: "SequenceSummary", name: str) -> Self:
+        prior: Any = self
+        now, shares = getattr(prior, name), self.shares(summary)
+
+        def scaled(factor: float) -> Any:
+            return replace(prior, **{name: min(now * factor, LARGEST)})
+
+        found: Self = scaled(best_factor(lambda factor: float(scaled(factor).bound(summary, shares))))
+        return found if found.bound(summary) > self.bound(summary) else self
+
+    @property
+    def flat(self) -> DirichletProcess:
+        """The prior for rows without sequences."""
+        return DirichletProcess()
+
+    def order(self, summary: "Summary") -> NDArray[np.integer]:
+        """Decreasing share, as far as counts tell."""
+        return np.argsort(-summary.N, kind="stable")
+
+    def mean_weights(self, summary: "Summary") -> Array:
+        """Posterior mean shares of the K states in use, normalised, (K,)."""
+        shares = self.shares(summary)[:-1]
+        return np.asarray(shares / shares.sum())
+
+    def update(self, summary: "Summary") -> Array:
+        """Global step: exp(E[log pi]) of the first states and of the transitions from each state, (K + 1, K)."""
+        theta = self.counts(summary)
+        return np.exp(psi(theta[:, :-1]) - psi(theta.sum(axis=1, keepdims=True)))
+
+    def means(self, summary: "Summary") -> Array:
+        """Posterior means of the probabilities of first states and transitions among the K in use, (K + 1, K)."""
+        theta = self.counts(summary)[:, :-1]
+        return np.asarray(theta / theta.sum(axis=1, keepdims=True))
+
+    def counts(self, summary: "Summary") -> Array:
+        """theta, the pseudo-counts of first states and transitions, with the rest: (K + 1, K + 1)  (Thesis Eq. 6.40)."""
+        return np.hstack([_counted(summary), np.zeros((summary.K + 1, 1))]) + self.prior_counts(self.shares(summary))
+
+    def prior_counts(self, shares: Array) -> Array:
+        """The pseudo-counts of the prior for shares (K + 1,), (K + 1, K + 1)."""
+        K = len(shares) - 1
+        prior = np.vstack([self.start_concentration * shares, np.tile(self.transition_concentration * shares, (K, 1))])
+        prior[np.arange(1, K + 1), np.arange(K)] += self.stickiness
+        return np.maximum(prior, 1e-300)
+
+    def merge_gains(self, summary: "SequenceSummary", first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
+        """What merging states first[i] and second[i] changes in the probability of the transitions, shares as they are, (n,)."""
+        K, shares = summary.K, self.shares(summary)
+        counted, prior = _counted(summary), self.prior_counts(shares)[:, :K]
+        value = gammaln(counted + prior) - gammaln(prior)
+        totals, strength = counted[1:].sum(axis=1), self.transition_concentration + self.stickiness
+        rows = gammaln(strength) - gammaln(totals + strength)
+        n, pair = np.arange(len(first)), self._merged_share(shares[first], shares[second])
+        column = counted[:, first] + counted[:, second]  # (K + 1, n)
+        before = value[:, first] + value[:, second]
+        own = np.append(self.start_concentration, np.full(K, self.transition_concentration))[:, None] * pair
+        gain = gammaln(column + own) - gammaln(own) - before
+        gain[first + 1, n] = gain[second + 1, n] = 0.0
+        both = counted[1 + first] + counted[1 + second]  # (n, K)
+        from_shares = self.transition_concentration * np.maximum(shares[:K], 1e-300)
+        row = gammaln(both + from_shares) - gammaln(from_shares)
+        row[n, first] = row[n, second] = 0.0
+        stays = both[n, first] + both[n, second]
+        sticks = self.transition_concentration * pair + self.stickiness
+        total = totals[first] + totals[second]
+        merged = row.sum(axis=1) + gammaln(stays + sticks) - gammaln(sticks) + gammaln(strength) - gammaln(total + strength)
+        lost = value[1 + first].sum(axis=1) + value[1 + second].sum(axis=1) + rows[first] + rows[second]
+        return np.asarray(gain.sum(axis=0) + merged - lost)
+
+    def _merged_share(self, a: Array, b: Array) -> Array:
+        return a + b
+
+    def _check(self) -> None:
+        for name in ("transition_concentration", "start_concentration"):
+            check_concentration(getattr(self, name), name, LARGEST)
+        if not 0.0 <= self.stickiness <= LARGEST:
+            raise ValueError(f"stickiness must be a number from 0 to {LARGEST:g}; got {self.stickiness!r}.")
+
+
+@dataclass(frozen=True)
+class HDPMarkovChain(_Chain):
+    """Sticky HDP-HMM: beta by sticks u_k ~ Beta(1, concentration), pi_j ~ DP(alpha beta + kappa delta_j)  (Thesis Eq. 6.4 to 6.7).
+
+    q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w as in Thesis Eq. 6.44.  With theta at its optimum the bound depends on the
+    means of q(u) alone, which L-BFGS finds; nothing is left to alternate (6.3.2).  E[c(alpha beta + kappa delta_j)] has no closed
+    form.  For all k but j, log Gamma(x) = log Gamma(1 + x) - log x is expanded to second order at the mean,
+
+        E[log Gamma(alpha beta_k)] <= log Gamma(1 + alpha m_k) + (pi^2 / 12) alpha^2 Var(beta_k) - E[log alpha beta_k],
+
+    and for k = j, where kappa >= 1,  E[log Gamma(kappa + alpha beta_j)] <= log Gamma(kappa + alpha m_j) + psi'(kappa) / 2 alpha^2
+    Var(beta_j).  Where kappa < 1 this would be loose, and log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used, which
+    for kappa = 0 is the bound above.  Both lie above the chords of Thesis Eq. 6.29 to 6.32.
+
+    Parameters
+    ----------
+    transition_concentration : float > 0
+        alpha: how alike the transitions from all states are.
+    stickiness : float >= 0
+        kappa: pseudo-count of staying in a state.
+    start_concentration : float > 0
+        alpha_0: how alike first states are to the shares of all states.
+    concentration : float > 0
+        gamma; larger values expect more states.
+    """
+
+    transition_concentration: float = 1.0
+    stickiness: float = 50.0
+    start_concentration: float = 10.0
+    concentration: float = 5.0
+
+    def __post_init__(self) -> None:
+        self._check()
+        check_concentration(self.concentration)
+
+    @property
+    def max_clusters(self) -> int:
+        """The most states that may be in use: no limit."""
+        return sys.maxsize
+
+    def shares(self, summary: "Summary") -> Array:
+        """E[beta] of the states in use and of the rest at the optimal global step, (K + 1,)."""
+        return self._solve(summary)[0]
+
+    def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
+        """The chain's part of the ELBO, without the entropy of q(z), at its optimal global step or at given shares."""
+        return self._solve(summary)[1] if shares is None else self._value(stick_logits(shares), _counted(summary))[0]
+
+    def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
+        """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
+        best = super().tuned(summary, names)
+        if "concentration" in names:
+            gamma = best_gamma(best.shares(summary), best._exponents(summary.K), best.concentration)
+            other = replace(best, concentration=min(gamma, LARGEST))
+            best = other if other.bound(summary) > best.bound(summary) else best
+        return best
+
+    def _solve(self, summary: Any) -> tuple[Array, float]:
+        return _solved(self, _counted(summary).tobytes(), summary.K)
+
+    def _optimum(self, counted: Array) -> tuple[Array, float]:
+        """The best sticks for counts (K + 1, K), and their part of the bound."""
+        K = counted.shape[1]
+        arrivals = counted.copy()
+        arrivals[np.arange(1, K + 1), np.arange(K)] = 0.0  # states are entered, or begun in
+        tables = np.append(np.minimum(arrivals, 1.0).sum(axis=0) + 0.1, self.concentration)
+        x, value = best_sticks(lambda x: self._value(x, counted), stick_logits(tables / tables.sum()), K + 1.0)
+        return stick_means(expit(x)), value
+
+    @property
+    def _shift(self) -> float:
+        """1 where log Gamma(kappa + x) is replaced by log Gamma(1 + kappa + x) - log x, or else 0."""
+        return float(self.stickiness < 1.0)
+
+    def _exponents(self, K: int) -> Array:
+        """How often E[log beta_k] is in the bound, (K + 1,)."""
+        return np.append(np.full(K, K + self._shift), K + 1.0)
+
+    def _value(self, x: Array, counted: Array) -> tuple[float, Array]:
+        """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 6.45, 6.47)."""
+        K, alpha, kappa, first = len(x), self.transition_concentration, self.stickiness, self.start_concentration
+        own = kappa + self._shift
+        others = K * CURVATURE * alpha**2 + CURVATURE * first**2
+        spread = np.append(np.full(K, others + (0.5 * polygamma(1, own) - CURVATURE) * alpha**2), others)
+        totals = counted.sum(axis=1)
+        fixed = K * gammaln(alpha + kappa) + gammaln(first) + (K + 1) * np.log(first)
+        fixed += (K * K + K * self._shift) * np.log(alpha)
+        fixed -= gammaln(totals[1:] + alpha + kappa).sum() + gammaln(totals[0] + first)
+
+        def of_means(m: Array) -> tuple[float, Array]:
+            theta = self.prior_counts(m)
+            theta[:, :K] += counted
+            among, strengths = np.append(np.full(K, K - 1.0), K), np.append(first, np.full(K, alpha))
+            value = fixed + gammaln(theta).sum() - among @ gammaln(1.0 + alpha * m)
+            value -= gammaln(own + alpha * m[:K]).sum() + gammaln(1.0 + first * m).sum()
+            slope = strengths @ psi(theta) - among * alpha * psi(1.0 + alpha * m) - first * psi(1.0 + first * m)
+            slope[:K] -= alpha * psi(own + alpha * m[:K])
+            return float(value), slope
+
+        return stick_bound(x, self._exponents(K), spread, self.concentration, of_means)
+
+
+@dataclass(frozen=True)
+class FiniteMarkovChain(_Chain):
+    """Hidden Markov model of ``n_states`` states, each row of transitions pi_j ~ Dirichlet(alpha / n_states + kappa delta_j).
+
+    States not in use keep their share of the prior, so adding an empty one among the ``n_states`` changes nothing.
+
+    Parameters
+    ----------
+    n_states : int >= 1
+        The number of states in the model; at most this many are ever in use.
+    transition_concentration, start_concentration : float > 0
+        alpha and alpha_0: total pseudo-counts of a row of transitions, and of first states.
+    stickiness : float >= 0
+        kappa: pseudo-count of staying in a state.
+    """
+
+    n_states: int = 10
+    transition_concentration: float = 10.0
+    stickiness: float = 0.0
+    start_concentration: float = 10.0
+
+    def __post_init__(self) -> None:
+        self._check()
+        if int(self.n_states) != self.n_states or self.n_states < 1:
+            raise ValueError(f"n_states must be a whole number of at least 1; got {self.n_states!r}.")
+
+    @property
+    def max_clusters(self) -> int:
+        """The most states that may be in use."""
+        return self.n_states
+
+    def shares(self, summary: "Summary") -> Array:
+        """The states' equal shares, and that of those not in use, (K + 1,)."""
+        return np.append(np.ones(summary.K), self.n_states - summary.K) / self.n_states
+
+    def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
+        """The chain's part of the ELBO, without the entropy of q(z)."""
+        counted, prior = _counted(summary), self.prior_counts(self.shares(summary))
+        seen = gammaln(counted + prior[:, :-1]) - gammaln(prior[:, :-1])
+        strength = np.append(self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness))
+        return float(seen.sum() + (gammaln(strength) - gammaln(strength + counted.sum(axis=1))).sum())
+
+    def _merged_share(self, a: Array, b: Array) -> Array:
+        return a
+
+
+@lru_cache(maxsize=16)
+def _solved(prior: HDPMarkovChain, counted: bytes, K: int) -> tuple[Array, float]:
+    """A lap asks for the same optimum several times: for parameters, bound, order and moves."""
+    return prior._optimum(np.frombuffer(counted).reshape(K + 1, K))
+
+
+def _counted(summary: Any) -> Array:
+    """Expected first states and transitions, (K + 1, K); where only counts of rows are known, states that mostly stay."""
+    if hasattr(summary, "M"):
+        return np.ascontiguousarray(np.vstack([summary.begins, summary.M]))
+    N = summary.N + 1e-9
+    M = (1.0 - STAYS) * np.outer(N, N / N.sum()) + STAYS * np.diag(N)
+    return np.ascontiguousarray(np.vstack([N / N.sum(), M]))

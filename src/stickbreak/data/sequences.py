@@ -1,0 +1,188 @@
+"""Sequences: rows in an order that means something, in memory or in a memory map."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .sources import CHUNK_NUMBERS, CHUNK_ROWS, Array, ArraySource, Chunk
+
+STEPS = 1 << 15  # of short sequences in a chunk
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """The whole sequences of a chunk, whose rows are read piece by piece: they may be more than fit in memory."""
+
+    source: "SequenceSource"
+    chunk: Chunk
+
+    def __len__(self) -> int:
+        return self.chunk.stop - self.chunk.start
+
+    def rows(self, piece: slice) -> Array:
+        """Rows (n, D)."""
+        return self.source.rows(Chunk(self.chunk.start + piece.start, self.chunk.start + piece.stop))
+
+    def codes(self, piece: slice) -> Any:
+        """Which distinct row each is, (n,)."""
+        return self.source.codes[self.chunk.start + piece.start : self.chunk.start + piece.stop]
+
+    def first(self, piece: slice) -> NDArray[np.bool_]:
+        """Whether a sequence begins at each row, (n,)."""
+        start, stop = self.chunk.start + piece.start, self.chunk.start + piece.stop
+        begins = self.source.edges[:-1]
+        here = np.zeros(stop - start, np.bool_)
+        here[begins[np.searchsorted(begins, start) : np.searchsorted(begins, stop)] - start] = True
+        return here
+
+
+class SequenceSource(ArraySource):
+    """Rows of sequences, one sequence after another.
+
+    Rows whose values are all missing, or whose history is, have no observation: their weight is zero, and so are their values.
+
+    Parameters
+    ----------
+    X : array (T, D);  with ``codes`` the distinct rows (U, D)
+    lengths : (G,) rows of each sequence, at least 1
+    lags : for autoregressive likelihoods, the number of steps before that follow each row's own values
+    codes : (T,) ints, where rows repeat: which of the distinct rows each is
+    """
+
+    def __init__(self, X: Any, lengths: NDArray[np.integer], lags: int = 0, codes: Any = None) -> None:
+        super().__init__(X)
+        self.edges = np.concatenate([[0], np.cumsum(lengths)])
+        self.lags, self.codes = lags, codes
+        observed = np.concatenate([self._observed(Chunk(*c)) for c in _pieces(len(X), self._limit)])
+        if lags:
+            for begin, end in pairwise(self.edges):
+                observed[begin : min(begin + lags, end)] = False
+        self.weights = None if observed.all() else observed.astype(np.float64)
+        if codes is not None and self.weights is not None:
+            self.X = self._cleared(np.array(self.X, dtype=self.dtype), slice(None))
+
+    @property
+    def n_rows(self) -> int:
+        """T, of all sequences."""
+        return int(self.edges[-1])
+
+    @property
+    def n_sequences(self) -> int:
+        """G."""
+        return len(self.edges) - 1
+
+    @property
+    def n_columns(self) -> int:
+        """D, with the history of a row D (lags + 1)."""
+        return int(self.X.shape[1]) * (self.lags + 1)
+
+    @property
+    def total_weight(self) -> float:
+        """The number of rows observed."""
+        if self.weights is None:
+            return float(self.n_rows)
+        return float((self.weights if self.codes is None else self.weights[self.codes]).sum())
+
+    @property
+    def flat(self) -> ArraySource:
+        """Rows that can be taken one by one."""
+        if self.codes is None:
+            return _Steps(self)
+        counts = np.bincount(self.codes, minlength=len(self.X)).astype(np.float64)
+        return ArraySource(self.X, counts if self.weights is None else counts * self.weights)
+
+    def batches(self, n_batches: int) -> list[list[Chunk]]:
+        """Every sequence in exactly one chunk; chunk i in batch i mod ``n_batches``, of at most as many as there are chunks."""
+        pieces = max(1, -(-self.n_rows // (n_batches * STEPS)))
+        pieces += pieces % 2 if self.n_sequences > n_batches else 0  # an even number keeps two threads level
+        middle = 0.5 * (self.edges[:-1] + self.edges[1:])
+        piece = (middle * (n_batches * pieces) / self.n_rows).astype(int)
+        begins = self.edges[np.flatnonzero(np.diff(piece, prepend=-1))]
+        chunks = [Chunk(int(a), int(b)) for a, b in pairwise([*begins, self.n_rows])]
+        return [batch for b in range(n_batches) if (batch := chunks[b::n_batches])]
+
+    def read(self, chunk: Chunk) -> tuple[Sequences, Array]:
+        """The sequences of a chunk, and for each row 1 or, where nothing is observed, 0."""
+        rows = slice(chunk.start, chunk.stop)
+        if self.weights is None:
+            return Sequences(self, chunk), np.broadcast_to(np.ones(()), (chunk.stop - chunk.start,))
+        return Sequences(self, chunk), self.weights[rows] if self.codes is None else self.weights[self.codes[rows]]
+
+    def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
+        """Rows at the given positions, with their history, and weights."""
+        if self.codes is not None:
+            found = self.codes[rows]
+            return self._take(found), np.ones(len(rows)) if self.weights is None else self.weights[found]
+        history = [self._take(np.maximum(rows - lag, 0)) for lag in range(self.lags + 1)]
+        return self._cleared(np.hstack(history), rows), np.ones(len(rows)) if self.weights is None else self.weights[rows]
+
+    def rows(self, chunk: Chunk) -> Array:
+        """Rows of a chunk, with their history."""
+        if self.codes is not None:
+            return np.asarray(self._rows(Chunk(0, len(self.X))))[self.codes[chunk.start : chunk.stop]]
+        return self._cleared(self._with_history(chunk), slice(chunk.start, chunk.stop))
+
+    def present(self) -> NDArray[np.integer]:
+        """The rows that are observed."""
+        weights = self.weights if self.weights is None or self.codes is None else self.weights[self.codes]
+        return np.arange(self.n_rows) if weights is None else np.flatnonzero(weights > 0.0)
+
+    @property
+    def _limit(self) -> int:
+        return max(1, min(CHUNK_ROWS * 8, CHUNK_NUMBERS // max(self.n_columns, 1)))
+
+    def _with_history(self, chunk: Chunk) -> Array:
+        if not self.lags:
+            return np.array(self.X[chunk.start : chunk.stop], dtype=self.dtype)
+        D, n = int(self.X.shape[1]), chunk.stop - chunk.start
+        X = np.zeros((n, D * (self.lags + 1)), self.dtype)
+        for lag in range(self.lags + 1):
+            begin = max(chunk.start - lag, 0)
+            known = self.X[begin : chunk.stop - lag] if chunk.stop > lag else self.X[:0]
+            X[n - len(known) :, D * lag : D * (lag + 1)] = known
+        return X
+
+    def _observed(self, chunk: Chunk) -> NDArray[np.bool_]:
+        X = self._with_history(chunk)
+        D = int(self.X.shape[1])
+        missing = np.isnan(X)
+        self.release()
+        return np.asarray(~(missing[:, :D].all(axis=1) | missing[:, D:].any(axis=1)))
+
+    def _cleared(self, X: Array, rows: Any) -> Array:
+        if self.weights is not None:
+            X[self.weights[rows] == 0.0] = 0.0
+        return X
+
+
+class _Steps(ArraySource):
+    """The rows of sequences, one by one."""
+
+    def __init__(self, sequences: SequenceSource) -> None:
+        super().__init__(sequences.X)
+        self.weights, self._sequences = sequences.weights, sequences
+
+    @property
+    def n_columns(self) -> int:
+        """D, with the history of a row."""
+        return self._sequences.n_columns
+
+    def _rows(self, chunk: Chunk) -> Array:
+        return self._sequences.rows(chunk)
+
+    def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
+        """Rows and weights at the given positions."""
+        return self._sequences.take(rows)
+
+    def sample(self, n: int, rng: np.random.Generator) -> ArraySource:
+        """A source of n random rows, held in memory."""
+        rows = self.present()
+        return ArraySource(*self.take(np.sort(rng.permutation(rows)[:n])))
+
+
+def _pieces(n: int, most: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + most, n)) for start in range(0, n, most))
