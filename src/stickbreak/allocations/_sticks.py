@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, gammaln, logit, polygamma, psi
+from scipy.special import expit, gammaln, logit, psi, zeta
 
 from ._base import Array
 
@@ -41,7 +41,7 @@ def stick_bound(
     value += K * np.log(gamma) + (gammaln(a) + gammaln(b) - gammaln(w) + for_u * log_u + for_v * log_v).sum()
     value -= spread @ (second - m * m)
     slope = slope + 2.0 * spread * m
-    gradient = w * (for_u * polygamma(1, a) - for_v * polygamma(1, b))
+    gradient = w * (for_u * zeta(2.0, a) - for_v * zeta(2.0, b))  # zeta(2, x) = psi'(x)
     gradient += np.cumprod(np.append(1.0, v[:-1])) * slope[:-1] - _after(m * slope) / np.maximum(v, SMALLEST)
     change = (1.0 - 2.0 * u) / (w + 1.0)
     gradient -= spread[:-1] * left[:-1] * (2.0 * u + change) + (change - 2.0 * v) / B * _after(spread * second)

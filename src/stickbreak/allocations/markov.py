@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln, polygamma, psi
+from scipy.special import expit, gammaln, psi, zeta
 
 from ._base import CURVATURE, Array, best_factor, check_concentration
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
@@ -119,9 +119,11 @@ class _Chain(ABC):
         prior[np.arange(1, K + 1), np.arange(K)] += self.stickiness
         return np.maximum(prior, 1e-300)
 
-    def merge_gains(self, summary: "SequenceSummary", first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
-        """What merging states first[i] and second[i] changes in the probability of the transitions, shares as they are, (n,)."""
-        K, shares = summary.K, self.shares(summary)
+    def merge_gains(
+        self, summary: "SequenceSummary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
+    ) -> Array:
+        """What merging states first[i] and second[i] changes in the probability of the transitions given shares (K + 1,), (n,)."""
+        K = summary.K
         counted, prior = _counted(summary), self.prior_counts(shares)[:, :K]
         value = gammaln(counted + prior) - gammaln(prior)
         totals, strength = counted[1:].sum(axis=1), self.transition_concentration + self.stickiness
@@ -143,7 +145,13 @@ class _Chain(ABC):
         lost = value[1 + first].sum(axis=1) + value[1 + second].sum(axis=1) + rows[first] + rows[second]
         return np.asarray(gain.sum(axis=0) + merged - lost)
 
-    def _merged_share(self, a: Array, b: Array) -> Array:
+    def merged_shares(self, shares: Array, a: int, b: int) -> Array:
+        """Shares after state b has joined state a, (K,)."""
+        joined = np.delete(shares, b)
+        joined[a - (b < a)] = self._merged_share(shares[a], shares[b])
+        return joined
+
+    def _merged_share(self, a: Any, b: Any) -> Any:
         return a + b
 
     def _check(self) -> None:
@@ -236,7 +244,7 @@ class HDPMarkovChain(_Chain):
         K, alpha, kappa, first = len(x), self.transition_concentration, self.stickiness, self.start_concentration
         own = kappa + self._shift
         others = K * CURVATURE * alpha**2 + CURVATURE * first**2
-        spread = np.append(np.full(K, others + (0.5 * polygamma(1, own) - CURVATURE) * alpha**2), others)
+        spread = np.append(np.full(K, others + (0.5 * zeta(2.0, own) - CURVATURE) * alpha**2), others)
         totals = counted.sum(axis=1)
         fixed = K * gammaln(alpha + kappa) + gammaln(first) + (K + 1) * np.log(first)
         fixed += (K * K + K * self._shift) * np.log(alpha)
@@ -297,7 +305,7 @@ class FiniteMarkovChain(_Chain):
         strength = np.append(self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness))
         return float(seen.sum() + (gammaln(strength) - gammaln(strength + counted.sum(axis=1))).sum())
 
-    def _merged_share(self, a: Array, b: Array) -> Array:
+    def _merged_share(self, a: Any, b: Any) -> Any:
         return a
 
 

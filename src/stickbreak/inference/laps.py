@@ -201,7 +201,7 @@ class Laps:
         total, dtype = self._memo.total, self.source.dtype
         while self._previous is not None and self._step > 0.01:
             change = total.N - self._previous.N
-            largest = 0.5 * total.N / np.maximum(np.abs(change), 1e-9 * total.N)  # counts stay positive
+            largest = 0.5 * total.N / np.maximum(np.abs(change), 1e-9 * total.N + TINY)  # counts stay positive
             step = np.minimum(self._step, largest)
             S = total.S + step[:, None] * (total.S - self._previous.S)
             try:
@@ -227,8 +227,9 @@ class Laps:
         if self.floor is not None and slack < -NEGLIGIBLE:  # well below a better model nothing is lost
             slack = np.inf
         verdict, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked, slack)
-        if verdict.added is not None and self._previous is not None:
-            self._previous = self._previous.exchange(verdict.removed, verdict.added)
+        if verdict.gains and self._previous is not None:
+            added = verdict.added
+            self._previous = None if added is None else self._previous.exchange(verdict.removed, added)
         self.bound += sum(min(gain, 0.0) for gain in verdict.gains.values())  # what moves may give back
         return records
 

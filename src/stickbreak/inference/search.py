@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..model import Model, Summary
-from ..moves import Schedule
+from ..moves import Schedule, states
+from ..moves.blocks import block_states
 from ..moves.birth import fit_children
 from ..moves.sample import targets
 from .executor import Threads
@@ -20,9 +22,11 @@ Array = NDArray[np.floating]
 
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
 COARSE = 100.0  # excursions are compared when settled to this multiple of the tolerance
-SETTLE, SETTLE_TOPICS = 12, 4  # laps before the clusters of an excursion must pay
+SETTLE, SETTLE_TOPICS, SETTLE_STATES = 12, 4, 5  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance is the last
 WORTHWHILE_TOPICS = 0.004  # twice as many topics must raise the bound by this share of its size
+PATIENCE = 6  # excursions without gain after which there are no more, for sequences
+SHORTEST, LONGEST = 10, 200  # rows of a block
 SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
 COARSE_TOPICS = 1e-3  # annealed ascents are compared when settled to this tolerance
 
@@ -63,6 +67,10 @@ class Search:
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
+        if self.model.allocation.unit == "sequences":
+            self._run_states(coarse)
+            self.best.polish(self.options)
+            return
         while self._may_grow():
             trial_start = self._split(self.best)
             if trial_start is None:
@@ -73,6 +81,44 @@ class Search:
             if gain <= WORTHWHILE * self.options.tol * abs(self.best.bound):
                 break
         self.best.polish(self.options)
+
+    def _run_states(self, coarse: Options) -> None:
+        """Excursions for sequences, one kind after another, until none has paid for a while.
+
+        States are split; states of contiguous blocks of rows are added; or all states of another ascent, which began with such
+        blocks alone, and together they find which of them explain what best.
+        """
+        kinds = (self._split, self._with_blocks, self._with_another)
+        failures, turn = 0, 0
+        while self._may_grow() and failures < PATIENCE:
+            start = kinds[turn % len(kinds)](self.best)
+            turn += 1
+            gain = 0.0 if start is None else self._excursion(start, coarse)
+            failures = 0 if gain > WORTHWHILE * self.options.tol * abs(self.best.bound) else failures + 1
+
+    def _excursion(self, start: Summary, options: Options) -> float:
+        trial = self._laps(self.best.model, self._removals, options, self.best, SETTLE_STATES)
+        trial.run(start)
+        return self._keep(self.best, trial)
+
+    def _with_blocks(self, laps: Laps) -> Summary:
+        return laps.model.ordered(states.together(laps.total, self._blocks(laps, max(laps.total.K // 2, 4))))
+
+    def _with_another(self, laps: Laps) -> Summary | None:
+        coarse = replace(self.options, tol=COARSE * self.options.tol)
+        before = self.best
+        other = self._laps(laps.model, self._removals, coarse, before, SETTLE_STATES)
+        other.run(self._blocks(laps, laps.total.K))
+        self._keep(before, other)
+        return laps.model.ordered(states.together(before.total, other.total))
+
+    def _blocks(self, laps: Laps, n: int) -> Summary:
+        """States of n contiguous blocks of rows, each cut in two where that explains it best."""
+        total: Any = laps.total
+        transitions = total.M.sum() - np.trace(total.M) + total.begins.sum()
+        length = int(np.clip(2.0 * total.N.sum() / transitions, SHORTEST, LONGEST))
+        room = laps.model.allocation.max_clusters - total.K
+        return block_states(laps.model, self.source, min(n, room // 2), length, self.rng.spawn(1)[0], cut=True)
 
     def _run_annealed(self, chain: Chain, start: Summary) -> None:
         """Search for topics: the largest split, up to the next power of two, while that pays; then one long ascent."""
@@ -169,6 +215,8 @@ class Search:
         hopeful = sorted(hopeful, key=lambda fit: -fit[0])[: max(0, model.allocation.max_clusters - total.K)]
         if not hopeful:
             return None
+        if model.allocation.unit == "sequences":
+            return model.ordered(states.split(total, [(k, children) for _, k, children in hopeful]))
         rows = Summary(
             total.N, total.S, total.H, total.base
         )  # what is known of documents does not say how they will be

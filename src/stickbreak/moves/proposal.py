@@ -24,12 +24,14 @@ class Proposal:
     removed : the clusters A, as columns of the current summary
     parameters : of the clusters J, or None for a single cluster that takes everything
     estimate : the gain of the ELBO that is hoped for, in nats
+    whole : whether J are all clusters, those that are not removed first: for sequences, see `stickbreak.moves.states`
     """
 
     kind: str
     removed: tuple[int, ...]
     parameters: Parameters | None
     estimate: float
+    whole: bool = False
 
     @property
     def n_added(self) -> int:
@@ -38,8 +40,8 @@ class Proposal:
 
     @property
     def subjects(self) -> tuple[int, ...]:
-        """The clusters the move is about: for a delete, the one to go, without its absorbers."""
-        return self.removed[:1] if self.kind == "delete" else self.removed
+        """The clusters the move is about: for a delete, those to go, without absorbers."""
+        return self.removed[:1] if self.kind == "delete" and not self.whole else self.removed
 
     @property
     def split(self) -> Array:

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..model import Clusters, Drawn, Memo, Model, Summary
-from .birth import CHILDREN, propose_birth
+from .birth import CHILDREN, fit_children, propose_birth
 from .delete import NEGLIGIBLE, propose_deletes
 from .merge import propose_merges
+from . import states
 from .proposal import MoveRecord, Proposal
 from .sample import Draw, plan_draw, targets
-from .verify import Verdict, verify
+from .verify import Verdict, verify, verify_whole
 
 Array = NDArray[np.floating]
 
@@ -21,6 +24,7 @@ SMALL = 0.1  # clusters below this share of the average count are not split lap 
 TRIES = {  # failures after which a cluster must change to be tried again
     "rows": {"birth": 3, "merge": 2, "delete": 2},
     "documents": {"birth": 3, "merge": 1, "delete": 1},
+    "sequences": {"birth": 3, "merge": 1, "delete": 1},
 }
 CHANGED = 0.1  # relative change of a cluster's count after which past failures no longer count
 MEMORY = 1 << 27  # bytes for the summaries of proposals on all batches
@@ -28,7 +32,7 @@ MEMORY = 1 << 27  # bytes for the summaries of proposals on all batches
 
 @dataclass
 class _Failures:
-    """How often a move of some clusters failed, and the count of the first of them when that began."""
+    """How often a move of some clusters failed, and their count when that began."""
 
     count: float
     times: int = 0
@@ -77,6 +81,8 @@ class Schedule:
         log_marginal : (K,) of the clusters of ``total``
         settling : whether clusters are still given time to settle; only those to which no row belongs may then go
         """
+        if self.unit == "sequences":
+            return [] if settling else self._states(model, total, log_marginal, source, drawn, run)
         proposals: list[Proposal] = []
         if {"merge", "delete"} & set(self.kinds):
             clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
@@ -97,8 +103,11 @@ class Schedule:
     ) -> tuple[Verdict, list[MoveRecord]]:
         """Accept what raises the ELBO of the whole data set (`verify`), and remember what failed."""
         counts = memo.total.N
-        verdict = verify(model, memo, proposals, tracked, slack)
+        decide = verify_whole if self.unit == "sequences" else verify
+        verdict = decide(model, memo, proposals, tracked, slack)
         for i, proposal in enumerate(proposals):
+            if verdict.gains and proposal.whole:
+                break  # only one could be accepted
             if i not in verdict.gains and not set(verdict.removed) & set(proposal.removed):
                 self._failures(proposal.kind, proposal.subjects, counts).times += 1
         self.ids = [identity for k, identity in enumerate(self.ids) if k not in set(verdict.removed)]
@@ -108,6 +117,53 @@ class Schedule:
             gains = tuple(gain for i, gain in verdict.gains.items() if proposals[i].kind == kind)
             records.append(MoveRecord(kind, sum(p.kind == kind for p in proposals), gains))
         return verdict, records
+
+    def _states(
+        self,
+        model: Model,
+        total: Summary,
+        log_marginal: Array,
+        source: ArraySource,
+        drawn: list[Drawn],
+        run: Callable[..., Iterable[Any]],
+    ) -> list[Proposal]:
+        """Candidates for all states (`stickbreak.moves.states`) that have not failed before."""
+        found: list[tuple[str, states.Candidate]] = []
+        clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
+        saving = model.parameter_cost(total, clusters)
+        if "merge" in self.kinds:
+            found += [("merge", c) for c in states.merged(model, total, log_marginal, saving, self._barred(total.N))]
+        if "delete" in self.kinds:
+            divergence = model.divergences(total, clusters)
+            may = partial(self._may, "delete", counts=total.N)
+            found += [("delete", c) for c in states.deleted(total, saving, divergence, may)]
+        if "birth" in self.kinds:
+            room = model.allocation.max_clusters - total.K
+            fits = self._fits(model, total, source, drawn, run)
+            found += [("birth", c) for c in states.born(total, fits, room)]
+        return [
+            states.proposal(kind, model, candidate, source.dtype)
+            for kind, candidate in found
+            if self._may(kind, candidate.removed, total.N)
+        ]
+
+    def _barred(self, counts: Array) -> list[tuple[int, int]]:
+        """Pairs of states whose merge has failed."""
+        column = {identity: k for k, identity in enumerate(self.ids)}
+        pairs = [ids for kind, ids in self._failed if kind == "merge" and len(ids) == 2 and set(ids) <= set(column)]
+        columns = [(min(a, b), max(a, b)) for a, b in ((column[i], column[j]) for i, j in pairs)]
+        return [pair for pair in columns if not self._may("merge", pair, counts)]
+
+    def _fits(
+        self, model: Model, total: Summary, source: ArraySource, drawn: list[Drawn], run: Callable[..., Iterable[Any]]
+    ) -> list[tuple[float, int, Summary]]:
+        """Gain, state and children of births that are hoped to pay."""
+        chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N), self.rng)
+        fits = list(zip(chosen, run(partial(fit_children, model), chosen)))
+        for target, (_, gain) in fits:
+            if gain <= 0.0:
+                self._failures("birth", (target.cluster,), total.N).times += 1
+        return [(gain, target.cluster, children) for target, (children, gain) in fits if gain > 0.0]
 
     def _removals(
         self, model: Model, total: Summary, clusters: Clusters, dtype: np.dtype[np.floating], settling: bool
@@ -163,7 +219,7 @@ class Schedule:
         return self._failures(kind, clusters, counts).times < TRIES[self.unit][kind]
 
     def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> _Failures:
-        key, count = (kind, tuple(self.ids[k] for k in clusters)), float(counts[clusters[0]])
+        key, count = (kind, tuple(sorted(self.ids[k] for k in clusters))), float(counts[list(clusters)].sum())
         found = self._failed.get(key)
         if found is None or abs(count - found.count) > CHANGED * found.count:
             found = self._failed[key] = _Failures(count)

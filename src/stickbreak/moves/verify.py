@@ -1,6 +1,7 @@
 """The end of a lap: which proposals raise the ELBO of the whole data set, and the edit that accepts them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ WORTH = 0.1  # nats for each cluster more
 
 
 class Verdict(NamedTuple):
-    """Gains of the accepted proposals by number, the clusters they remove, and the clusters they add."""
+    """Gains of the accepted proposals by number, the clusters they remove, and those they add, unless these are all."""
 
     gains: dict[int, float]
     removed: list[int]
@@ -71,6 +72,27 @@ def verify(
     removed = sorted(used)
     memo.edit(lambda b, summary: summary.exchange(removed, _side_by_side(tracked[b][i] for i in gains)))
     return Verdict(gains, removed, _side_by_side(added[i] for i in gains))
+
+
+def verify_whole(
+    model: Model, memo: Memo, proposals: Sequence[Proposal], tracked: list[list[Summary]], slack: float = 0.0
+) -> Verdict:
+    """Accept the best of proposals that stand for all clusters, if it raises the ELBO (as `verify`)."""
+    total = memo.total
+    bound = model.bound(total)
+    best, gain = -1, -np.inf
+    for i in range(len(proposals)):
+        added = reduce(Summary.__add__, (batch[i] for batch in tracked))
+        more = added.K - total.K
+        found = model.bound(replace(added, base=total.base)) - bound
+        allowed = max(min(slack, NEGLIGIBLE), 5e-10 * abs(bound)) if more < 0 else -1e-9 * abs(bound) - 1e-6
+        if found > WORTH * max(0, more) - allowed and found - WORTH * more > gain:
+            best, gain = i, found - WORTH * more
+            change = found
+    if best < 0:
+        return Verdict({}, [], None)
+    memo.edit(lambda b, summary: replace(tracked[b][best], base=summary.base))
+    return Verdict({best: change}, sorted(proposals[best].removed), None)
 
 
 def _exchange(shares: np.ndarray, K: int, removed: np.ndarray, split: np.ndarray) -> np.ndarray:

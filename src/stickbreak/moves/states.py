@@ -1,0 +1,173 @@
+"""Moves of the states of hidden Markov models: candidates for all states at once, each visited beside the lap.
+
+A step's state bears on its neighbours', so mass cannot be handed over row by row.  A candidate is a summary of all states after
+some of them were merged, deleted or split; over the next lap its own optimal q(z) is found (Thesis 6.3.3), and the bound of
+the two summaries decides.  Where many changes look good they are tried together, and half of them, and a quarter, down to the
+best alone, so that one lap can accept a hundred.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model import Model, Summary
+from .proposal import Array, Proposal
+
+MARGIN = 0.2  # a merge is tried that seems to lose less than this share of what the parameters of a state cost
+STAYS = 0.5  # of the transitions within a state that is split, the share that stay in the child; the rest go to any
+
+
+class Candidate(NamedTuple):
+    """A summary of all states, those kept first in their order; the states that are no longer, and the gain hoped for."""
+
+    summary: Summary
+    removed: tuple[int, ...]
+    estimate: float
+
+
+def proposal(kind: str, model: Model, candidate: Candidate, dtype: Any) -> Proposal:
+    """The proposal of a candidate."""
+    parameters = model.parameters(candidate.summary, dtype)
+    return Proposal(kind, candidate.removed, parameters, candidate.estimate, whole=True)
+
+
+def merged(
+    model: Model, total: Summary, marginal: Array, saving: Array, barred: Sequence[tuple[int, int]] = ()
+) -> Iterator[Candidate]:
+    """Candidates with some states merged: what one merge after another, the best each time, has led to.
+
+    A merge is worth what it changes in the marginal likelihood of rows and transitions, assignments given (Thesis 6.5.1).
+
+    marginal, saving : (K,) log marginals of the states, and costs of their parameters;  barred : pairs not to begin with
+    """
+    first, second = np.triu_indices(total.K, 1)
+    gains = np.full((total.K, total.K), -np.inf)
+    allocation: Any = model.allocation
+    shares = allocation.shares(total)
+    gains[first, second] = _merge_gains(model, total, marginal, shares, first, second)
+    for pair in barred:
+        gains[pair] = -np.inf
+    path, groups, current = [0.0], [[k] for k in range(total.K)], total
+    steps = []
+    while current.K > 1:
+        a, b = np.unravel_index(int(gains.argmax()), gains.shape)
+        if not steps and not gains[a, b] > -MARGIN * min(saving[a], saving[b]):
+            break
+        path.append(path[-1] + float(gains[a, b]))
+        groups = [[*group, *groups[b]] if k == a else group for k, group in enumerate(groups) if k != b]
+        steps.append(groups)
+        current, shares = current.merge(int(a), int(b)), allocation.merged_shares(shares, a, b)
+        if path[-1] < min(0.0, path[1]) or current.K == 1:
+            break
+        marginal = np.delete(marginal, b)
+        marginal[a] = model.likelihood.log_marginal(current.N[[a]], current.S[[a]])[0]
+        gains = np.delete(np.delete(gains, b, axis=0), b, axis=1)
+        others = np.delete(np.arange(current.K), a)
+        low, high = np.minimum(a, others), np.maximum(a, others)
+        gains[low, high] = _merge_gains(model, current, marginal, shares, low, high)
+    if len(path) > 1:
+        for n in _halves(max(1, int(np.argmax(path)))):
+            yield _with_groups(total, steps[n - 1], path[n])
+
+
+def _merge_gains(model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any) -> Array:
+    together = model.likelihood.log_marginal(total.N[first] + total.N[second], total.S[first] + total.S[second])
+    allocation: Any = model.allocation
+    return np.asarray(together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second))
+
+
+def _with_groups(total: Summary, groups: list[list[int]], estimate: float) -> Candidate:
+    kept = [group[0] for group in groups if len(group) == 1]
+    joined = [group for group in groups if len(group) > 1]
+    summary = total.take([*kept, *(k for group in joined for k in group)])
+    place = len(kept)
+    for group in joined:
+        for _ in group[1:]:
+            summary = summary.merge(place, place + 1)
+        place += 1
+    return Candidate(summary, tuple(k for group in joined for k in group), estimate)
+
+
+def deleted(total: Summary, saving: Array, divergence: Array, may: Callable[[tuple[int, ...]], bool]) -> Iterator[Candidate]:
+    """Candidates without some of the states whose rows others explain almost as well.
+
+    saving : (K,) the cost of each state's parameters;  divergence : (K, K) what a row of state a loses if b explains it
+    """
+    if total.K < 2:
+        return
+    loss = total.N * (divergence + np.diag(np.full(total.K, np.inf))).min(axis=1)
+    hopeful = [int(k) for k in np.argsort(loss - saving, kind="stable") if loss[k] < 2.0 * saving[k] and may((int(k),))]
+    for n in _halves(min(len(hopeful), total.K - 1)):
+        gone = hopeful[:n]
+        kept = np.delete(np.arange(total.K), gone)
+        yield Candidate(total.take(kept), tuple(gone), float((saving - loss)[gone].sum()))
+
+
+def born(total: Summary, fits: Sequence[tuple[float, int, Summary]], room: int) -> Iterator[Candidate]:
+    """Candidates with some states split into children.
+
+    fits : the gain, the state, and its children;  room : how many states more there may be
+    """
+    best, states = [], 0
+    for fit in sorted(fits, key=lambda fit: -fit[0]):
+        states += fit[2].K - 1
+        if states <= room:
+            best.append(fit)
+    for n in _halves(len(best)):
+        removed = tuple(k for _, k, _ in best[:n])
+        estimate = sum(gain for gain, _, _ in best[:n])
+        yield Candidate(split(total, [(k, children) for _, k, children in best[:n]]), removed, estimate)
+
+
+def split(total: Any, children: Sequence[tuple[int, Summary]]) -> Any:
+    """The summary with states replaced by their children, which come last, and share their transitions by their counts."""
+    share = np.eye(total.K)
+    inner = np.zeros((total.K, 0))
+    columns, N, S = [k for k in range(total.K) if k not in {k for k, _ in children}], [], []
+    for k, parts in children:
+        weights = parts.N / parts.N.sum()
+        inner = np.hstack([inner, np.outer(np.eye(total.K)[k], weights)])
+        N.append(total.N[k] * weights)
+        S.append(parts.S * (total.N[k] / parts.N.sum()))
+    share = np.hstack([share[:, columns], inner])  # (K, K')
+    M = share.T @ total.M @ share
+    place = len(columns)
+    for k, parts in children:
+        own = slice(place, place + parts.K)
+        stay = total.M[k, k] * parts.N / parts.N.sum()
+        M[own, own] = (1.0 - STAYS) * M[own, own] + STAYS * np.diag(stay)
+        place += parts.K
+    kept = total.take(columns)
+    return replace(
+        kept,
+        N=np.concatenate([kept.N, *N]),
+        S=np.concatenate([kept.S, *S]),
+        H=np.zeros(place),
+        M=M,
+        begins=total.begins @ share,
+    )
+
+
+def together(total: Any, others: Any) -> Any:
+    """The summary of sequences with other states after its own; every state leads to all of the other kind, as if once."""
+    K, J = total.K, others.K
+    share, other_share = total.N / total.N.sum(), others.N / others.N.sum()
+    grown = total.insert_empty(J)
+    N, S, M, begins = np.append(total.N, others.N), np.concatenate([total.S, others.S]), grown.M.copy(), grown.begins.copy()
+    M[:K, K:], M[K:, :K] = other_share, share
+    inner = getattr(others, "M", None)
+    M[K:, K:] = np.diag(np.maximum(others.N - 1.0, 0.0)) if inner is None else inner
+    begins[K:] = getattr(others, "begins", 0.0)
+    return replace(grown, N=N, S=S, M=M, begins=begins)
+
+
+def _halves(n: int) -> list[int]:
+    """n, n / 2, n / 4, ..., 1."""
+    found = []
+    while n >= 1:
+        found.append(n)
+        n //= 2
+    return found
+
