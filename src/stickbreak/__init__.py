@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import likelihoods
-    from .estimators import Mixture, TopicModel
+    from .estimators import HMM, Mixture, TopicModel
     from .storage import load
 
 __version__ = "0.1.0"
 
-__all__ = ["Mixture", "TopicModel", "__version__", "likelihoods", "load"]
+__all__ = ["HMM", "Mixture", "TopicModel", "__version__", "likelihoods", "load"]
 
-_HOMES = {"Mixture": "estimators", "TopicModel": "estimators", "load": "storage"}
+_HOMES = {"HMM": "estimators", "Mixture": "estimators", "TopicModel": "estimators", "load": "storage"}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,16 +21,25 @@ from numpy.typing import NDArray
 
 from . import allocations
 from .inference import Lap, Stochastic
-from .likelihoods import REGISTRY, Likelihood, Product, Sample
-from .model import DocumentSummary, Model, Summary
+from .likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood, Product, Sample
+from .model import DocumentSummary, Model, SequenceSummary, Summary
 from .moves import MoveRecord
 
 if TYPE_CHECKING:
     from .estimators._estimator import Estimator
 
 FORMAT, FORMAT_VERSION = "stickbreak", 1
-ESTIMATORS = {"Mixture": "stickbreak.estimators.mixture", "TopicModel": "stickbreak.estimators.topic_model"}
-SUMMARIES: dict[str, type] = {"Summary": Summary, "DocumentSummary": DocumentSummary}
+ESTIMATORS = {
+    "HMM": "stickbreak.estimators.hmm",
+    "Mixture": "stickbreak.estimators.mixture",
+    "TopicModel": "stickbreak.estimators.topic_model",
+}
+SUMMARIES: dict[str, type] = {
+    "Summary": Summary,
+    "DocumentSummary": DocumentSummary,
+    "SequenceSummary": SequenceSummary,
+}
+OF_UNIT = {"rows": Summary, "documents": DocumentSummary, "sequences": SequenceSummary}
 DTYPES = ("float32", "float64")
 
 Tensors = dict[str, NDArray[Any]]
@@ -170,13 +179,14 @@ def _restore(record: dict[str, Any], tensors: Tensors) -> "Estimator":
         raise ValueError(f"{len(names)} feature names for {D} features.")
     levels = {d: levels for d, levels in record["levels"]}
     table = Table(D, record["n_targets"], names, levels, bool(record["grouped"]))
-    _check(model, summary, np.dtype(dtype), D + table.n_targets)
+    history = model.likelihood.order if name == "HMM" and isinstance(model.likelihood, AutoregressiveGaussian) else 0
+    _check(model, summary, np.dtype(dtype), (D + table.n_targets) * (history + 1))
     parameters = {key: _decode(value, tensors, _classes()) for key, value in record["parameters"].items()}
     estimator: Estimator = getattr(import_module(ESTIMATORS[name]), name)(**parameters)
-    history = [_decode_lap(lap) for lap in record["history"]]
-    if not history:
+    laps = [_decode_lap(lap) for lap in record["history"]]
+    if not laps:
         raise ValueError("it has no history of its fit.")
-    estimator._set_fitted(model, summary, np.dtype(dtype), history, table)
+    estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
     estimator.converged_ = bool(record["converged"])
     return estimator
 
@@ -185,7 +195,7 @@ def _check(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int)
     """Refuse arrays whose shapes do not fit together or that give no valid parameters; compiled loops rely on it."""
     _check_likelihood(model.likelihood, D)
     K, F = summary.K, model.likelihood.n_statistics
-    if isinstance(summary, DocumentSummary) != (model.allocation.unit == "documents"):
+    if type(summary) is not OF_UNIT[model.allocation.unit]:
         raise ValueError(f"a {type(summary).__name__} does not fit a {type(model.allocation).__name__}.")
     special = {"S": (K, F), "counts": (K, 0)}
     for field in fields(summary):

@@ -45,12 +45,13 @@ class Duration:
 class _Chain(ABC):
     """What all chains share.  Row j of the transitions: pi_j ~ Dirichlet(alpha beta_1, ..., alpha beta_j + kappa, ...).
 
-    With q(pi_j) = Dirichlet(theta_j) at its optimum theta_j = M_j + alpha E[beta] + kappa delta_j (Thesis Eq. 6.40), the chain's
-    part of the bound is, without the entropy of q(z) (Thesis Eq. 6.23, 6.26),
+    With q(pi_j) = Dirichlet(theta_j) at its optimum theta_j = M_j + alpha E[beta] + kappa delta_j (Thesis Eq. 6.40), the
+    chain's part of the bound is, without the entropy of q(z) (Thesis Eq. 6.23, 6.26),
 
         sum_j { E[c(alpha beta + kappa delta_j)] - c(theta_j) } + E[log p(beta) / q(beta)]
 
-    over the first states (j = 0, with alpha_0 and without kappa) and j = 1, ..., K, with c(a) = log Gamma(sum a) - sum log Gamma(a).
+    over the first states (j = 0, with alpha_0 and without kappa) and j = 1, ..., K, with
+    c(a) = log Gamma(sum a) - sum log Gamma(a).
     """
 
     unit: ClassVar[str] = "sequences"
@@ -101,7 +102,7 @@ class _Chain(ABC):
     def update(self, summary: "Summary") -> Array:
         """Global step: exp(E[log pi]) of the first states and of the transitions from each state, (K + 1, K)."""
         theta = self.counts(summary)
-        return np.exp(psi(theta[:, :-1]) - psi(theta.sum(axis=1, keepdims=True)))
+        return np.asarray(np.exp(psi(theta[:, :-1]) - psi(theta.sum(axis=1, keepdims=True))))
 
     def means(self, summary: "Summary") -> Array:
         """Posterior means of the probabilities of first states and transitions among the K in use, (K + 1, K)."""
@@ -117,12 +118,12 @@ class _Chain(ABC):
         K = len(shares) - 1
         prior = np.vstack([self.start_concentration * shares, np.tile(self.transition_concentration * shares, (K, 1))])
         prior[np.arange(1, K + 1), np.arange(K)] += self.stickiness
-        return np.maximum(prior, 1e-300)
+        return np.asarray(np.maximum(prior, 1e-300))
 
     def merge_gains(
         self, summary: "SequenceSummary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
-        """What merging states first[i] and second[i] changes in the probability of the transitions given shares (K + 1,), (n,)."""
+        """What merging states first[i] and second[i] adds to the log probability of transitions given shares (K + 1,), (n,)."""
         K = summary.K
         counted, prior = _counted(summary), self.prior_counts(shares)[:, :K]
         value = gammaln(counted + prior) - gammaln(prior)
@@ -141,7 +142,9 @@ class _Chain(ABC):
         stays = both[n, first] + both[n, second]
         sticks = self.transition_concentration * pair + self.stickiness
         total = totals[first] + totals[second]
-        merged = row.sum(axis=1) + gammaln(stays + sticks) - gammaln(sticks) + gammaln(strength) - gammaln(total + strength)
+        merged = (
+            row.sum(axis=1) + gammaln(stays + sticks) - gammaln(sticks) + gammaln(strength) - gammaln(total + strength)
+        )
         lost = value[1 + first].sum(axis=1) + value[1 + second].sum(axis=1) + rows[first] + rows[second]
         return np.asarray(gain.sum(axis=0) + merged - lost)
 
@@ -163,17 +166,20 @@ class _Chain(ABC):
 
 @dataclass(frozen=True)
 class HDPMarkovChain(_Chain):
-    """Sticky HDP-HMM: beta by sticks u_k ~ Beta(1, concentration), pi_j ~ DP(alpha beta + kappa delta_j)  (Thesis Eq. 6.4 to 6.7).
+    """Sticky HDP-HMM: beta by sticks u_k ~ Beta(1, concentration), pi_j ~ DP(alpha beta + kappa delta_j), Thesis Eq. 6.7.
 
     q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w as in Thesis Eq. 6.44.  With theta at its optimum the bound depends on the
-    means of q(u) alone, which L-BFGS finds; nothing is left to alternate (6.3.2).  E[c(alpha beta + kappa delta_j)] has no closed
-    form.  For all k but j, log Gamma(x) = log Gamma(1 + x) - log x is expanded to second order at the mean,
+    means of q(u) alone, which L-BFGS finds; nothing is left to alternate (6.3.2).  E[c(alpha beta + kappa delta_j)] has no
+    closed form.  For all k but j, log Gamma(x) = log Gamma(1 + x) - log x is expanded to second order at the mean,
 
         E[log Gamma(alpha beta_k)] <= log Gamma(1 + alpha m_k) + (pi^2 / 12) alpha^2 Var(beta_k) - E[log alpha beta_k],
 
-    and for k = j, where kappa >= 1,  E[log Gamma(kappa + alpha beta_j)] <= log Gamma(kappa + alpha m_j) + psi'(kappa) / 2 alpha^2
-    Var(beta_j).  Where kappa < 1 this would be loose, and log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used, which
-    for kappa = 0 is the bound above.  Both lie above the chords of Thesis Eq. 6.29 to 6.32.
+    and for k = j, where kappa >= 1,
+
+        E[log Gamma(kappa + alpha beta_j)] <= log Gamma(kappa + alpha m_j) + (psi'(kappa) / 2) alpha^2 Var(beta_j).
+
+    Where kappa < 1 this would be loose, and log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used, which for
+    kappa = 0 is the bound above.  They take the place of the chords of Thesis Eq. 6.29 to 6.32.
 
     Parameters
     ----------
@@ -302,7 +308,9 @@ class FiniteMarkovChain(_Chain):
         """The chain's part of the ELBO, without the entropy of q(z)."""
         counted, prior = _counted(summary), self.prior_counts(self.shares(summary))
         seen = gammaln(counted + prior[:, :-1]) - gammaln(prior[:, :-1])
-        strength = np.append(self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness))
+        strength = np.append(
+            self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness)
+        )
         return float(seen.sum() + (gammaln(strength) - gammaln(strength + counted.sum(axis=1))).sum())
 
     def _merged_share(self, a: Any, b: Any) -> Any:

@@ -118,12 +118,14 @@ class SequenceSource(ArraySource):
             found = self.codes[rows]
             return self._take(found), np.ones(len(rows)) if self.weights is None else self.weights[found]
         history = [self._take(np.maximum(rows - lag, 0)) for lag in range(self.lags + 1)]
-        return self._cleared(np.hstack(history), rows), np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        return self._cleared(np.hstack(history), rows), np.ones(len(rows)) if self.weights is None else self.weights[
+            rows
+        ]
 
     def rows(self, chunk: Chunk) -> Array:
         """Rows of a chunk, with their history."""
         if self.codes is not None:
-            return np.asarray(self._rows(Chunk(0, len(self.X))))[self.codes[chunk.start : chunk.stop]]
+            return np.asarray(self._rows(Chunk(0, len(self.X)))[self.codes[chunk.start : chunk.stop]])
         return self._cleared(self._with_history(chunk), slice(chunk.start, chunk.stop))
 
     def present(self) -> NDArray[np.integer]:

@@ -104,7 +104,7 @@ class ArraySource:
         return np.asarray(self.X[chunk.start : chunk.stop], dtype=self.dtype)
 
     def _take(self, rows: NDArray[np.integer]) -> Rows:
-        X = np.empty((len(rows), self.n_columns), self.dtype)
+        X = np.empty((len(rows), self.X.shape[1]), self.dtype)
         for start in range(0, len(rows), CHUNK_ROWS):
             X[start : start + CHUNK_ROWS] = self.X[rows[start : start + CHUNK_ROWS]]
             self.release()

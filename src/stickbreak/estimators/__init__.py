@@ -1,6 +1,7 @@
 """The front door: scikit-learn estimators that validate, choose, delegate and expose."""
 
+from .hmm import HMM
 from .mixture import Mixture
 from .topic_model import TopicModel
 
-__all__ = ["Mixture", "TopicModel"]
+__all__ = ["HMM", "Mixture", "TopicModel"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..allocations import Allocation, DirichletProcess, FiniteDirichlet
+from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
 from ..data import ArraySource, SparseSource
 from ..inference import Stochastic
 from ..likelihoods import (
@@ -165,6 +165,24 @@ def check_topics(estimator: Any) -> None:
     _require_unit(estimator, "documents")
     if isinstance(estimator.init, str):
         _named("init", estimator, ("anchor", "k-means++", "random"), "summary_")
+
+
+def check_states(estimator: Any) -> None:
+    """The same for the parameters of hidden Markov models."""
+    _check_fit(estimator)
+    _require(whole(estimator.n_init_states), "n_init_states", estimator, "a whole number of at least 1")
+    for name in ("transition_concentration", "concentration"):
+        value = getattr(estimator, name)
+        fits = value == "learn" if isinstance(value, str) else _real(value) and value > 0
+        _require(fits, name, estimator, "a positive number or 'learn'")
+    first, kappa = estimator.start_concentration, estimator.stickiness
+    _require(_real(first) and first > 0, "start_concentration", estimator, "a positive number")
+    fits = kappa == "learn" if isinstance(kappa, str) else isinstance(kappa, Duration) or (_real(kappa) and kappa >= 0)
+    _require(fits, "stickiness", estimator, "a number of at least 0, a Duration, or 'learn'")
+    _named("allocation", estimator, ("hdp", "finite"), "update")
+    _require_unit(estimator, "sequences")
+    if isinstance(estimator.init, str):
+        _named("init", estimator, ("one", "blocks"), "summary_")
 
 
 def _check_fit(estimator: Any) -> None:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ..data import ArraySource
 from ..model import Model, Summary
 from ..moves import Schedule, states
-from ..moves.blocks import block_states
 from ..moves.birth import fit_children
+from ..moves.blocks import block_states
 from ..moves.sample import targets
 from .executor import Threads
 from .gibbs import CRUMB, Chain
@@ -68,7 +68,7 @@ class Search:
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
         if self.model.allocation.unit == "sequences":
-            self._run_states(coarse)
+            self._run_states()
             self.best.polish(self.options)
             return
         while self._may_grow():
@@ -82,7 +82,7 @@ class Search:
                 break
         self.best.polish(self.options)
 
-    def _run_states(self, coarse: Options) -> None:
+    def _run_states(self) -> None:
         """Excursions for sequences, one kind after another, until none has paid for a while.
 
         States are split; states of contiguous blocks of rows are added; or all states of another ascent, which began with such
@@ -91,26 +91,25 @@ class Search:
         kinds = (self._split, self._with_blocks, self._with_another)
         failures, turn = 0, 0
         while self._may_grow() and failures < PATIENCE:
-            start = kinds[turn % len(kinds)](self.best)
+            best = self.outcome
+            start = kinds[turn % len(kinds)](best)
             turn += 1
-            gain = 0.0 if start is None else self._excursion(start, coarse)
-            failures = 0 if gain > WORTHWHILE * self.options.tol * abs(self.best.bound) else failures + 1
+            gain = 0.0 if start is None else self._excursion(best, start)
+            failures = 0 if gain > WORTHWHILE * self.options.tol * abs(best.bound) else failures + 1
 
-    def _excursion(self, start: Summary, options: Options) -> float:
-        trial = self._laps(self.best.model, self._removals, options, self.best, SETTLE_STATES)
-        trial.run(start)
-        return self._keep(self.best, trial)
-
-    def _with_blocks(self, laps: Laps) -> Summary:
-        return laps.model.ordered(states.together(laps.total, self._blocks(laps, max(laps.total.K // 2, 4))))
-
-    def _with_another(self, laps: Laps) -> Summary | None:
+    def _excursion(self, best: Laps, start: Summary) -> float:
+        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better; what it gained."""
         coarse = replace(self.options, tol=COARSE * self.options.tol)
-        before = self.best
-        other = self._laps(laps.model, self._removals, coarse, before, SETTLE_STATES)
-        other.run(self._blocks(laps, laps.total.K))
-        self._keep(before, other)
-        return laps.model.ordered(states.together(before.total, other.total))
+        trial = self._laps(best.model, self._removals, coarse, best, SETTLE_STATES)
+        trial.run(start)
+        return self._keep(best, trial)
+
+    def _with_blocks(self, best: Laps) -> Summary:
+        return best.model.ordered(states.together(best.total, self._blocks(best, max(best.total.K // 2, 4))))
+
+    def _with_another(self, best: Laps) -> Summary:
+        self._excursion(best, self._blocks(best, best.total.K))
+        return best.model.ordered(states.together(best.total, self.trial.total if self.trial else best.total))
 
     def _blocks(self, laps: Laps, n: int) -> Summary:
         """States of n contiguous blocks of rows, each cut in two where that explains it best."""
@@ -118,7 +117,8 @@ class Search:
         transitions = total.M.sum() - np.trace(total.M) + total.begins.sum()
         length = int(np.clip(2.0 * total.N.sum() / transitions, SHORTEST, LONGEST))
         room = laps.model.allocation.max_clusters - total.K
-        return block_states(laps.model, self.source, min(n, room // 2), length, self.rng.spawn(1)[0], cut=True)
+        source: Any = self.source
+        return block_states(laps.model, source, min(n, room // 2), length, self.rng.spawn(1)[0], cut=True)
 
     def _run_annealed(self, chain: Chain, start: Summary) -> None:
         """Search for topics: the largest split, up to the next power of two, while that pays; then one long ascent."""

@@ -22,7 +22,7 @@ _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reasso
 
 @_jit
 def _times(x, A, y):
-    """y = x A for x (Kp,), A (Kp, Kp): eight rows of A at a time."""
+    """Y = x A for x (Kp,), A (Kp, Kp): eight rows of A at a time."""
     K = x.size
     y[:] = 0.0
     for j in range(0, K, 8):
@@ -100,6 +100,21 @@ def backward(L, first, At, alpha, beta, R, G):
 
 
 @_jit
+def _advance(score, A, fresh, back):
+    """The best score (K,) of a step to each state, and the state it came from."""
+    K = score.size
+    for k in range(K):
+        fresh[k] = score[0] + A[0, k]
+        back[k] = 0
+    for j in range(1, K):
+        for k in range(K):
+            value = score[j] + A[j, k]
+            if value > fresh[k]:
+                fresh[k] = value
+                back[k] = j
+
+
+@_jit
 def best_path(C, first, start, A, score, back):
     """Forward half of the Viterbi algorithm on a block of rows: the best predecessor of every state at every row.
 
@@ -111,23 +126,11 @@ def best_path(C, first, start, A, score, back):
     fresh = np.empty(K)
     for t in range(n):
         if first[t]:
-            ended = 0
-            for j in range(1, K):
-                if score[j] > score[ended]:
-                    ended = j
+            back[t] = np.argmax(score)
             for k in range(K):
-                back[t, k] = ended
                 score[k] = start[k] + C[t, k]
             continue
-        for k in range(K):
-            fresh[k] = score[0] + A[0, k]
-            back[t, k] = 0
-        for j in range(1, K):
-            for k in range(K):
-                value = score[j] + A[j, k]
-                if value > fresh[k]:
-                    fresh[k] = value
-                    back[t, k] = j
+        _advance(score, A, fresh, back[t])
         for k in range(K):
             score[k] = fresh[k] + C[t, k]
 

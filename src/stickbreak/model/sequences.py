@@ -11,7 +11,16 @@ from ..data.sequences import Sequences, SequenceSource
 from ..kernels.assign import accumulate, select_rows
 from ..kernels.markov import FLOOR, WIDTH, add_rows, backward, best_path, compress, follow, forward
 from ..likelihoods._base import features
-from .local import DENSE_SHARE, THRESHOLD, Drawn, Responsibilities, RowUnit, join, product_with, responsibility_threshold
+from .local import (
+    DENSE_SHARE,
+    THRESHOLD,
+    Drawn,
+    Responsibilities,
+    RowUnit,
+    join,
+    product_with,
+    responsibility_threshold,
+)
 from .model import Model, Parameters
 from .summary import Array, Summary, cluster_axes
 
@@ -88,8 +97,10 @@ class Shown(NamedTuple):
     stride: int
 
 
-class SequenceUnit(RowUnit):
+class SequenceUnit:
     """What visits do with sequences, whose rows depend on each other through their states (see `RowUnit`)."""
+
+    sample_size = RowUnit.sample_size
 
     def prepare(self, model: Model, parameters: Parameters, source: Any) -> Prepared:
         """What the local step of every chunk shares; of distinct rows the scores."""
@@ -175,6 +186,10 @@ class SequenceUnit(RowUnit):
         count = select_rows(*R, here, THRESHOLD, limits, np.uint64(salt), first, clusters, rows, chosen)
         return Drawn(clusters[:count].copy(), rows[:count] * stride + first, chosen[:count] * stride)
 
+    def sample(self, source: SequenceSource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
+        """The rows drawn for one state, and weights with which they stand for its ``mass``."""
+        return RowUnit().sample(source, drawn, cluster, mass)
+
 
 def padded(K: int) -> int:
     """Kp, the columns of arrays of K states."""
@@ -197,7 +212,7 @@ def _compressed(R: Array) -> Responsibilities:
 def scores(model: Model, parameters: Parameters, X: Array, weights: Array) -> Scores:
     """Scores of rows X (n, D); zero for rows of weight zero."""
     T = features(model.likelihood, X)
-    C = product_with(T, parameters.W).astype(np.float64, copy=False) + parameters.bias
+    C: Array = product_with(T, parameters.W).astype(np.float64, copy=False) + parameters.bias
     C *= weights[:, None]
     C -= C.max(axis=1, keepdims=True)
     C = _padded(C)
@@ -214,7 +229,7 @@ def block_scores(model: Model, prepared: Prepared, X: Sequences, weights: Array,
 
 
 def blocks(n: int, K: int) -> list[slice]:
-    """n rows in blocks of messages to K states."""
+    """N rows in blocks of messages to K states."""
     size = max(256, BLOCK // padded(K))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
@@ -228,7 +243,7 @@ def smoothed(model: Model, prepared: Prepared, X: Sequences, weights: Array) -> 
     keep = 3 * n * Kp * 8 <= KEPT
     pieces = blocks(n, K)
     stored: list[tuple[Scores, Array, Array] | None] = []
-    ends = [np.zeros(Kp)]
+    ends: list[Array] = [np.zeros(Kp)]
 
     def ahead(i: int) -> tuple[Scores, Array, Array]:
         rows = pieces[i]
@@ -242,7 +257,7 @@ def smoothed(model: Model, prepared: Prepared, X: Sequences, weights: Array) -> 
         done = ahead(i)
         ends.append(done[1][-1])
         stored.append(done if keep or i == len(pieces) - 1 else None)
-    beta = np.full(Kp, 1.0 / Kp)
+    beta: Array = np.full(Kp, 1.0 / Kp)
     for i in range(len(pieces) - 1, -1, -1):
         found, alpha, scale = stored[i] or ahead(i)
         stored[i] = None
@@ -252,15 +267,16 @@ def smoothed(model: Model, prepared: Prepared, X: Sequences, weights: Array) -> 
 
 
 def viterbi(model: Model, prepared: Prepared, X: Sequences, weights: Array) -> NDArray[np.intp]:
-    """The most probable path of each sequence of a chunk, (n,); where it is long, block by block from messages at their ends."""
+    """The most probable path of each sequence of a chunk, (n,), block by block from the scores at their ends."""
     K, pieces = prepared.K, blocks(len(X), prepared.K)
     A = np.ascontiguousarray(prepared.log_A)
-    ends, path = [np.zeros(K)], np.empty(len(X), np.intp)
+    ends: list[Array] = [np.zeros(K)]
+    path = np.empty(len(X), np.intp)
 
     def ahead(i: int) -> tuple[Array, NDArray[np.int16]]:
         rows = pieces[i]
-        table, codes = prepared.table, X.source.codes
-        C = block_scores(model, prepared, X, weights, rows).C if codes is None else table.C[X.codes(rows)]  # type: ignore
+        table = prepared.table
+        C = table.C[X.codes(rows)] if table is not None else block_scores(model, prepared, X, weights, rows).C
         score, back = ends[i].copy(), np.empty((len(C), K), np.int16)
         best_path(np.ascontiguousarray(C[:, :K]), X.first(rows), prepared.log_start, A, score, back)
         return score, back

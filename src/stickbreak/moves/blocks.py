@@ -39,7 +39,9 @@ def block_states(
 
 def _cut(model: Model, T: Array, weights: Array) -> Summary:
     N, S = np.cumsum(weights), np.cumsum(T, axis=0)
-    value = model.likelihood.log_marginal(N[:-1], S[:-1]) + model.likelihood.log_marginal(N[-1] - N[:-1], S[-1] - S[:-1])
+    value = model.likelihood.log_marginal(N[:-1], S[:-1]) + model.likelihood.log_marginal(
+        N[-1] - N[:-1], S[-1] - S[:-1]
+    )
     return _parts(T, weights, [int(value.argmax()) + 1])
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..model import Clusters, Drawn, Memo, Model, Summary
+from . import states
 from .birth import CHILDREN, fit_children, propose_birth
 from .delete import NEGLIGIBLE, propose_deletes
 from .merge import propose_merges
-from . import states
 from .proposal import MoveRecord, Proposal
 from .sample import Draw, plan_draw, targets
 from .verify import Verdict, verify, verify_whole

@@ -50,7 +50,7 @@ def merged(
     for pair in barred:
         gains[pair] = -np.inf
     path, groups, current = [0.0], [[k] for k in range(total.K)], total
-    steps = []
+    steps: list[list[list[int]]] = []
     while current.K > 1:
         a, b = np.unravel_index(int(gains.argmax()), gains.shape)
         if not steps and not gains[a, b] > -MARGIN * min(saving[a], saving[b]):
@@ -75,7 +75,9 @@ def merged(
 def _merge_gains(model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any) -> Array:
     together = model.likelihood.log_marginal(total.N[first] + total.N[second], total.S[first] + total.S[second])
     allocation: Any = model.allocation
-    return np.asarray(together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second))
+    return np.asarray(
+        together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second)
+    )
 
 
 def _with_groups(total: Summary, groups: list[list[int]], estimate: float) -> Candidate:
@@ -90,7 +92,9 @@ def _with_groups(total: Summary, groups: list[list[int]], estimate: float) -> Ca
     return Candidate(summary, tuple(k for group in joined for k in group), estimate)
 
 
-def deleted(total: Summary, saving: Array, divergence: Array, may: Callable[[tuple[int, ...]], bool]) -> Iterator[Candidate]:
+def deleted(
+    total: Summary, saving: Array, divergence: Array, may: Callable[[tuple[int, ...]], bool]
+) -> Iterator[Candidate]:
     """Candidates without some of the states whose rows others explain almost as well.
 
     saving : (K,) the cost of each state's parameters;  divergence : (K, K) what a row of state a loses if b explains it
@@ -155,7 +159,12 @@ def together(total: Any, others: Any) -> Any:
     K, J = total.K, others.K
     share, other_share = total.N / total.N.sum(), others.N / others.N.sum()
     grown = total.insert_empty(J)
-    N, S, M, begins = np.append(total.N, others.N), np.concatenate([total.S, others.S]), grown.M.copy(), grown.begins.copy()
+    N, S, M, begins = (
+        np.append(total.N, others.N),
+        np.concatenate([total.S, others.S]),
+        grown.M.copy(),
+        grown.begins.copy(),
+    )
     M[:K, K:], M[K:, :K] = other_share, share
     inner = getattr(others, "M", None)
     M[K:, K:] = np.diag(np.maximum(others.N - 1.0, 0.0)) if inner is None else inner
@@ -170,4 +179,3 @@ def _halves(n: int) -> list[int]:
         found.append(n)
         n //= 2
     return found
-

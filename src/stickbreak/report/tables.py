@@ -11,29 +11,34 @@ from ..likelihoods import Profile
 
 
 def cluster_table(model: Any, n_clusters: int = 20, names: Sequence[str] | None = None) -> Table:
-    """The largest clusters: weight, rows, and the values in which each differs most from the rest.
+    """The largest clusters, or states: weight, rows, and the values in which each differs most from the rest.
 
-    Each value is shown with its difference from the whole mixture, in standard deviations, or its ratio for chances.
+    Of states also how many steps they last.  Each value is shown with its difference from the whole model, in standard
+    deviations, or its ratio for chances.
     """
     names = getattr(model, "feature_names_in_", ()) if names is None else names
     profile = model.model_.likelihood.profile(model.summary_.N, model.summary_.S)
-    center = model.weights_ @ profile.means
-    spread = np.sqrt(model.weights_ @ ((profile.means - center) ** 2 + profile.variances))
+    states, K = hasattr(model, "n_states_"), model.summary_.K
+    weights = model.summary_.N / model.summary_.N.sum() if states else model.weights_
+    center = weights @ profile.means
+    spread = np.sqrt(weights @ ((profile.means - center) ** 2 + profile.variances))
     z = (profile.means - center) / np.where(spread > 0.0, spread, 1.0)
-    table = Table(title=f"{model.n_clusters_} clusters, ELBO {model.lower_bound_:,.1f}", title_justify="left")
-    for title in ("cluster", "weight", "rows"):
+    thing = "state" if states else "cluster"
+    table = Table(title=f"{K} {thing}s, ELBO {model.lower_bound_:,.1f}", title_justify="left")
+    for title in (thing, "weight", "rows", *(("steps",) if states else ())):
         table.add_column(title, justify="right")
     table.add_column("most distinctive")
-    for k in range(min(n_clusters, model.n_clusters_)):
+    for k in range(min(n_clusters, K)):
         top = np.argsort(-np.abs(z[k]), kind="stable")[:4]
         words = "  ".join(
             f"{_name(model, profile, j, names)} {value:.4g} "
             + (f"(x{value / center[j]:.2g})" if profile.chances[j] else f"({z[k, j]:+.1f} sd)")
             for j, value in zip(top, profile.means[k, top])
         )
-        table.add_row(str(k), f"{model.weights_[k]:.4f}", f"{model.summary_.N[k]:,.0f}", words)
-    if model.n_clusters_ > n_clusters:
-        table.add_row("", "", "", f"and {model.n_clusters_ - n_clusters} smaller clusters")
+        lasts = (f"{model.durations()[k]:,.1f}",) if states else ()
+        table.add_row(str(k), f"{weights[k]:.4f}", f"{model.summary_.N[k]:,.0f}", *lasts, words)
+    if n_clusters < K:
+        table.add_row("", "", "", *([""] if states else []), f"and {K - n_clusters} smaller {thing}s")
     return table
 
 

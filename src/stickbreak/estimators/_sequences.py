@@ -1,0 +1,235 @@
+"""Hidden Markov models and sequences: what users pass as sources, where fits start, and a fitted model reading sequences."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
+from ..data import ArraySource, Sequences, SequenceSource
+from ..data.distinct import collapse
+from ..inference import Options, Search, Threads
+from ..inference.init import from_responsibilities, one_cluster
+from ..inference.visit import visit
+from ..kernels.markov import forward
+from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
+from ..likelihoods._base import features
+from ..model import Model, SequenceSummary, Summary
+from ..model.seeding import hard_summary
+from ..model.sequences import Prepared, blocks, padded, smoothed, viterbi
+from ..moves.blocks import block_states
+from . import _choices as choices
+from ._base import as_source
+from ._reader import Reader
+
+Array = NDArray[np.floating]
+
+FIRST_STICKINESS, FIRST_CONCENTRATION = 50.0, 1.0  # where they are learnt
+BLOCK_ROWS = 50  # of the blocks that states start from, where sequences are as long
+SEARCH_ROWS = 20_000  # of the sample on which stochastic inference finds its states
+REPEATED = 4  # rows are looked up by their distinct patterns where these are fewer than one in so many
+
+
+def stacked(X: Any, lengths: Any) -> tuple[Any, Any]:
+    """The rows of all sequences one after another, and their lengths: X itself, or a list of sequences."""
+    if not isinstance(X, (list, tuple)) or not len(X) or not all(getattr(x, "ndim", 0) == 2 for x in X):
+        return X, lengths
+    if lengths is not None:
+        raise ValueError("lengths go with one array of all rows; a list of sequences says itself how long they are.")
+    widths = {x.shape[1] for x in X}
+    if len(widths) > 1:
+        raise ValueError(f"all sequences must have the same columns; there are some of {sorted(widths)}.")
+    if hasattr(X[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(X), [len(x) for x in X]
+    return np.concatenate([np.asarray(x) for x in X]), [len(x) for x in X]
+
+
+def as_sequences(estimator: Any, X: Any, lengths: Any, lags: int, reset: bool) -> SequenceSource:
+    """Rows and the lengths of their sequences as a source, remembering or comparing the columns."""
+    X, lengths = stacked(X, lengths)
+    source = as_source(estimator, X, reset=reset)
+    if type(source) is not ArraySource:
+        raise TypeError("sequences must be dense; pass X.toarray().")
+    sizes, T = np.asarray([source.n_rows] if lengths is None else lengths), source.n_rows
+    whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and ((sizes >= 1) & (sizes <= T)).all()
+    if not whole or sizes.astype(np.int64).sum() != T:
+        raise ValueError(f"lengths must be whole numbers of at least 1, the rows of each sequence, that add up to {T}.")
+    sizes = sizes.astype(np.int64)
+    distinct = None if lags else collapse(source)
+    if distinct is None or distinct.source.n_rows * REPEATED > T:
+        return SequenceSource(source.X, sizes, lags)
+    return SequenceSource(distinct.source.X, sizes, codes=distinct.inverse.astype(np.int32))
+
+
+def lags(estimator: Any) -> int:
+    """The steps before that the likelihood of an estimator wants to see."""
+    choice = estimator.likelihood
+    if choice == "autoregressive_gaussian":
+        return AutoregressiveGaussian().order
+    return choice.order if isinstance(choice, AutoregressiveGaussian) else 0
+
+
+def likelihood(estimator: Any, source: SequenceSource) -> Likelihood:
+    """The likelihood of the rows."""
+    choice = estimator.likelihood
+    if source.lags:
+        located: Likelihood = (REGISTRY[choice]() if isinstance(choice, str) else choice).locate(None, source.n_columns)
+        return located
+    return choices.likelihood(estimator, source.flat)
+
+
+def allocation(estimator: Any) -> Allocation:
+    """The allocation of a hidden Markov model."""
+    choice = estimator.allocation
+    if not isinstance(choice, str):
+        given: Allocation = choice
+        return given
+    n = estimator.n_init_states
+    alpha = FIRST_CONCENTRATION if choice == "hdp" else float(n)
+    alpha = alpha if isinstance(estimator.transition_concentration, str) else float(estimator.transition_concentration)
+    kappa = FIRST_STICKINESS
+    if isinstance(estimator.stickiness, Duration):
+        kappa = estimator.stickiness.stickiness(alpha)
+    elif not isinstance(estimator.stickiness, str):
+        kappa = float(estimator.stickiness)
+    first = float(estimator.start_concentration)
+    if choice == "finite":
+        return FiniteMarkovChain(n, alpha, kappa, first)
+    gamma = 1.0 if isinstance(estimator.concentration, str) else float(estimator.concentration)
+    return HDPMarkovChain(alpha, kappa, first, gamma)
+
+
+def learnt(estimator: Any) -> tuple[str, ...]:
+    """The concentrations to learn."""
+    names = ("stickiness", "transition_concentration", "concentration")
+    return tuple(name for name in names if isinstance(getattr(estimator, name), str))
+
+
+def choose_start(
+    estimator: Any, model: Model, source: SequenceSource, threads: Threads, rng: np.random.Generator
+) -> Summary:
+    """The summary that ``estimator.init`` stands for."""
+    init = estimator.init
+    if not isinstance(init, str):
+        return _from_model(init, model, source, threads) if hasattr(init, "fit") else _from_labels(init, model, source)
+    if init == "blocks":
+        K = min(estimator.n_init_states, model.allocation.max_clusters)
+        found = block_states(model, source, K, BLOCK_ROWS, rng)
+        return found * float(source.total_weight / found.N.sum())
+    if choices.stochastic(estimator.algorithm) is not None and "birth" in estimator.moves:
+        sample = source.sample(SEARCH_ROWS, rng)
+        options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5), learn=learnt(estimator))
+        search = Search(model, sample, choices.MOVES, threads, rng, options)
+        search.run(one_cluster(model))
+        return search.total * (source.total_weight / sample.total_weight)
+    return one_cluster(model)
+
+
+def _from_model(other: Any, model: Model, source: SequenceSource, threads: Threads) -> Summary:
+    check_is_fitted(other, "model_")
+    unit = other.model_.allocation.unit
+    if unit == "documents" or other.n_features_in_ != source.n_columns // (source.lags + 1):
+        raise ValueError(
+            f"init is a {type(other).__name__} of {other.n_features_in_} columns, which does not fit these rows."
+        )
+    if unit == "sequences" and type(other.model_.likelihood) is type(model.likelihood):
+        return visit(other.model_, _parameters(other, source), source, source.batches(1)[0], threads).summary
+    rows = source.flat
+    if other.model_.likelihood.n_statistics != model.likelihood.n_statistics:
+        raise ValueError("init has another likelihood; fit it with the likelihood of this model, or pass its labels.")
+    reader = Reader.of(other.model_, other.summary_, np.zeros(rows.n_columns, np.bool_), rows.dtype)
+    start = from_responsibilities(model, rows, lambda chunk, X: reader.responsibilities(X), threads)
+    return model.ordered(start)
+
+
+def _parameters(other: Any, source: SequenceSource) -> Any:
+    return other.model_.parameters(other.summary_, source.dtype)
+
+
+def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
+    given, T = np.asarray(given), source.n_rows
+    if given.shape != (T,) or given.dtype.kind not in "biufOSU" or (given.dtype.kind == "f" and np.isnan(given).any()):
+        raise ValueError(f"init must be labels ({T},) of the rows, without NaN; got shape {given.shape}.")
+    labels = np.unique(given, return_inverse=True)[1]
+    rows, weights = source.take(np.arange(T)) if source.codes is None else (source.X, np.ones(len(source.X)))
+    K = int(labels.max()) + 1
+    T_ = features(model.likelihood, rows)
+    if source.codes is None:
+        summary = hard_summary(T_, weights, labels)
+    else:
+        use = weights if source.weights is None else source.weights
+        counts = np.zeros((len(source.X), K))
+        np.add.at(counts, (source.codes, labels), 1.0)
+        counts *= use[:, None]
+        summary = Summary(counts.sum(axis=0), np.ascontiguousarray((T_.T @ counts).T), np.zeros(K), np.zeros(()))
+    M, begins = np.zeros((K, K)), np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
+    within = np.ones(T, np.bool_)
+    within[source.edges[:-1]] = False
+    after = np.flatnonzero(within)
+    np.add.at(M, (labels[after - 1], labels[after]), 1.0)
+    return model.ordered(SequenceSummary.of(summary, M, begins))
+
+
+@dataclass(frozen=True)
+class SequenceReader:
+    """A fitted hidden Markov model and its potentials, for the sequences of a source."""
+
+    model: Model
+    summary: Summary
+    prepared: Prepared
+
+    @classmethod
+    def of(cls, model: Model, summary: Summary, source: SequenceSource, missing: NDArray[np.bool_]) -> Self:
+        """A reader of sequences in which values of the columns ``missing`` (D,) may be missing."""
+        located, S = model.likelihood.with_missing(missing, summary.S)
+        model, summary = Model(located, model.allocation), replace(summary, S=S)
+        return cls(model, summary, model.unit.prepare(model, model.parameters(summary, source.dtype), source))
+
+    def path(self, X: Sequences, weights: Array) -> NDArray[np.intp]:
+        """The most probable path (Viterbi), (n,)."""
+        return viterbi(self.model, self.prepared, X, weights)
+
+    def probabilities(self, X: Sequences, weights: Array) -> Array:
+        """The probability of each state at each row, given all of its sequence, (n, K)."""
+        R = np.empty((len(X), self.prepared.K))
+        for block in smoothed(self.model, self.prepared, X, weights):
+            R[block.rows] = block.R[:, : self.prepared.K]
+        return R
+
+    def labels(self, X: Sequences, weights: Array) -> NDArray[np.intp]:
+        """The most probable state at each row, (n,)."""
+        labels = np.empty(len(X), np.intp)
+        for block in smoothed(self.model, self.prepared, X, weights):
+            labels[block.rows] = block.R[:, : self.prepared.K].argmax(axis=1)
+        return labels
+
+    def log_evidence(self, X: Sequences, weights: Array) -> float:
+        """Log p(x) of all sequences of a chunk, with mean transitions and predictive densities of rows given their states."""
+        N, S, K = self.summary.N, self.summary.S, self.prepared.K
+        allocation: Any = self.model.allocation
+        means, Kp = allocation.means(self.summary), padded(K)
+        start, A = np.zeros(Kp), np.zeros((Kp, Kp))
+        start[:K], A[:K, :K] = means[0], means[1:]
+        table = None
+        if X.source.codes is not None:
+            table = self.model.likelihood.log_predictive(X.source.X.astype(np.float64), N, S)
+        total, last = 0.0, np.zeros(Kp)
+        for rows in blocks(len(X), K):
+            if table is None:
+                C = self.model.likelihood.log_predictive(X.rows(rows).astype(np.float64), N, S)
+            else:
+                C = table[X.codes(rows)]
+            C = C * weights[rows, None]
+            top = C.max(axis=1, keepdims=True)
+            L, scale = np.zeros((len(C), Kp)), np.empty(len(C))
+            L[:, :K] = np.exp(C - top)
+            alpha = np.empty((len(C) + 1, Kp))
+            alpha[0] = last
+            forward(L, X.first(rows), start, A, alpha, scale)
+            last = alpha[-1]
+            total += float(np.log(scale).sum() + top.sum())
+        return total

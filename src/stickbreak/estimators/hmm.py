@@ -1,0 +1,308 @@
+"""The hidden Markov model estimator."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..allocations import Allocation, Duration
+from ..data import SequenceSource
+from ..inference import Options, Stochastic, Threads
+from ..likelihoods import Likelihood
+from ..model import Model, Summary
+from . import _choices as choices
+from . import _sequences as sequences
+from ._base import survey
+from ._estimator import Estimator, Table
+from ._sequences import SequenceReader
+
+Array = NDArray[np.floating]
+
+
+class HMM(ClusterMixin, Estimator):
+    """Hidden Markov model that finds its own number of states.
+
+    Every row of a sequence has a state, which depends on the state before:
+
+        z_1 ~ pi_0,   z_t ~ pi_{z_{t-1}},   x_t ~ likelihood of state z_t,   pi_j ~ DP(alpha beta + kappa delta_j),
+
+    with shares beta of all states in common, by sticks of Beta(1, concentration), and kappa more chances to stay.  Maximises a
+    lower bound on the evidence of all sequences (ELBO), which is exact after every lap and never goes down; states are split,
+    merged, deleted and taken from contiguous blocks of rows where that raises it.
+
+    Parameters
+    ----------
+    likelihood : str or likelihood object, default "gaussian"
+        Of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
+        "autoregressive_gaussian", whose rows follow from those before; "auto"; or an object.
+    allocation : {"hdp", "finite"} or allocation object, default "hdp"
+        The prior over states: sticky HDP-HMM, or Dirichlet rows over ``n_init_states`` states.
+    stickiness : "learn", float >= 0 or `stickbreak.allocations.Duration`, default "learn"
+        kappa, the pseudo-count of staying in a state; by default it maximises the ELBO.  ``Duration(20)`` expects states that
+        last 20 steps.
+    transition_concentration : "learn" or float > 0, default "learn"
+        alpha, pseudo-counts of a row of transitions together, without kappa.
+    start_concentration : float > 0, default 10.0
+        alpha_0, the same of the states that sequences begin in.
+    concentration : float > 0 or "learn", default 5.0
+        gamma, of the sticks; larger values expect more states.
+    algorithm : {"memoized", "full", "stochastic"} or `stickbreak.inference.Stochastic`, default "memoized"
+        Incremental over batches of sequences, all at once, or noisy steps, for which long sequences are cut and states are
+        found on a sample of about 20,000 rows.
+    n_batches : int >= 1, default one per 5,000 rows, at most 10 or one per sequence (stochastic: one per 1,000, at most 100)
+        Batches visited per lap.
+    init : {"one", "blocks"}, array, fitted HMM or fitted Mixture, default "one"
+        One state; ``n_init_states`` contiguous blocks of rows; labels (T,) of rows; or the states of another model.
+    n_init_states : int >= 1, default 25
+        For ``init="blocks"``, and the number of states of ``allocation="finite"``.
+    moves : sequence of {"birth", "merge", "delete"}, default all
+        What may change the number of states.
+    max_laps : int >= 1, default 1000
+        Most passes over the data.
+    tol : float >= 0, default 1e-6
+        Converged when a lap raises the ELBO by less than this share of its size, and no count moves by over 0.1% of rows.
+    n_jobs : int or None, default None
+        Threads; None and -1 use all processors.  The result does not depend on it.
+    random_state : int, RandomState or None, default None
+        Seed of everything random.
+    verbose : bool, default False
+        Show a progress line on a terminal.
+
+    Attributes
+    ----------
+    n_states_ : int
+        K.
+    transition_matrix_ : array (K, K)
+        Posterior mean probabilities of the next state, given the one in the row.
+    start_probabilities_ : array (K,)
+        The same of the first state of a sequence.
+    labels_ : array (T,)
+        The most probable path of states (Viterbi) through the sequences fitted.
+    posterior_ : NamedTuple, or dict of them for a Product
+        Posterior means of the parameters of the states, in the units of the data; its fields are attributes too.
+    stickiness_, transition_concentration_ : float
+        kappa and alpha as given or learnt.
+    lower_bound_ : float
+        The ELBO, in nats, for all sequences.
+    lower_bounds_ : list of float
+        The ELBO of the best model so far after each lap.
+    history_ : list of `stickbreak.inference.Lap`
+        Per lap: seconds, ELBO, K, moves tried and accepted with their gains.
+    n_laps_, converged_, n_features_in_ : int, bool, int
+        Laps done; whether the fit stopped before ``max_laps``; D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stickbreak import HMM
+    >>> rng = np.random.default_rng(0)
+    >>> states = np.repeat(rng.integers(3, size=40), 25)
+    >>> X = rng.normal(10.0 * states[:, None], 1.0, (1000, 2))
+    >>> HMM(random_state=0).fit(X, lengths=[600, 400]).n_states_
+    3
+
+    References
+    ----------
+    Hughes, Reliable and scalable variational inference for nonparametric mixtures, topics, and sequences, 2016, chapter 6;
+    Fox, Sudderth, Jordan and Willsky, A sticky HDP-HMM with application to speaker diarization, 2011.
+    """
+
+    def __init__(
+        self,
+        likelihood: str | Likelihood = "gaussian",
+        *,
+        allocation: str | Allocation = "hdp",
+        stickiness: str | float | Duration = "learn",
+        transition_concentration: str | float = "learn",
+        start_concentration: float = 10.0,
+        concentration: str | float = 5.0,
+        algorithm: str | Stochastic = "memoized",
+        n_batches: int | None = None,
+        init: Any = "one",
+        n_init_states: int = 25,
+        moves: Sequence[str] = choices.MOVES,
+        max_laps: int = 1000,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.likelihood = likelihood
+        self.allocation = allocation
+        self.stickiness = stickiness
+        self.transition_concentration = transition_concentration
+        self.start_concentration = start_concentration
+        self.concentration = concentration
+        self.algorithm = algorithm
+        self.n_batches = n_batches
+        self.init = init
+        self.n_init_states = n_init_states
+        self.moves = moves
+        self.max_laps = max_laps
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Find the states of sequences.
+
+        Parameters
+        ----------
+        X : array, frame or memory map (T, D), the rows of all sequences one after another; or a list of arrays, a sequence
+            each.  Values may be missing (NaN) where the likelihood can use such rows, and whole rows of any likelihood.
+        y : ignored
+        lengths : array of int, default one sequence
+            The number of consecutive rows of X that belong to each sequence.
+
+        Returns
+        -------
+        self
+            An interrupted fit (Ctrl-C) keeps the best model so far, with a warning; before the first lap is over it
+            leaves the estimator as it was.
+        """
+        choices.check_states(self)
+        return self._guarded(lambda: self._fit(X, lengths))
+
+    def fit_predict(self, X: Any, y: Any = None, lengths: Any = None) -> NDArray[np.intp]:
+        """Fit, and return ``labels_``."""
+        return np.asarray(self.fit(X, y, lengths).labels_)
+
+    def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Learn from more sequences in one visit each: the first call fits, later ones add what their sequences say.
+
+        The number of states stays that of the first call, and so do their numbers; give it enough sequences to find them.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, lengths)
+        choices.check_states(self)
+        return self._guarded(lambda: self._add(X, lengths))
+
+    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.intp]:
+        """The most probable path of states through each sequence (Viterbi), (T,)."""
+        return self.decode(X, lengths)
+
+    def decode(self, X: Any, lengths: Any = None, method: str = "viterbi") -> NDArray[np.intp]:
+        """The states of all rows, (T,).
+
+        method : "viterbi", the most probable path of each sequence; or "map", the most probable state of each row
+        """
+        if method not in ("viterbi", "map"):
+            raise ValueError(f"method must be 'viterbi' or 'map'; got {method!r}.")
+        task = SequenceReader.path if method == "viterbi" else SequenceReader.labels
+        return np.concatenate(self._read(X, lengths, task))
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+        """The probability of each state at each row, given all rows of its sequence, (T, K)."""
+        return np.concatenate(self._read(X, lengths, SequenceReader.probabilities))
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """Log evidence of sequences, in nats, all rows together.
+
+        Of the model with posterior mean transitions and each row's posterior-predictive density given its state.
+        """
+        return float(sum(self._read(X, lengths, SequenceReader.log_evidence)))
+
+    def durations(self) -> Array:
+        """Expected number of steps that each state lasts, 1 / (1 - transition_matrix_[k, k]), (K,)."""
+        check_is_fitted(self)
+        leaving = self.transition_matrix_.sum(axis=1) - np.diag(self.transition_matrix_)
+        return np.asarray(np.divide(1.0, leaving, out=np.full(self.n_states_, np.inf), where=leaving > 0.0))
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
+        """Draw a sequence: rows X (n_samples, D) and their states (n_samples,).  Autoregressive ones begin at zero."""
+        check_is_fitted(self)
+        if not choices.whole(n_samples):
+            raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        chances = np.vstack([self.start_probabilities_, self.transition_matrix_]).cumsum(axis=1)
+        states = np.empty(n_samples, np.intp)
+        last = -1
+        for t, u in enumerate(rng.random(n_samples)):
+            row = chances[last + 1]
+            last = states[t] = min(int(np.searchsorted(row, u * row[-1], side="right")), self.n_states_ - 1)
+        family, N, S = self.model_.likelihood, self.summary_.N, self.summary_.S
+        D, lags = self.n_features_in_, sequences.lags(self)
+        X = np.zeros((n_samples, D))
+        if lags:
+            past = np.zeros(D * lags)
+            for t, k in enumerate(states):
+                row = family.complete(np.concatenate([np.zeros(D), past])[None], float(N[k]), S[k], rng)[0]
+                X[t] = row[:D]
+                past = row[: D * lags]
+            return X, states
+        for k in np.unique(states):
+            X[states == k] = family.sample(float(N[k]), S[k], rng, int((states == k).sum()))
+        return X, states
+
+    def summary(self, n_states: int = 20, feature_names: Sequence[str] | None = None) -> None:
+        """Print a table of the most frequent states and what sets each apart, with the names of columns if known."""
+        from ..report.tables import print_summary
+
+        check_is_fitted(self)
+        print_summary(self, n_states, feature_names)
+
+    def _name_clusters(self, model: Model, summary: Summary) -> None:
+        allocation: Any = model.allocation
+        means = allocation.means(summary)
+        self.n_states_, self.start_probabilities_, self.transition_matrix_ = summary.K, means[0], means[1:]
+        self.stickiness_ = float(allocation.stickiness)
+        self.transition_concentration_ = float(allocation.transition_concentration)
+
+    def _fit(self, X: Any, lengths: Any) -> str | None:
+        """Fit, set the attributes, and say what there is to warn of."""
+        source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=True)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        with Threads(self.n_jobs) as threads:
+            likelihood = sequences.likelihood(self, source)
+            columns = survey(self, likelihood, source.flat, threads)
+            if not source.total_weight > 0.0:
+                raise ValueError("no row has an observation: all values are missing.")
+            model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self))
+            batches = choices.n_batches(self, model.likelihood, source)
+            options = Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self))
+            total, model, history, trouble = self._ascend(
+                model,
+                source,
+                threads,
+                rng,
+                options,
+                lambda: sequences.choose_start(self, model, source, threads, rng),
+            )
+            names = getattr(self, "feature_names_in_", None)
+            self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
+            try:
+                reader = SequenceReader.of(model, total, source, columns.missing)
+                self.labels_ = np.concatenate(_by_chunk(source, threads, reader, SequenceReader.path))
+            except KeyboardInterrupt:
+                self.__dict__.pop("labels_", None)
+                trouble = "interrupted while labelling the rows: the model is complete, but labels_ is not set."
+        self.converged_ = trouble is None
+        return trouble
+
+    def _add(self, X: Any, lengths: Any) -> None:
+        with Threads(self.n_jobs) as threads:
+            self._absorb(self._source(X, lengths, threads)[0], threads)
+
+    def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Any]:
+        check_is_fitted(self)
+        source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=False)
+        return source, survey(self, self.model_.likelihood, source.flat, threads)
+
+    def _read(self, X: Any, lengths: Any, task: Callable[..., Any]) -> list[Any]:
+        """The results of a task on every chunk."""
+        with Threads(self.n_jobs) as threads:
+            source, columns = self._source(X, lengths, threads)
+            reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
+            return _by_chunk(source, threads, reader, task)
+
+
+def _by_chunk(source: SequenceSource, threads: Threads, reader: SequenceReader, task: Callable[..., Any]) -> list[Any]:
+    found = list(threads.map(lambda chunk: task(reader, *source.read(chunk)), source.batches(1)[0]))
+    source.release()
+    return found
