@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from .sources import CHUNK_NUMBERS, CHUNK_ROWS, Array, ArraySource, Chunk
 
-STEPS = 1 << 15  # of short sequences in a chunk
+STEPS = 1 << 15  # rows in a chunk of short sequences, or at least in a part of a long one
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """The whole sequences of a chunk, whose rows are read piece by piece: they may be more than fit in memory."""
+    """The rows of a chunk, read piece by piece: they may be more than fit in memory.
+
+    Pieces count from the chunk's first row, and may lie before it or after it: a chunk may be part of a long sequence.
+    """
 
     source: "SequenceSource"
     chunk: Chunk
@@ -31,6 +34,10 @@ class Sequences:
         """Which distinct row each is, (n,)."""
         return self.source.codes[self.chunk.start + piece.start : self.chunk.start + piece.stop]
 
+    def weights(self, piece: slice) -> Array:
+        """For each row 1 or, where nothing is observed, 0; (n,)."""
+        return self.source.observed(Chunk(self.chunk.start + piece.start, self.chunk.start + piece.stop))
+
     def first(self, piece: slice) -> NDArray[np.bool_]:
         """Whether a sequence begins at each row, (n,)."""
         start, stop = self.chunk.start + piece.start, self.chunk.start + piece.stop
@@ -38,6 +45,18 @@ class Sequences:
         here = np.zeros(stop - start, np.bool_)
         here[begins[np.searchsorted(begins, start) : np.searchsorted(begins, stop)] - start] = True
         return here
+
+    @property
+    def before(self) -> int:
+        """Rows of the chunk's first sequence that come before the chunk."""
+        edges = self.source.edges
+        return self.chunk.start - int(edges[np.searchsorted(edges, self.chunk.start, side="right") - 1])
+
+    @property
+    def after(self) -> int:
+        """Rows of the chunk's last sequence that come after the chunk."""
+        edges = self.source.edges
+        return int(edges[np.searchsorted(edges, self.chunk.stop)]) - self.chunk.stop
 
 
 class SequenceSource(ArraySource):
@@ -96,21 +115,34 @@ class SequenceSource(ArraySource):
         return ArraySource(self.X, counts if self.weights is None else counts * self.weights)
 
     def batches(self, n_batches: int) -> list[list[Chunk]]:
-        """Every sequence in exactly one chunk; chunk i in batch i mod ``n_batches``, of at most as many as there are chunks."""
+        """Every row in exactly one chunk, and every sequence in one batch, of at most as many as there are sequences.
+
+        Short sequences share a chunk, long ones are cut into several.
+        """
         pieces = max(1, -(-self.n_rows // (n_batches * STEPS)))
         pieces += pieces % 2 if self.n_sequences > n_batches else 0  # an even number keeps two threads level
         middle = 0.5 * (self.edges[:-1] + self.edges[1:])
         piece = (middle * (n_batches * pieces) / self.n_rows).astype(int)
         begins = self.edges[np.flatnonzero(np.diff(piece, prepend=-1))]
-        chunks = [Chunk(int(a), int(b)) for a, b in pairwise([*begins, self.n_rows])]
-        return [batch for b in range(n_batches) if (batch := chunks[b::n_batches])]
+        chunks = [_cut(int(a), int(b)) for a, b in pairwise([*begins, self.n_rows])]
+        return [[chunk for cut in batch for chunk in cut] for b in range(n_batches) if (batch := chunks[b::n_batches])]
+
+    def whole(self) -> list[Chunk]:
+        """Every sequence in exactly one chunk."""
+        pieces = np.searchsorted(self.edges, np.arange(STEPS, self.n_rows, STEPS))
+        begins = np.unique(np.concatenate([[0], self.edges[pieces], [self.n_rows]]))
+        return [Chunk(int(a), int(b)) for a, b in pairwise(begins)]
 
     def read(self, chunk: Chunk) -> tuple[Sequences, Array]:
         """The sequences of a chunk, and for each row 1 or, where nothing is observed, 0."""
+        return Sequences(self, chunk), self.observed(chunk)
+
+    def observed(self, chunk: Chunk) -> Array:
+        """For each row 1 or, where nothing is observed, 0; (n,)."""
         rows = slice(chunk.start, chunk.stop)
         if self.weights is None:
-            return Sequences(self, chunk), np.broadcast_to(np.ones(()), (chunk.stop - chunk.start,))
-        return Sequences(self, chunk), self.weights[rows] if self.codes is None else self.weights[self.codes[rows]]
+            return np.broadcast_to(np.ones(()), (chunk.stop - chunk.start,))
+        return np.asarray(self.weights[rows] if self.codes is None else self.weights[self.codes[rows]])
 
     def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
         """Rows at the given positions, with their history, and weights."""
@@ -184,6 +216,12 @@ class _Steps(ArraySource):
         """A source of n random rows, held in memory."""
         rows = self.present()
         return ArraySource(*self.take(np.sort(rng.permutation(rows)[:n])))
+
+
+def _cut(start: int, stop: int) -> list[Chunk]:
+    pieces = max(1, (stop - start) // STEPS)
+    edges = np.linspace(start, stop, pieces + 1).astype(int)
+    return [Chunk(int(a), int(b)) for a, b in pairwise(edges)]
 
 
 def _pieces(n: int, most: int) -> Iterator[tuple[int, int]]:

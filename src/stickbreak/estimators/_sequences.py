@@ -189,25 +189,25 @@ class SequenceReader:
         model, summary = Model(located, model.allocation), replace(summary, S=S)
         return cls(model, summary, model.unit.prepare(model, model.parameters(summary, source.dtype), source))
 
-    def path(self, X: Sequences, weights: Array) -> NDArray[np.intp]:
+    def path(self, X: Sequences) -> NDArray[np.intp]:
         """The most probable path (Viterbi), (n,)."""
-        return viterbi(self.model, self.prepared, X, weights)
+        return viterbi(self.model, self.prepared, X)
 
-    def probabilities(self, X: Sequences, weights: Array) -> Array:
+    def probabilities(self, X: Sequences) -> Array:
         """The probability of each state at each row, given all of its sequence, (n, K)."""
         R = np.empty((len(X), self.prepared.K))
-        for block in smoothed(self.model, self.prepared, X, weights):
+        for block in smoothed(self.model, self.prepared, X):
             R[block.rows] = block.R[:, : self.prepared.K]
         return R
 
-    def labels(self, X: Sequences, weights: Array) -> NDArray[np.intp]:
+    def labels(self, X: Sequences) -> NDArray[np.intp]:
         """The most probable state at each row, (n,)."""
         labels = np.empty(len(X), np.intp)
-        for block in smoothed(self.model, self.prepared, X, weights):
+        for block in smoothed(self.model, self.prepared, X):
             labels[block.rows] = block.R[:, : self.prepared.K].argmax(axis=1)
         return labels
 
-    def log_evidence(self, X: Sequences, weights: Array) -> float:
+    def log_evidence(self, X: Sequences) -> float:
         """Log p(x) of all sequences of a chunk, with mean transitions and predictive densities of rows given their states."""
         N, S, K = self.summary.N, self.summary.S, self.prepared.K
         allocation: Any = self.model.allocation
@@ -223,13 +223,13 @@ class SequenceReader:
                 C = self.model.likelihood.log_predictive(X.rows(rows).astype(np.float64), N, S)
             else:
                 C = table[X.codes(rows)]
-            C = C * weights[rows, None]
+            C = C * X.weights(rows)[:, None]
             top = C.max(axis=1, keepdims=True)
             L, scale = np.zeros((len(C), Kp)), np.empty(len(C))
             L[:, :K] = np.exp(C - top)
             alpha = np.empty((len(C) + 1, Kp))
             alpha[0] = last
-            forward(L, X.first(rows), start, A, alpha, scale)
+            forward(L, np.arange(len(L)), X.first(rows), start, A, alpha, scale)
             last = alpha[-1]
             total += float(np.log(scale).sum() + top.sum())
         return total

@@ -303,6 +303,6 @@ class HMM(ClusterMixin, Estimator):
 
 
 def _by_chunk(source: SequenceSource, threads: Threads, reader: SequenceReader, task: Callable[..., Any]) -> list[Any]:
-    found = list(threads.map(lambda chunk: task(reader, *source.read(chunk)), source.batches(1)[0]))
+    found = list(threads.map(lambda chunk: task(reader, source.read(chunk)[0]), source.whole()))
     source.release()
     return found

@@ -164,11 +164,11 @@ def softmax(C: Array, bias: Array, threshold: float) -> Responsibilities:
     return Responsibilities(indptr, indices[:kept], values[:kept])
 
 
-def product_with(T: Any, W: Array) -> Array:
-    """T @ W.T for features T (n, F), dense or CSR, and weights W (K, F)."""
+def product_with(T: Any, W: Array, out: Array | None = None) -> Array:
+    """T @ W.T for features T (n, F), dense or CSR, and weights W (K, F); in ``out`` (n, K) of the type of W, if given."""
     if not sparse.issparse(T):
-        return np.asarray(T @ W.T)
-    C = np.empty((T.shape[0], len(W)), W.dtype)
+        return np.asarray(np.matmul(T, W.T, out=out))
+    C = np.empty((T.shape[0], len(W)), W.dtype) if out is None else out
     csr_scores(T.indptr, T.indices, T.data, np.ascontiguousarray(W.T), C)
     return C
 

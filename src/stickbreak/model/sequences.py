@@ -1,16 +1,30 @@
 """The local step of hidden Markov models: sequences to smoothed states to a summary."""
 
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.assign import accumulate, select_rows
-from ..kernels.markov import FLOOR, WIDTH, add_rows, backward, best_path, compress, follow, forward
-from ..likelihoods._base import features
+from ..kernels.markov import (
+    FLOOR,
+    WIDTH,
+    add_rows,
+    backward,
+    best_path,
+    clear_least,
+    collect,
+    follow,
+    forward,
+    shift_rows,
+    subtract_energies,
+)
+from ..likelihoods._base import features, prefers_sparse
 from .local import (
     DENSE_SHARE,
     THRESHOLD,
@@ -25,7 +39,8 @@ from .model import Model, Parameters
 from .summary import Array, Summary, cluster_axes
 
 BLOCK = 1 << 17  # numbers in a block of messages: 1 MiB
-KEPT = 1 << 28  # bytes of messages to keep; of longer chunks the forward ones are computed twice
+KEPT = 1 << 24  # numbers of forward messages, scores and features to keep; of longer chunks they are computed twice
+RUN_UP, SETTLED = 256, 1e-13  # rows before a part of a sequence, at first; the change of messages at which they suffice
 SHOWN = 1 << 20  # rows of a chunk whose responsibilities are kept for samples
 
 
@@ -51,11 +66,16 @@ class SequenceSummary(Summary):
 
 
 class Scores(NamedTuple):
-    """Log likelihoods of rows, less the largest of each row, (n, Kp), their exponentials, and where codes tell rows apart T."""
+    """Of distinct rows, or of the rows of a block: log likelihoods less the largest of each, exponentials, and features.
+
+    C, L : (U, Kp);  T : (U, F), dense or CSR
+    codes : (n,) which row each is
+    """
 
     C: Array
     L: Array
-    T: Any = None
+    T: Any
+    codes: NDArray[np.integer]
 
 
 class Prepared(NamedTuple):
@@ -80,7 +100,10 @@ class Prepared(NamedTuple):
 
 
 class Smoothed(NamedTuple):
-    """A block of rows: where it is in the chunk, smoothed probabilities R and G (`backward`), forward messages, scales."""
+    """A block of rows: where it is in the chunk, forward messages (n + 1, Kp) and scales (n,), R and G of `backward` (n, Kp).
+
+    The arrays are used again for the next block.
+    """
 
     rows: slice
     scores: Scores
@@ -88,6 +111,23 @@ class Smoothed(NamedTuple):
     scale: Array
     R: Array
     G: Array
+
+
+class Workspace(threading.local):
+    """Arrays of a thread that are used again and again: new ones would cost more time than what is computed in them."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, Any], NDArray[Any]] = {}
+
+    def array(self, name: str, shape: tuple[int, int], dtype: Any = np.float64) -> NDArray[Any]:
+        """An array of a shape, whatever it holds; the one of the same name and type given out before is no longer valid."""
+        key, size = (name, dtype), shape[0] * shape[1]
+        if key not in self._arrays or self._arrays[key].size < size:
+            self._arrays[key] = np.empty(size, dtype)
+        return self._arrays[key][:size].reshape(shape)
+
+
+WORKSPACE = Workspace()
 
 
 class Shown(NamedTuple):
@@ -112,7 +152,7 @@ class SequenceUnit:
         table = None
         if source.codes is not None:
             weights = np.ones(len(source.X)) if source.weights is None else source.weights
-            table = scores(model, parameters, source.X, weights)
+            table = _table(model, parameters, np.asarray(source.X, dtype=source.dtype), weights)
         return Prepared(parameters, logs[0], logs[1:], start, A, np.ascontiguousarray(A.T), table)
 
     def local_step(
@@ -124,42 +164,36 @@ class SequenceUnit:
         """
         K, table = prepared.K, prepared.table
         summary = Summary.zeros(*prepared.parameters.W.shape)
-        M, begins, N = np.zeros(prepared.A.shape), np.zeros(K), np.zeros(K)
+        M, begins = np.zeros(prepared.A.shape), np.zeros(K)
         per_code = None if table is None else np.zeros(table.C.shape)
         shown, stride = list[Responsibilities](), -(-len(X) // SHOWN)
-        for block in smoothed(model, prepared, X, weights):
-            R = np.ascontiguousarray(block.R[:, :K])
+        for block in smoothed(model, prepared, X):
+            here, R = weights[block.rows], block.R[:, :K]
             M += block.alpha[:-1].T @ block.G
-            begins += R[X.first(block.rows)].sum(axis=0)
-            summary.H.__iadd__(np.log(block.scale) @ R)
-            sparse_R = _compressed(R)
-            if per_code is not None:
-                add_rows(block.R, X.codes(block.rows), per_code)
-            else:
-                here = weights[block.rows]
-                wR = R * here[:, None]
-                N += wR.sum(axis=0)
-                summary.H.__isub__((R * block.scores.C[:, :K]).sum(axis=0))
-                if sparse_R.values.size > DENSE_SHARE * R.size:
-                    summary.S.__iadd__(wR.T @ block.scores.T.astype(np.float64, copy=False))
+            begins += block.R[X.first(block.rows), :K].sum(axis=0)
+            kept = _collected(block, here, summary)
+            if per_code is None:
+                subtract_energies(block.R, block.scores.C, summary.H)
+                if kept.values.size > DENSE_SHARE * R.size:
+                    summary.S.__iadd__((R * here[:, None]).T @ block.scores.T.astype(np.float64, copy=False))
                 else:
-                    accumulate(*sparse_R, np.array(here), block.scores.T, summary.S)
+                    accumulate(*kept, here, block.scores.T, summary.S)
                 if base:
                     summary.base.__iadd__(here @ model.likelihood.log_base(X.rows(block.rows)))
-            shown.append(sparse_R if stride == 1 else _compressed(R[(-block.rows.start) % stride :: stride]))
+            else:
+                add_rows(block.R, block.scores.codes, per_code)
+            shown.append(kept if stride == 1 else _every(kept, (-block.rows.start) % stride, stride))
         if per_code is not None and table is not None:
             source = X.source
             use = np.ones(len(source.X)) if source.weights is None else source.weights
-            summary.H.__isub__((per_code * table.C).sum(axis=0)[:K])
+            subtract_energies(per_code, table.C, summary.H)
             weighted = per_code[:, :K] * use[:, None]
-            N, S = weighted.sum(axis=0), np.asarray((table.T.T @ weighted).T, dtype=np.float64)
-            summary = replace(summary, S=np.ascontiguousarray(S))
+            summary.S.__iadd__(np.asarray((table.T.T @ weighted).T, dtype=np.float64))
             if base:
                 summary.base.__iadd__(weighted.sum(axis=1) @ model.likelihood.log_base(source.X))
         M = (prepared.A * M)[:K, :K]
         summary.H.__isub__((M * prepared.log_A).sum(axis=0) + begins * prepared.log_start)
-        found = SequenceSummary(N, summary.S, summary.H, summary.base, np.ascontiguousarray(M), begins)
-        return found, Shown(join(shown[::-1]), stride)
+        return SequenceSummary.of(summary, np.ascontiguousarray(M), begins), Shown(join(shown[::-1]), stride)
 
     def track(
         self,
@@ -202,81 +236,167 @@ def _padded(values: Array) -> Array:
     return filled
 
 
-def _compressed(R: Array) -> Responsibilities:
-    indptr = np.empty(len(R) + 1, np.int64)
-    indices, values = np.empty(R.size, np.int32), np.empty(R.size)
-    count = compress(R, responsibility_threshold(R.dtype), indptr, indices, values)
-    return Responsibilities(indptr, indices[:count], values[:count])
+def _collected(block: Smoothed, weights: Array, summary: Summary) -> Responsibilities:
+    """Add a block's counts and part of its entropies to a summary; its responsibilities without the negligible ones."""
+    n, K = len(block.R), summary.K
+    indptr, indices, values = np.empty(n + 1, np.int64), np.empty(n * K, np.int32), np.empty(n * K)
+    threshold = responsibility_threshold(values.dtype)
+    count = collect(block.R, block.scale, weights, threshold, summary.N, summary.H, indptr, indices, values)
+    return Responsibilities(indptr, indices[:count].copy(), values[:count].copy())
 
 
-def scores(model: Model, parameters: Parameters, X: Array, weights: Array) -> Scores:
-    """Scores of rows X (n, D); zero for rows of weight zero."""
+def _every(kept: Responsibilities, first: int, stride: int) -> Responsibilities:
+    rows = sparse.csr_array((kept.values, kept.indices, kept.indptr))[first::stride]
+    return Responsibilities(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data)
+
+
+def _table(model: Model, parameters: Parameters, X: Array, weights: Array) -> Scores:
+    """Scores of distinct rows X (U, D)."""
     T = features(model.likelihood, X)
-    C: Array = product_with(T, parameters.W).astype(np.float64, copy=False) + parameters.bias
-    C *= weights[:, None]
-    C -= C.max(axis=1, keepdims=True)
-    C = _padded(C)
-    L = np.exp(C)
-    L[:, len(parameters.bias) :] = 0.0
-    return Scores(C, L, T)
+    C, L = np.empty((2, len(X), padded(len(parameters.bias))))
+    _exponentials(product_with(T, parameters.W), parameters.bias, weights, C, L)
+    return Scores(C, L, T, np.empty(0, np.int32))
 
 
-def block_scores(model: Model, prepared: Prepared, X: Sequences, weights: Array, rows: slice) -> Scores:
-    """Scores of a block of rows; where rows are codes, without C and T."""
-    if prepared.table is not None:
-        return Scores(np.empty((0, 0)), prepared.table.L[X.codes(rows)])
-    return scores(model, prepared.parameters, X.rows(rows), weights[rows])
+def _exponentials(product: Array, bias: Array, weights: Array, C: Array, L: Array) -> None:
+    shift_rows(product, bias, weights, C, L)
+    np.exp(L, out=L)
+    clear_least(L)
+
+
+class _Blocks:
+    """The blocks of a chunk, their scores, and where these and the forward messages are kept."""
+
+    def __init__(self, model: Model, prepared: Prepared, X: Sequences) -> None:
+        self.model, self.prepared, self.X = model, prepared, X
+        self.pieces = blocks(len(X), prepared.K)
+        n, Kp, F = len(X), len(prepared.start), model.likelihood.n_statistics
+        self.size = max((piece.stop - piece.start for piece in self.pieces), default=0)
+        self.dense = prepared.table is None and not prefers_sparse(model.likelihood)
+        self.keep = n * (Kp if prepared.table is not None else 3 * Kp + F * self.dense) <= KEPT
+        self.known: dict[int, Scores] = {}
+
+    def array(self, name: str, i: int, columns: int, more: int = 0, dtype: Any = np.float64) -> NDArray[Any]:
+        """What is to hold the rows of block i, and ``more``, of its own where blocks are kept."""
+        n = self.pieces[i].stop - self.pieces[i].start + more
+        if not self.keep:
+            return WORKSPACE.array(name, (self.size + more, columns), dtype)[:n]
+        everything = WORKSPACE.array(name, (len(self.X) + more * len(self.pieces), columns), dtype)
+        start = self.pieces[i].start + more * i
+        return everything[start : start + n]
+
+    def scores(self, i: int) -> Scores:
+        """Scores of block i; zero for rows of weight zero."""
+        rows, table = self.pieces[i], self.prepared.table
+        if table is not None:
+            return table._replace(codes=self.X.codes(rows))
+        if i in self.known:
+            return self.known[i]
+        likelihood, W, bias = self.model.likelihood, self.prepared.parameters.W, self.prepared.parameters.bias
+        X = self.X.rows(rows)
+        T = likelihood.features(X, self.array("T", i, likelihood.n_statistics, 0, X.dtype) if self.dense else None)
+        C, L = self.array("C", i, len(self.prepared.start)), self.array("L", i, len(self.prepared.start))
+        product = WORKSPACE.array("product", (len(X), len(bias)), W.dtype)
+        _exponentials(product_with(T, W, product), bias, self.X.weights(rows), C, L)
+        found = Scores(C, L, T, np.arange(len(X)))
+        if self.keep:
+            self.known[i] = found
+        return found
 
 
 def blocks(n: int, K: int) -> list[slice]:
     """N rows in blocks of messages to K states."""
-    size = max(256, BLOCK // padded(K))
+    size = max(128, BLOCK // padded(K))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def smoothed(model: Model, prepared: Prepared, X: Sequences, weights: Array) -> Iterator[Smoothed]:
+def smoothed(model: Model, prepared: Prepared, X: Sequences) -> Iterator[Smoothed]:
     """Forward and backward messages of a chunk, block by block, the last block first.
 
     Forward messages are kept where memory allows, or else only those at the ends of blocks, and computed again.
     """
-    Kp, K, n = len(prepared.start), prepared.K, len(X)
-    keep = 3 * n * Kp * 8 <= KEPT
-    pieces = blocks(n, K)
-    stored: list[tuple[Scores, Array, Array] | None] = []
-    ends: list[Array] = [np.zeros(Kp)]
+    Kp, work = len(prepared.start), _Blocks(model, prepared, X)
+    ends: list[Array] = [_message(model, prepared, X, before=True)]
 
     def ahead(i: int) -> tuple[Scores, Array, Array]:
-        rows = pieces[i]
-        found = block_scores(model, prepared, X, weights, rows)
-        alpha, scale = np.empty((len(found.L) + 1, Kp)), np.empty(len(found.L))
+        found, alpha = work.scores(i), work.array("alpha", i, Kp, 1)
+        scale = work.array("scale", i, 1)[:, 0]
         alpha[0] = ends[i]
-        forward(found.L, X.first(rows), prepared.start, prepared.A, alpha, scale)
+        forward(found.L, found.codes, X.first(work.pieces[i]), prepared.start, prepared.A, alpha, scale)
         return found, alpha, scale
 
-    for i in range(len(pieces)):
-        done = ahead(i)
-        ends.append(done[1][-1])
-        stored.append(done if keep or i == len(pieces) - 1 else None)
-    beta: Array = np.full(Kp, 1.0 / Kp)
-    for i in range(len(pieces) - 1, -1, -1):
-        found, alpha, scale = stored[i] or ahead(i)
-        stored[i] = None
-        R, G = np.empty(found.L.shape), np.empty(found.L.shape)
-        backward(found.L, X.first(pieces[i]), prepared.At, alpha, beta, R, G)
-        yield Smoothed(pieces[i], found, alpha, scale, R, G)
+    stored: tuple[Scores, Array, Array] | None = None
+    for i in range(len(work.pieces)):
+        stored = ahead(i)
+        ends.append(stored[1][-1].copy())
+    beta = _message(model, prepared, X, before=False)
+    for i in range(len(work.pieces) - 1, -1, -1):
+        rows = work.pieces[i]
+        if work.keep:
+            stored = work.scores(i), work.array("alpha", i, Kp, 1), work.array("scale", i, 1)[:, 0]
+        found, alpha, scale = stored if stored is not None else ahead(i)
+        stored = None
+        R, G = (WORKSPACE.array(name, (rows.stop - rows.start, Kp)) for name in "RG")
+        backward(found.L, found.codes, X.first(rows), prepared.At, alpha, beta, R, G)
+        yield Smoothed(rows, found, alpha, scale, R, G)
 
 
-def viterbi(model: Model, prepared: Prepared, X: Sequences, weights: Array) -> NDArray[np.intp]:
+def _message(model: Model, prepared: Prepared, X: Sequences, before: bool) -> Array:
+    """The message to a part of a sequence from the rows before it, or after it, (Kp,); uniform where there are none.
+
+    A run-up from far enough forgets where it began: messages from two unlike beginnings must have become the same, or else it
+    is made longer, up to the whole of the sequence.
+    """
+    Kp, K, rest = len(prepared.start), prepared.K, X.before if before else X.after
+    uniform = np.zeros(Kp)
+    uniform[:K] = 1.0 / K
+    length = RUN_UP
+    while rest:
+        rows = slice(-min(length, rest), 0) if before else slice(len(X), len(X) + min(length, rest))
+        found, first = _free_scores(model, prepared, X, rows), X.first(rows)
+        begins = [uniform] if length >= rest else [_every_other(K, Kp, 0), _every_other(K, Kp, 1)]
+        ends = []
+        for beta in begins:
+            alpha, scale = np.ones((len(first) + 1, Kp)), np.empty(len(first))
+            if before:
+                alpha[0] = beta
+                forward(found.L, found.codes, first, prepared.start, prepared.A, alpha, scale)
+                beta = alpha[-1].copy()
+            else:
+                R, G = np.empty((2, len(first), Kp))
+                backward(found.L, found.codes, first, prepared.At, alpha, beta, R, G)
+            ends.append(beta)
+        if np.abs(ends[0] - ends[-1]).max() <= SETTLED:
+            return ends[0]
+        length *= 4
+    return uniform
+
+
+def _every_other(K: int, Kp: int, first: int) -> Array:
+    message = np.zeros(Kp)
+    message[first % K : K : 2] = 1.0
+    return np.asarray(message / message.sum())
+
+
+def _free_scores(model: Model, prepared: Prepared, X: Sequences, rows: slice) -> Scores:
+    """Scores of any rows, in arrays of their own."""
+    if prepared.table is not None:
+        return prepared.table._replace(codes=X.codes(rows))
+    found = _table(model, prepared.parameters, X.rows(rows), X.weights(rows))
+    return found._replace(codes=np.arange(rows.stop - rows.start))
+
+
+def viterbi(model: Model, prepared: Prepared, X: Sequences) -> NDArray[np.intp]:
     """The most probable path of each sequence of a chunk, (n,), block by block from the scores at their ends."""
-    K, pieces = prepared.K, blocks(len(X), prepared.K)
-    A = np.ascontiguousarray(prepared.log_A)
+    K, work = prepared.K, _Blocks(model, prepared, X)
+    A, pieces = np.ascontiguousarray(prepared.log_A), work.pieces
     ends: list[Array] = [np.zeros(K)]
     path = np.empty(len(X), np.intp)
 
     def ahead(i: int) -> tuple[Array, NDArray[np.int16]]:
         rows = pieces[i]
-        table = prepared.table
-        C = table.C[X.codes(rows)] if table is not None else block_scores(model, prepared, X, weights, rows).C
+        found = work.scores(i)
+        C = found.C[found.codes]
         score, back = ends[i].copy(), np.empty((len(C), K), np.int16)
         best_path(np.ascontiguousarray(C[:, :K]), X.first(rows), prepared.log_start, A, score, back)
         return score, back
