@@ -67,6 +67,10 @@ class _Chain(ABC):
     def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
         """The chain's part of the ELBO, without the entropy of q(z)."""
 
+    def with_room(self, n: int) -> Self:
+        """This prior, with room for n states."""
+        return self
+
     def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
         """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
         best = self
@@ -299,6 +303,10 @@ class FiniteMarkovChain(_Chain):
     def max_clusters(self) -> int:
         """The most states that may be in use."""
         return self.n_states
+
+    def with_room(self, n: int) -> Self:
+        """This prior, with room for n states."""
+        return replace(self, n_states=max(n, self.n_states))
 
     def shares(self, summary: "Summary") -> Array:
         """The states' equal shares, and that of those not in use, (K + 1,)."""

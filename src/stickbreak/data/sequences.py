@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .sources import CHUNK_NUMBERS, CHUNK_ROWS, Array, ArraySource, Chunk
 
+WINDOWS = 128  # at least so many pieces make a sample
 STEPS = 1 << 15  # rows in a chunk of short sequences, or at least in a part of a long one
 
 
@@ -143,6 +144,22 @@ class SequenceSource(ArraySource):
         if self.weights is None:
             return np.broadcast_to(np.ones(()), (chunk.stop - chunk.start,))
         return np.asarray(self.weights[rows] if self.codes is None else self.weights[self.codes[rows]])
+
+    def sample(self, n: int, rng: np.random.Generator) -> "SequenceSource":
+        """A source of about n rows, held in memory: random sequences, and of those that are long random windows."""
+        if n >= self.n_rows:
+            return self
+        length = max(n // WINDOWS, self.lags + 1)
+        windows = [
+            (a, min(a + length, int(end))) for begin, end in pairwise(self.edges) for a in range(begin, end, length)
+        ]
+        order = rng.permutation(len(windows))
+        sizes = np.array([b - a for a, b in windows])[order]
+        chosen = [windows[i] for i in order[: int(np.searchsorted(np.cumsum(sizes), n)) + 1]]
+        rows, lengths = np.concatenate([np.arange(a, b) for a, b in chosen]), np.array([b - a for a, b in chosen])
+        if self.codes is not None:
+            return SequenceSource(self.X, lengths, codes=np.asarray(self.codes[rows]))
+        return SequenceSource(self._take(rows), lengths, self.lags)
 
     def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
         """Rows at the given positions, with their history, and weights."""

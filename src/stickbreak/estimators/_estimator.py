@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
-from ..inference import Chain, Lap, Options, Search, StochasticLaps, Threads
+from ..inference import Chain, Lap, Options, Search, StateSearch, StochasticLaps, Threads
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
 from ..model import Model, Summary
@@ -91,7 +91,8 @@ class Estimator(BaseEstimator, ABC):
             ascent: Search | StochasticLaps
             if steps is None:
                 moves = tuple(dict.fromkeys(self.moves))
-                ascent = Search(model, source, moves, threads, rng, options, on_lap, history, chain=chain())
+                kind = StateSearch if model.allocation.unit == "sequences" else Search
+                ascent = kind(model, source, moves, threads, rng, options, on_lap, history, chain=chain())
             else:
                 ascent = StochasticLaps(model, source, steps, threads, rng, options, on_lap, history)
             trouble = None

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
 from ..data import ArraySource, Sequences, SequenceSource
 from ..data.distinct import collapse
-from ..inference import Options, Search, Threads
+from ..inference import Options, StateSearch, Threads
 from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
 from ..kernels.markov import forward
@@ -123,7 +123,7 @@ def choose_start(
     if choices.stochastic(estimator.algorithm) is not None and "birth" in estimator.moves:
         sample = source.sample(SEARCH_ROWS, rng)
         options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5), learn=learnt(estimator))
-        search = Search(model, sample, choices.MOVES, threads, rng, options)
+        search = StateSearch(model, sample, choices.MOVES, threads, rng, options)
         search.run(one_cluster(model))
         return search.total * (source.total_weight / sample.total_weight)
     return one_cluster(model)

@@ -4,7 +4,8 @@ from .executor import Threads
 from .gibbs import Chain
 from .laps import Options
 from .search import Search
+from .state_search import StateSearch
 from .stochastic import Stochastic, StochasticLaps
 from .trace import Lap
 
-__all__ = ["Chain", "Lap", "Options", "Search", "Stochastic", "StochasticLaps", "Threads"]
+__all__ = ["Chain", "Lap", "Options", "Search", "StateSearch", "Stochastic", "StochasticLaps", "Threads"]

@@ -21,6 +21,7 @@ FASTER, SLOWER, FIRST_STEP, LONGEST_STEP = 1.5, 0.4, 0.5, 20.0
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
 TINY = 1e-300
 FAR = 1.0  # log of the largest factor by which the prior of a topic is extrapolated
+RISING = 1e-3  # of the bound: while a lap gains more, states are not merged or deleted
 MOVED = 1e-3  # a fit has not settled while the count of a cluster changes by more than this share of the rows
 
 
@@ -78,6 +79,7 @@ class Laps:
     def __post_init__(self) -> None:
         self.batches = self.source.batches(self.options.n_batches)
         self.bound, self.converged = -np.inf, False
+        self._recorded = -np.inf  # the bound at the end of the lap before
         self.drawn: list[Drawn] = []
         self._memo = Memo(len(self.batches))
         self._previous: Summary | None = None  # total one lap ago, with today's clusters
@@ -241,6 +243,8 @@ class Laps:
             self.model = tuned(self.model, self.total, self.options.learn)
         log_marginal = self.model.log_marginal(self.total)
         self.bound = self._check(self.model.bound(self.total, log_marginal), self.bound, "a move, or the end of a lap")
+        rising = self._recorded > -np.inf and self.bound - self._recorded > RISING * abs(self.bound)
+        self._recorded = self.bound
         self._record(records)
         self.settle -= 1
         self._proposals = self.schedule.plan(
@@ -252,6 +256,7 @@ class Laps:
             self.threads.map,
             len(self.batches),
             settling=self.settle >= 0,
+            rising=rising,
         )
 
     def _reorder(self) -> None:

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..model import Model, Summary
-from ..moves import Schedule, states
+from ..moves import Schedule
 from ..moves.birth import fit_children
-from ..moves.blocks import block_states
 from ..moves.sample import targets
 from .executor import Threads
 from .gibbs import CRUMB, Chain
@@ -22,11 +20,9 @@ Array = NDArray[np.floating]
 
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
 COARSE = 100.0  # excursions are compared when settled to this multiple of the tolerance
-SETTLE, SETTLE_TOPICS, SETTLE_STATES = 12, 4, 5  # laps before the clusters of an excursion must pay
+SETTLE, SETTLE_TOPICS = 12, 4  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance is the last
 WORTHWHILE_TOPICS = 0.004  # twice as many topics must raise the bound by this share of its size
-PATIENCE = 6  # excursions without gain after which there are no more, for sequences
-SHORTEST, LONGEST = 10, 200  # rows of a block
 SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
 COARSE_TOPICS = 1e-3  # annealed ascents are compared when settled to this tolerance
 
@@ -67,10 +63,6 @@ class Search:
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
-        if self.model.allocation.unit == "sequences":
-            self._run_states()
-            self.best.polish(self.options)
-            return
         while self._may_grow():
             trial_start = self._split(self.best)
             if trial_start is None:
@@ -81,44 +73,6 @@ class Search:
             if gain <= WORTHWHILE * self.options.tol * abs(self.best.bound):
                 break
         self.best.polish(self.options)
-
-    def _run_states(self) -> None:
-        """Excursions for sequences, one kind after another, until none has paid for a while.
-
-        States are split; states of contiguous blocks of rows are added; or all states of another ascent, which began with such
-        blocks alone, and together they find which of them explain what best.
-        """
-        kinds = (self._split, self._with_blocks, self._with_another)
-        failures, turn = 0, 0
-        while self._may_grow() and failures < PATIENCE:
-            best = self.outcome
-            start = kinds[turn % len(kinds)](best)
-            turn += 1
-            gain = 0.0 if start is None else self._excursion(best, start)
-            failures = 0 if gain > WORTHWHILE * self.options.tol * abs(best.bound) else failures + 1
-
-    def _excursion(self, best: Laps, start: Summary) -> float:
-        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better; what it gained."""
-        coarse = replace(self.options, tol=COARSE * self.options.tol)
-        trial = self._laps(best.model, self._removals, coarse, best, SETTLE_STATES)
-        trial.run(start)
-        return self._keep(best, trial)
-
-    def _with_blocks(self, best: Laps) -> Summary:
-        return best.model.ordered(states.together(best.total, self._blocks(best, max(best.total.K // 2, 4))))
-
-    def _with_another(self, best: Laps) -> Summary:
-        self._excursion(best, self._blocks(best, best.total.K))
-        return best.model.ordered(states.together(best.total, self.trial.total if self.trial else best.total))
-
-    def _blocks(self, laps: Laps, n: int) -> Summary:
-        """States of n contiguous blocks of rows, each cut in two where that explains it best."""
-        total: Any = laps.total
-        transitions = total.M.sum() - np.trace(total.M) + total.begins.sum()
-        length = int(np.clip(2.0 * total.N.sum() / transitions, SHORTEST, LONGEST))
-        room = laps.model.allocation.max_clusters - total.K
-        source: Any = self.source
-        return block_states(laps.model, source, min(n, room // 2), length, self.rng.spawn(1)[0], cut=True)
 
     def _run_annealed(self, chain: Chain, start: Summary) -> None:
         """Search for topics: the largest split, up to the next power of two, while that pays; then one long ascent."""
@@ -204,6 +158,20 @@ class Search:
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
         total, model = laps.total, laps.model
+        hopeful = self._hopeful(laps)[: max(0, model.allocation.max_clusters - total.K)]
+        if not hopeful:
+            return None
+        rows = Summary(
+            total.N, total.S, total.H, total.base
+        )  # what is known of documents does not say how they will be
+        start = rows.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
+        for _, _, children in hopeful:
+            start = start.exchange((), children)
+        return model.ordered(start)
+
+    def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
+        """Gain, cluster and children of the splits in two that have a chance, best first."""
+        total, model = laps.total, laps.model
         samples = targets(model, total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
         cost = model.parameter_cost(total)
         fits = self.threads.map(lambda target: fit_children(model, target), samples)
@@ -212,15 +180,4 @@ class Search:
             for t, (children, gain) in zip(samples, fits)
             if gain > -GAMBLE * cost[t.cluster]
         ]
-        hopeful = sorted(hopeful, key=lambda fit: -fit[0])[: max(0, model.allocation.max_clusters - total.K)]
-        if not hopeful:
-            return None
-        if model.allocation.unit == "sequences":
-            return model.ordered(states.split(total, [(k, children) for _, k, children in hopeful]))
-        rows = Summary(
-            total.N, total.S, total.H, total.base
-        )  # what is known of documents does not say how they will be
-        start = rows.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
-        for _, _, children in hopeful:
-            start = start.exchange((), children)
-        return model.ordered(start)
+        return sorted(hopeful, key=lambda fit: -fit[0])

@@ -75,14 +75,16 @@ class Schedule:
         run: Callable[..., Iterable[Proposal | None]],
         n_batches: int,
         settling: bool,
+        rising: bool = False,
     ) -> list[Proposal]:
         """The proposals to verify over the next lap, best estimates first, within the memory for their summaries.
 
         log_marginal : (K,) of the clusters of ``total``
         settling : whether clusters are still given time to settle; only those to which no row belongs may then go
+        rising : whether the bound still rises fast: it is then too early to ask if a state is worth its place
         """
         if self.unit == "sequences":
-            return [] if settling else self._states(model, total, log_marginal, source, drawn, run)
+            return [] if settling else self._states(model, total, log_marginal, source, drawn, run, rising)
         proposals: list[Proposal] = []
         if {"merge", "delete"} & set(self.kinds):
             clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
@@ -126,14 +128,15 @@ class Schedule:
         source: ArraySource,
         drawn: list[Drawn],
         run: Callable[..., Iterable[Any]],
+        rising: bool,
     ) -> list[Proposal]:
         """Candidates for all states (`stickbreak.moves.states`) that have not failed before."""
         found: list[tuple[str, states.Candidate]] = []
         clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
         saving = model.parameter_cost(total, clusters)
-        if "merge" in self.kinds:
+        if "merge" in self.kinds and not rising:
             found += [("merge", c) for c in states.merged(model, total, log_marginal, saving, self._barred(total.N))]
-        if "delete" in self.kinds:
+        if "delete" in self.kinds and not rising:
             divergence = model.divergences(total, clusters)
             may = partial(self._may, "delete", counts=total.N)
             found += [("delete", c) for c in states.deleted(total, saving, divergence, may)]

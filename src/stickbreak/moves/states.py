@@ -42,6 +42,33 @@ def merged(
 
     marginal, saving : (K,) log marginals of the states, and costs of their parameters;  barred : pairs not to begin with
     """
+    path: list[tuple[float, list[list[int]]]] = []
+    for groups, gain in _agglomerated(model, total, marginal, barred):
+        changed = [k for group in groups if len(group) > 1 for k in group]
+        if not path and not gain > -MARGIN * saving[changed].min():
+            return
+        path.append((gain, groups))
+        if gain < min(0.0, path[0][0]):
+            break
+    if path:
+        for n in _halves(1 + int(np.argmax([gain for gain, _ in path]))):
+            yield _with_groups(total, path[n - 1][1], path[n - 1][0])
+
+
+def reduced(model: Model, total: Summary, most: int) -> Summary:
+    """The summary with no more than ``most`` states, by merges that lose least."""
+    if most >= total.K:
+        return total
+    for groups, _ in _agglomerated(model, total, model.log_marginal(total)):
+        if len(groups) <= max(1, most):
+            return _with_groups(total, groups, 0.0).summary
+    return total
+
+
+def _agglomerated(
+    model: Model, total: Summary, marginal: Array, barred: Sequence[tuple[int, int]] = ()
+) -> Iterator[tuple[list[list[int]], float]]:
+    """Groups of states and the gain of merging each into one, after one merge, two, and so on, the best each time."""
     first, second = np.triu_indices(total.K, 1)
     gains = np.full((total.K, total.K), -np.inf)
     allocation: Any = model.allocation
@@ -49,27 +76,19 @@ def merged(
     gains[first, second] = _merge_gains(model, total, marginal, shares, first, second)
     for pair in barred:
         gains[pair] = -np.inf
-    path, groups, current = [0.0], [[k] for k in range(total.K)], total
-    steps: list[list[list[int]]] = []
-    while current.K > 1:
-        a, b = np.unravel_index(int(gains.argmax()), gains.shape)
-        if not steps and not gains[a, b] > -MARGIN * min(saving[a], saving[b]):
-            break
-        path.append(path[-1] + float(gains[a, b]))
+    groups, gain = [[k] for k in range(total.K)], 0.0
+    while total.K > 1:
+        a, b = (int(k) for k in np.unravel_index(int(gains.argmax()), gains.shape))
+        gain += float(gains[a, b])
         groups = [[*group, *groups[b]] if k == a else group for k, group in enumerate(groups) if k != b]
-        steps.append(groups)
-        current, shares = current.merge(int(a), int(b)), allocation.merged_shares(shares, a, b)
-        if path[-1] < min(0.0, path[1]) or current.K == 1:
-            break
+        yield groups, gain
+        total, shares = total.merge(a, b), allocation.merged_shares(shares, a, b)
         marginal = np.delete(marginal, b)
-        marginal[a] = model.likelihood.log_marginal(current.N[[a]], current.S[[a]])[0]
+        marginal[a] = model.likelihood.log_marginal(total.N[[a]], total.S[[a]])[0]
         gains = np.delete(np.delete(gains, b, axis=0), b, axis=1)
-        others = np.delete(np.arange(current.K), a)
+        others = np.delete(np.arange(total.K), a)
         low, high = np.minimum(a, others), np.maximum(a, others)
-        gains[low, high] = _merge_gains(model, current, marginal, shares, low, high)
-    if len(path) > 1:
-        for n in _halves(max(1, int(np.argmax(path)))):
-            yield _with_groups(total, steps[n - 1], path[n])
+        gains[low, high] = _merge_gains(model, total, marginal, shares, low, high)
 
 
 def _merge_gains(model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any) -> Array:
