@@ -125,8 +125,14 @@ class SequenceSource(ArraySource):
         middle = 0.5 * (self.edges[:-1] + self.edges[1:])
         piece = (middle * (n_batches * pieces) / self.n_rows).astype(int)
         begins = self.edges[np.flatnonzero(np.diff(piece, prepend=-1))]
-        chunks = [_cut(int(a), int(b)) for a, b in pairwise([*begins, self.n_rows])]
+        chunks = [_cut(int(a), int(b), STEPS) for a, b in pairwise([*begins, self.n_rows])]
         return [[chunk for cut in batch for chunk in cut] for b in range(n_batches) if (batch := chunks[b::n_batches])]
+
+    def cut(self, n: int) -> "SequenceSource":
+        """The same rows as shorter sequences, so that they can be in n batches; where they are cut the chain is, too."""
+        longest = max(self.n_rows // n, self.lags + 1, 2)
+        sizes = [np.diff(_cut(int(a), int(b), longest)).ravel() for a, b in pairwise(self.edges)]
+        return SequenceSource(self.X, np.concatenate(sizes), self.lags, self.codes)
 
     def whole(self) -> list[Chunk]:
         """Every sequence in exactly one chunk."""
@@ -235,8 +241,9 @@ class _Steps(ArraySource):
         return ArraySource(*self.take(np.sort(rng.permutation(rows)[:n])))
 
 
-def _cut(start: int, stop: int) -> list[Chunk]:
-    pieces = max(1, (stop - start) // STEPS)
+def _cut(start: int, stop: int, size: int) -> list[Chunk]:
+    """Rows start, ..., stop - 1 in parts of about the same size, at least ``size`` where there are as many."""
+    pieces = max(1, (stop - start) // size)
     edges = np.linspace(start, stop, pieces + 1).astype(int)
     return [Chunk(int(a), int(b)) for a, b in pairwise(edges)]
 

@@ -60,7 +60,8 @@ class StochasticLaps:
 
     def run(self, start: Summary) -> None:
         """Step from the parameters that ``start`` implies until the estimate of the bound settles."""
-        batches = self.source.batches(self.options.n_batches)
+        pieces = self.source.cut(self.options.n_batches)
+        batches = pieces.batches(self.options.n_batches)
         rows = self.source.total_weight
         self.total, self.bound, t = start, -np.inf, 0
         mixed = start
@@ -69,7 +70,7 @@ class StochasticLaps:
             for b in self.rng.permutation(len(batches)):
                 t += 1
                 parameters = self.model.parameters(mixed, self.source.dtype)
-                seen = visit(self.model, parameters, self.source, batches[b], self.threads, local=False).summary
+                seen = visit(self.model, parameters, pieces, batches[b], self.threads, local=False).summary
                 weight = float(seen.N.sum())
                 if type(mixed) is not type(seen):  # a start knows of no documents
                     mixed = replace(seen * 0.0, N=mixed.N, S=mixed.S, H=mixed.H)
@@ -86,7 +87,7 @@ class StochasticLaps:
                 abs(self.bound - before) <= self.options.tol * max(abs(self.bound), rows) and moved <= MOVED
             )
         began = time.perf_counter()
-        everything = [chunk for batch in batches for chunk in batch]
+        everything = [chunk for batch in self.source.batches(self.options.n_batches) for chunk in batch]
         parameters = self.model.parameters(self.total, self.source.dtype)
         total = visit(self.model, parameters, self.source, everything, self.threads, local=False).summary
         self.total = self.model.ordered(total)
