@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from stickbreak.data.bed_files import write_bed
 from stickbreak.data.files import DataError
-from stickbreak.data.sequence_files import SequenceTable, read_sequences, write_bed
+from stickbreak.data.sequence_files import SequenceTable, read_sequences
 
 nan = np.nan
 SMALL = b"K562\tchr1\nCTCF\tH3K4me1\n0\t1\n2\t0\n1\t1\n"
@@ -391,7 +392,7 @@ def test_bed_has_the_runs_of_every_sequence(tmp_path_factory, parts, bin_size, n
     labels, lengths = np.concatenate(parts), [len(part) for part in parts]
     chromosomes = [f"chr{g}" for g in range(len(parts))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stickbreak.data.sequence_files.RUNS", runs)
+        patch.setattr("stickbreak.data.bed_files.RUNS", runs)
         write_bed(path, labels, lengths, chromosomes, bin_size, names)
     expected = plain_bed(labels, lengths, chromosomes, bin_size, names or ["E1", "E2", "E3"])
     assert path.read_bytes() == expected.encode()
@@ -464,5 +465,5 @@ def test_bed_where_there_is_no_folder(tmp_path):
 
 
 def test_reading_needs_no_estimators():
-    code = "import stickbreak.data.sequence_files, sys; sys.exit('stickbreak.estimators' in sys.modules)"
+    code = "import stickbreak.data.bed_files, sys; sys.exit('stickbreak.estimators' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..model.summary import Summary
 
 LARGEST = 1e6  # concentration or stickiness
+FIRST_STEPS, TOLERANCE = 5, 1e-4  # of the search for the best sticks
 STAYS = 0.9  # of the rows of a start that knows no transitions, the share after which the state stays
 
 
@@ -232,12 +233,19 @@ class HDPMarkovChain(_Chain):
         return _solved(self, _counted(summary).tobytes(), summary.K)
 
     def _optimum(self, counted: Array) -> tuple[Array, float]:
-        """The best sticks for counts (K + 1, K), and their part of the bound."""
+        """The best sticks for counts (K + 1, K), and their part of the bound.
+
+        The search begins near the expected numbers of rows of transitions drawn from beta (Teh et al. 2006), by fixed point.
+        """
         K = counted.shape[1]
-        arrivals = counted.copy()
-        arrivals[np.arange(1, K + 1), np.arange(K)] = 0.0  # states are entered, or begun in
-        tables = np.append(np.minimum(arrivals, 1.0).sum(axis=0) + 0.1, self.concentration)
-        x, value = best_sticks(lambda x: self._value(x, counted), stick_logits(tables / tables.sum()), K + 1.0)
+        shares = np.append(counted.sum(axis=0) + 1.0, 1.0)
+        for _ in range(FIRST_STEPS):
+            prior = self.prior_counts(shares / shares.sum())[:, :K]
+            drawn = prior.copy()
+            drawn[np.arange(1, K + 1), np.arange(K)] -= self.stickiness
+            shares = np.append((drawn * (psi(prior + counted) - psi(prior))).sum(axis=0), self.concentration)
+        start = stick_logits(shares / shares.sum())
+        x, value = best_sticks(lambda x: self._value(x, counted), start, K + 1.0, TOLERANCE)
         return stick_means(expit(x)), value
 
     @property

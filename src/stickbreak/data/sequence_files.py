@@ -1,4 +1,4 @@
-"""Sequences in files: tables that say where each sequence ends, ChromHMM's binarised text, and BED files of states."""
+"""Sequences in files: tables that say where each sequence ends, and ChromHMM's binarised text."""
 
 import gzip
 import os
@@ -22,7 +22,6 @@ Name = str | os.PathLike[str]
 BINARISED = "binarised text of ChromHMM (.txt, .txt.gz)"
 VALUES = np.full(256, np.nan)  # of the characters in a cell; 2 is missing
 VALUES[ord("0")], VALUES[ord("1")] = 0.0, 1.0
-RUNS = 1 << 16  # lines of a BED file that are held as text at once
 
 
 class SequenceTable(NamedTuple):
@@ -70,30 +69,32 @@ def read_sequences(paths: Name | Iterable[Name], column: str | None = None) -> S
     """
     given = [Path(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
     files = [file for path in given for file in (_folder(path) if path.is_dir() else [path])]
-    _expect(bool(files), "there are no files to read; name at least one.")
-    other = next((path for path in files if not _is_binarised(path)), None)
+    expect(bool(files), "there are no files to read; name at least one.")
+    other = next((path for path in files if not is_binarised(path)), None)
     if other is not None:
         cure = "put all rows in one table with a column that names the sequence."
-        _expect(len(files) == 1, f"{other} cannot be read with other files, as {BINARISED} can; {cure}")
+        expect(len(files) == 1, f"{other} cannot be read with other files, as {BINARISED} can; {cure}")
         return _split_table(other, column)
-    _expect(column is None, f"{files[0]} is {BINARISED}, where each file is a sequence; leave out column {column!r}.")
+    expect(column is None, f"{files[0]} is {BINARISED}, where each file is a sequence; leave out column {column!r}.")
     return _stack([_read_binarised(path) for path in files])
 
 
-def _expect(good: bool | np.bool_, message: str) -> None:
+def expect(good: bool | np.bool_, message: str) -> None:
+    """Refuse with a message what is not good."""
     if not good:
         raise DataError(message)
 
 
-def _is_binarised(path: Path) -> bool:
+def is_binarised(path: Path) -> bool:
+    """Whether a file is text of ChromHMM, by its ending."""
     return path.name.lower().endswith((".txt", ".txt.gz"))
 
 
 def _folder(folder: Path) -> list[Path]:
     """The files of a folder, but hidden ones, in the order of their names with numbers compared as numbers."""
     files = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    other = min((path.name for path in files if not _is_binarised(path)), default=None if files else "nothing")
-    _expect(other is None, f"{folder} holds {other}; name a file in it, or a folder of {BINARISED} alone.")
+    other = min((path.name for path in files if not is_binarised(path)), default=None if files else "nothing")
+    expect(other is None, f"{folder} holds {other}; name a file in it, or a folder of {BINARISED} alone.")
     return sorted(files, key=_natural)
 
 
@@ -106,9 +107,9 @@ def _stack(parts: Sequence[Binarised]) -> SequenceTable:
     path, _, marks, _ = parts[0]
     for part in parts:
         differ = ", ".join(sorted(set(marks) ^ set(part.marks)))[:80] or "their order"
-        _expect(part.marks == marks, f"{path} and {part.path} must have the same marks, but differ in {differ}.")
+        expect(part.marks == marks, f"{path} and {part.path} must have the same marks, but differ in {differ}.")
         other = known.setdefault(tuple(part.origin), part.path)
-        _expect(other is part.path, f"{other} and {part.path} hold the same chromosome and cell type; leave one out.")
+        expect(other is part.path, f"{other} and {part.path} hold the same chromosome and cell type; leave one out.")
     sequences = [chromosome for _, chromosome in known]
     if len(set(sequences)) < len(sequences):
         sequences = ["_".join(origin) for origin in known]
@@ -118,14 +119,14 @@ def _stack(parts: Sequence[Binarised]) -> SequenceTable:
 
 def _read_binarised(path: Path) -> Binarised:
     content = _content(path)
-    _expect(bool(content.strip()), f"{path} is empty.")
+    expect(bool(content.strip()), f"{path} is empty.")
     first, second, body = [*content.split(b"\n", 2), b"", b""][:3]
     origin, marks = _words(f"{path}, line 1", first), _words(f"{path}, line 2", second)
     start = f"the cell type and the chromosome are expected, separated by a tab, with which {BINARISED} starts"
-    _expect(len(origin) == 2 and all(origin), f"{path}, line 1: {origin!r:.60}, where {start}.")
+    expect(len(origin) == 2 and all(origin), f"{path}, line 1: {origin!r:.60}, where {start}.")
     distinct = all(marks) and len(set(marks)) == len(marks) and not set(marks) <= {"0", "1", "2"}
-    _expect(distinct, f"{path}, line 2: {marks!r:.60}, where the names of the marks are expected, all different.")
-    _expect(bool(body.strip()), f"{path} holds no data: only the cell type, the chromosome and the names of the marks.")
+    expect(distinct, f"{path}, line 2: {marks!r:.60}, where the names of the marks are expected, all different.")
+    expect(bool(body.strip()), f"{path} holds no data: only the cell type, the chromosome and the names of the marks.")
     D, body = len(marks), body.rstrip(b"\n")
     table, ends = np.frombuffer(body + b"\n", np.uint8), np.frombuffer(b"\t" * (D - 1) + b"\n", np.uint8)
     if table.size % (2 * D) == 0:
@@ -138,7 +139,7 @@ def _read_binarised(path: Path) -> Binarised:
 
 def _content(path: Path) -> bytes:
     """The text of a file, packed or not, with plain ends of lines."""
-    _expect(path.is_file(), f"there is no file {path}.")
+    expect(path.is_file(), f"there is no file {path}.")
     try:
         content = path.read_bytes()
         content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
@@ -165,13 +166,13 @@ def _mistake(line: bytes, marks: list[str]) -> str | None:
 
 def _split_table(path: Path, column: str | None) -> SequenceTable:
     table, lengths = read_table(path), _stored_lengths(path)
-    _expect(not sparse.issparse(table.X), f"{path} holds a sparse matrix; sequences need a dense one, X.toarray().")
+    expect(not sparse.issparse(table.X), f"{path} holds a sparse matrix; sequences need a dense one, X.toarray().")
     if column is not None:
-        _expect(lengths is None, f"{path} says where its sequences end; leave out column {column!r}.")
+        expect(lengths is None, f"{path} says where its sequences end; leave out column {column!r}.")
         return _split_by(path, table, column)
     X = np.asarray(table.X, np.float64)
     lengths = np.array([len(X)]) if lengths is None else lengths
-    _expect(lengths.sum() == len(X), f"{path}: the sequences have {lengths.sum()} rows together, but X has {len(X)}.")
+    expect(lengths.sum() == len(X), f"{path}: the sequences have {lengths.sum()} rows together, but X has {len(X)}.")
     return SequenceTable(X, lengths, table.names, [str(g) for g in range(len(lengths))], table.levels)
 
 
@@ -185,23 +186,24 @@ def _stored_lengths(path: Path) -> NDArray[np.int64] | None:
     except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path} is damaged, or its lengths are no numbers: {error}") from error
     if "lengths" in found:
-        return _integers(f"{path}: lengths", found["lengths"], 1)
+        return integers(f"{path}: lengths", found["lengths"], 1)
     if "doc_range" not in found:
         return None
-    offsets = _integers(f"{path}: doc_range", found["doc_range"], 0)
-    _expect(
+    offsets = integers(f"{path}: doc_range", found["doc_range"], 0)
+    expect(
         offsets[0] == 0 and len(offsets) > 1, f"{path}: doc_range must run from 0 to all rows; it is {offsets[:3]}."
     )
-    return _integers(f"{path}: steps of doc_range", np.diff(offsets), 1)
+    return integers(f"{path}: steps of doc_range", np.diff(offsets), 1)
 
 
-def _integers(name: str, values: ArrayLike, least: int) -> NDArray[np.int64]:
+def integers(name: str, values: ArrayLike, least: int) -> NDArray[np.int64]:
+    """A list of integers, none below ``least``."""
     given = np.asarray(values)
     good = given.ndim == 1 and given.dtype.kind in "iu" and len(given) > 0
-    _expect(good, f"{name} must be a list of integers, not {given.dtype} of shape {given.shape}.")
+    expect(good, f"{name} must be a list of integers, not {given.dtype} of shape {given.shape}.")
     array: NDArray[np.int64] = given.astype(np.int64, copy=False)
     g = array.argmin()
-    _expect(array[g] >= least, f"{name} must be at least {least}; number {g} (from 0) is {array[g]}.")
+    expect(array[g] >= least, f"{name} must be at least {least}; number {g} (from 0) is {array[g]}.")
     return array
 
 
@@ -210,14 +212,14 @@ def _split_by(path: Path, table: Table, column: str) -> SequenceTable:
     d = _position(path, table, column)
     where, values = f"{path}, column {column!r}", np.asarray(table.X[:, d])
     missing = np.isnan(values)
-    _expect(not missing.any(), f"{where}: row {missing.argmax()} (from 0) is missing, so in no sequence; fill it in.")
+    expect(not missing.any(), f"{where}: row {missing.argmax()} (from 0) is missing, so in no sequence; fill it in.")
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     level = table.levels.get(d)
     sequences = [_plain(value) if level is None else str(level[int(value)]) for value in values[starts]]
     _, first, number = np.unique(values[starts], return_index=True, return_inverse=True)
     g = int((first[number] < np.arange(len(starts))).argmax())  # the first that is not new, or 0
     back = f"{sequences[g]!r} comes back in row {starts[g]} (from 0) after {sequences[g - 1]!r}"
-    _expect(g == 0, f"{where}: {back}; put the rows of each sequence together, or name its pieces apart.")
+    expect(g == 0, f"{where}: {back}; put the rows of each sequence together, or name its pieces apart.")
     X = np.delete(np.asarray(table.X), d, axis=1).astype(np.float64, copy=False)
     names = None if table.names is None else table.names[:d] + table.names[d + 1 :]
     levels = {j - (j > d): known for j, known in table.levels.items() if j != d}
@@ -229,70 +231,10 @@ def _position(path: Path, table: Table, column: str) -> int:
     names, D = table.names or [], table.X.shape[1]
     found = [d for d, name in enumerate(names) if name == column] or [d for d in range(D) if str(d) == column]
     known = f"its columns are {', '.join(names)[:200]}, or 0 to {D - 1}" if names else f"its columns are 0 to {D - 1}"
-    _expect(len(found) == 1, f"{path} has {len(found) or 'no'} columns {column!r}; {known}.")
-    _expect(D > 1, f"{path} has no other column than {column!r}; the values of the sequences are needed too.")
+    expect(len(found) == 1, f"{path} has {len(found) or 'no'} columns {column!r}; {known}.")
+    expect(D > 1, f"{path} has no other column than {column!r}; the values of the sequences are needed too.")
     return found[0]
 
 
 def _plain(value: Any) -> str:
     return str(int(value)) if float(value).is_integer() else str(value)
-
-
-def write_bed(
-    path: Name,
-    labels: ArrayLike,
-    lengths: ArrayLike,
-    chromosomes: Sequence[str],
-    bin_size: int,
-    names: Sequence[str] | None = None,
-) -> None:
-    """Write the states of sequences as a BED file: ``chromosome start end state`` for each run of bins in one state.
-
-    Starts count from 0 and ends are not included, so bin t of a chromosome is [t bin_size, (t + 1) bin_size).  The file
-    appears when all is written; a write that fails leaves an older file as it was.
-
-    Parameters
-    ----------
-    labels : states of all sequences, one after another (T,), integers from 0
-    lengths : the number of bins of each sequence (G,)
-    chromosomes : their names, G different ones without white space
-    bin_size : bases per bin, at least 1
-    names : of the states (K,); by default those of ChromHMM: E1, E2, ...
-
-    Raises
-    ------
-    DataError : the arguments do not go together.
-    FileNotFoundError : the folder does not exist.
-    """
-    from ..storage import replacing  # knows the estimators, which is not for everyone who reads a file
-
-    labels, lengths = _integers("labels", labels, 0), _integers("lengths", lengths, 1)
-    T = len(labels)
-    _expect(lengths.sum() == T, f"the lengths add up to {lengths.sum()}, but there are {T} labels.")
-    whole = isinstance(bin_size, (int, np.integer)) and 1 <= bin_size < 2**31
-    _expect(whole, f"bin_size must be a whole number of bases, at least 1; it is {bin_size!r}.")
-    chromosomes, G = _checked("chromosomes", chromosomes, r"\S+"), len(lengths)
-    good = len(chromosomes) == len(set(chromosomes)) == G
-    _expect(good, f"chromosomes are {chromosomes!r:.80}; {G} different ones are needed, and a file for each cell type.")
-    used = np.unique(labels).tolist()
-    given = None if names is None else _checked("names", names, r"[^\t\r\n]+")
-    states = {k: f"E{k + 1}" for k in used} if given is None else dict(enumerate(given))
-    _expect(used[-1] in states, f"label {used[-1]} has no name: there are {len(states)} names.")
-    first = np.cumsum(lengths) - lengths
-    new = np.concatenate([[True], labels[1:] != labels[:-1]])
-    new[first] = True
-    starts = np.flatnonzero(new)
-    stops = np.append(starts[1:], T)
-    with replacing(path) as file:
-        for runs in (slice(i, i + RUNS) for i in range(0, len(starts), RUNS)):
-            g = np.searchsorted(first, starts[runs], side="right") - 1
-            bases = [((edge[runs] - first[g]) * int(bin_size)).tolist() for edge in (starts, stops)]
-            rows = zip(g.tolist(), *bases, labels[starts[runs]].tolist())
-            file.write("".join(f"{chromosomes[g]}\t{a}\t{b}\t{states[k]}\n" for g, a, b, k in rows).encode())
-
-
-def _checked(what: str, names: Iterable[str], pattern: str) -> list[str]:
-    checked = [str(name) for name in names]
-    wrong = next((name for name in checked if not re.fullmatch(pattern, name)), None)
-    _expect(wrong is None, f"{what}: {wrong!r} is empty, or has white space that would break the lines of a BED file.")
-    return checked

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -236,29 +237,29 @@ class Regression(Likelihood):
             raise TypeError("this likelihood has no data yet; call resolve(sample) first.")
         return np.asarray(self.unit)
 
-    @property
+    @cached_property
     def _y(self) -> NDArray[np.intp]:
         return self._columns(len(self._unit))[0]
 
-    @property
+    @cached_property
     def _r(self) -> NDArray[np.intp]:
         return self._columns(len(self._unit))[1]
 
-    @property
+    @cached_property
     def _q(self) -> int:
         return len(self._y)
 
-    @property
+    @cached_property
     def _M(self) -> int:
         return len(self._r) + self.intercept
 
-    @property
+    @cached_property
     def _order(self) -> NDArray[np.intp]:
         """Where v = [r, y] finds its entries in [z, 1]."""
         y, r = self._columns(len(self._unit))
         return np.concatenate([r, [len(self._unit)] if self.intercept else [], y]).astype(np.intp)
 
-    @property
+    @cached_property
     def _G(self) -> Array:
         """From regressors in working coordinates to those in the units of the data, (M, M)."""
         G = np.diag(np.append(self._unit[self._r], np.ones(int(self.intercept))))
@@ -266,7 +267,7 @@ class Regression(Likelihood):
             G[:-1, -1] = self.origin[self._r]
         return G
 
-    @property
+    @cached_property
     def _prior(self) -> Array:
         """J (M + q, M + q)."""
         unit, shift, inverse = self._unit[self._y], np.zeros((self._q, self._M)), np.linalg.inv(self._G)
