@@ -11,19 +11,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from cyclopts import App, Parameter
 from numpy.typing import NDArray
 
-from . import Mixture, TopicModel, __version__
+from . import HMM, Mixture, TopicModel, __version__
+from .data.bed_files import write_bed
 from .data.corpus import is_corpus, open_bags
 from .data.files import DataError, Table, read_table
 from .data.frames import Encoded
+from .data.sequence_files import is_binarised, read_sequences
 from .storage import file_version, load, replacing
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
+MODELS: dict[str, type] = {"mixture": Mixture, "topics": TopicModel, "hmm": HMM}
+THINGS: dict[type, str] = {Mixture: "cluster", TopicModel: "topic", HMM: "state"}
 
 app = App(
     name="stickbreak",
@@ -70,12 +74,13 @@ def fit(
     /,
     *,
     out: Path,
-    model: Literal["mixture", "topics"] = "mixture",
+    model: Literal["mixture", "topics", "hmm"] = "mixture",
+    sequence: str | None = None,
     likelihood: str | None = None,
-    concentration: float = 1.0,
+    concentration: float | None = None,
     batches: int | None = None,
     algorithm: Literal["memoized", "full", "stochastic"] = "memoized",
-    init: Literal["one", "anchor", "k-means++", "random"] | None = None,
+    init: Literal["one", "anchor", "k-means++", "random", "blocks"] | None = None,
     n_init: int | None = None,
     max_laps: int | None = None,
     seed: int | None = None,
@@ -83,32 +88,38 @@ def fit(
     float32: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Find the clusters of a table, or the topics of documents, and save the model.  Ctrl-C saves the best model so far.
+    """Find clusters of rows, topics of documents or states of sequences, and save the model.  Ctrl-C saves the best so far.
 
     Parameters
     ----------
     data: Path
         Table: .npy (read piece by piece, may be larger than memory), .npz (also of a sparse matrix), .csv or .parquet.
         Cells may be missing and columns may hold categories where the likelihood can use them.  For topics also bags of
-        words: .ldac and .dat (LDA-C), .txt (UCI), each also with .gz, or a folder that write_corpus wrote.
+        words: .ldac and .dat (LDA-C), .txt (UCI), each also with .gz, or a folder that write_corpus wrote.  For hmm a table
+        whose rows are in order, also .npz with X and the lengths of its sequences, or binarised text of ChromHMM: .txt,
+        .txt.gz, or a folder of chromosomes.
     out: Path
         Model file to write.
     model: str
-        A mixture of the rows of a table, or topics of documents: rows of counts of words.
+        A mixture of the rows of a table, topics of documents, which are rows of counts of words, or hmm: a hidden Markov
+        model of sequences of rows.
+    sequence: str
+        For hmm: the column, by name or number from 0, that says which sequence a row belongs to.
     likelihood: str
-        Family of the clusters: gaussian (the default), diagonal_gaussian, bernoulli, categorical, poisson, multinomial,
-        ..., or auto, chosen column by column.  Of topics: multinomial.
+        Family of the clusters: gaussian (the default), diagonal_gaussian, bernoulli (the default for text of ChromHMM),
+        categorical, poisson, multinomial, autoregressive_gaussian, ..., or auto, chosen column by column.  Of topics:
+        multinomial.
     concentration: float
-        Larger values expect more clusters.
+        Larger values expect more clusters; 1 by default, for hmm 5.
     batches: int
         Batches visited per lap; by default one per 5,000 rows, at most 10.
     algorithm: str
         Incremental over batches, all data at once, or noisy steps.
     init: str
         Start from one cluster, or from rows as seeds, far apart or at random; topics: at random, from anchor words, or from
-        documents far apart.
+        documents far apart; hmm: from one state or from contiguous blocks of rows.
     n_init: int
-        Number of seeds, or of topics at the start.
+        Number of seeds, of topics at the start, or of blocks.
     max_laps: int
         Most passes over the data.
     seed: int
@@ -121,12 +132,14 @@ def fit(
         No progress and no report.
     """
     _check_output(out, data)
-    table = _read(data, bags=model == "topics")
+    kind = MODELS[model]
+    table, lengths, sequences = _read(data, kind, sequence)
     X = table.X.astype(np.float32, copy=False) if float32 else table.X
-    kind, n_init_name = (Mixture, "n_init_clusters") if model == "mixture" else (TopicModel, "n_init_topics")
-    given: dict[str, Any] = {"likelihood": likelihood, "init": init, n_init_name: n_init, "max_laps": max_laps}
+    if kind is HMM and likelihood is None and (data.is_dir() or is_binarised(data)):
+        likelihood = "bernoulli"
+    given: dict[str, Any] = {"likelihood": likelihood, "concentration": concentration, "init": init}
+    given |= {f"n_init_{THINGS[kind]}s": n_init, "max_laps": max_laps}
     estimator: Any = kind(
-        concentration=concentration,
         algorithm=algorithm,
         n_batches=batches,
         n_jobs=jobs,
@@ -135,9 +148,10 @@ def fit(
         **{name: value for name, value in given.items() if value is not None},
     )
     if not quiet:
-        print(f"{data}: {X.shape[0]:,} rows, {X.shape[1]} columns{_listed(table.names)}", file=sys.stderr)
+        of = f"{_count(len(sequences), 'sequence')}, " if sequences else ""
+        print(f"{data}: {of}{X.shape[0]:,} rows, {X.shape[1]} columns{_listed(table.names)}", file=sys.stderr)
     with _one_line_warnings():
-        estimator.fit(_with_levels(table._replace(X=X)))
+        estimator.fit(_with_levels(table._replace(X=X)), **lengths)
     if table.names is not None:
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
     estimator.save(out)
@@ -146,30 +160,48 @@ def fit(
 
 
 @app.command
-def predict(model: Path, data: Path, /, *, out: Path, proba: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """Give each row of a table its cluster, or each document its largest topic.
+def predict(
+    model: Path,
+    data: Path,
+    /,
+    *,
+    out: Path,
+    sequence: str | None = None,
+    bin_size: int | None = None,
+    proba: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Give each row of a table its cluster or, in a sequence, its state, or each document its largest topic.
 
     Parameters
     ----------
     model: Path
         Model file.
     data: Path
-        Table with the columns the model was fitted to.
+        Table, documents or sequences with the columns the model was fitted to.
     out: Path
-        Where to write the labels: .npy or .csv.
+        Where to write the labels: .npy or .csv.  States, those of the most probable path, also as .bed: segments of
+        chromosomes, which the sequences are.
+    sequence: str
+        For states: the column, by name or number from 0, that says which sequence a row belongs to.
+    bin_size: int
+        For .bed: the number of bases that a row stands for, such as 200.
     proba: bool
-        Write the probability of every cluster, or the proportions of the topics, instead.
+        Write the probability of every cluster or state, or the proportions of the topics, instead.
     """
     _check_output(out, model, data)
-    if out.suffix.lower() not in (".npy", ".csv"):
-        raise DataError(f"{out} has an unknown ending; labels are written as .npy or .csv.")
+    if out.suffix.lower() not in (".npy", ".csv", ".bed"):
+        raise DataError(f"{out} has an unknown ending; labels are written as .npy or .csv, and states also as .bed.")
     estimator: Any = load(model)
-    table = _read(data, bags=isinstance(estimator, TopicModel))
+    _check_bed(out, estimator, bin_size, proba)
+    table, lengths, sequences = _read(data, type(estimator), sequence)
     _check_columns(estimator, table.names, data)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
-        R = estimator.transform(_with_levels(table, estimator.levels_))
-    _write(out, R if proba else R.argmax(axis=1))
+        result = _predicted(estimator, _with_levels(table, estimator.levels_), lengths, proba)
+    if bin_size is None:
+        _write(out, result, THINGS[type(estimator)])
+    else:
+        write_bed(out, result, lengths["lengths"], sequences, bin_size)
 
 
 @app.command
@@ -181,7 +213,7 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
     model: Path
         Model file.
     clusters: int
-        Show this many of the largest clusters.
+        Show this many of the largest clusters, topics or states.
     """
     from rich.console import Console
 
@@ -190,11 +222,10 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
     estimator: Any = load(model)
     summary: Any = estimator.summary_
     rows = summary.N.sum()
-    documents = f"{summary.D:,.0f} documents, " if isinstance(estimator, TopicModel) else ""
     end = "converged" if estimator.converged_ else "not converged"
     for name, text in (
         ("file", f"{model}, written by stickbreak {file_version(model)}"),
-        ("data", f"{documents}{rows:,.0f} rows, {estimator.n_features_in_} columns, {estimator.dtype_}"),
+        ("data", f"{_units(estimator)}{rows:,.0f} rows, {estimator.n_features_in_} columns, {estimator.dtype_}"),
         ("prior", f"{_hyperparameters(estimator.model_.allocation)}"),
         ("", f"{_hyperparameters(estimator.model_.likelihood)}"),
         ("fit", f"{_count(estimator.n_laps_, 'lap')}, {end}, {estimator.history_[-1].seconds:.1f} s"),
@@ -206,9 +237,30 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
     Console(markup=False, emoji=False).print(table(estimator, clusters))  # names are shown as they are
 
 
-def _read(data: Path, bags: bool) -> Table:
-    """A table, or bags of words with their vocabulary for names."""
-    return Table(*open_bags(data)) if bags and is_corpus(data) else read_table(data)
+class Data(NamedTuple):
+    """What an estimator reads: rows and, where they form sequences, their ``lengths`` for `fit`, with the names of all."""
+
+    table: Table
+    lengths: Mapping[str, Any]
+    sequences: list[str]
+
+
+def _read(data: Path, kind: type, sequence: str | None) -> Data:
+    """A table, bags of words with their vocabulary for names, or sequences, for a kind of estimator."""
+    if kind is HMM:
+        X, lengths, names, sequences, levels = read_sequences(data, sequence)
+        return Data(Table(X, names, levels), {"lengths": lengths}, sequences)
+    if sequence is not None:
+        raise DataError(f"--sequence {sequence} is for a hidden Markov model, not a {kind.__name__}; leave it out.")
+    return Data(Table(*open_bags(data)) if kind is TopicModel and is_corpus(data) else read_table(data), {}, [])
+
+
+def _predicted(model: Any, X: Any, lengths: Mapping[str, Any], proba: bool) -> NDArray[Any]:
+    """The label of each row or document, or the probability of each of them."""
+    if isinstance(model, HMM):
+        return (model.predict_proba if proba else model.predict)(X, **lengths)
+    R: NDArray[Any] = model.transform(X)
+    return R if proba else R.argmax(axis=1)
 
 
 def _check_output(out: Path, *inputs: Path) -> None:
@@ -223,6 +275,19 @@ def _check_output(out: Path, *inputs: Path) -> None:
     for path in inputs:
         if out.exists() and path.exists() and out.samefile(path):
             raise DataError(f"--out {out} would replace an input; choose another name.")
+
+
+def _check_bed(out: Path, model: Any, bin_size: int | None, proba: bool) -> None:
+    """Refuse what cannot be written as segments of chromosomes."""
+    if out.suffix.lower() != ".bed":
+        if bin_size is not None:
+            raise DataError(f"--bin-size is for .bed, which {out} is not; leave it out.")
+    elif not isinstance(model, HMM):
+        raise DataError(f"{out}: .bed holds states of a hidden Markov model, and this is a {type(model).__name__}.")
+    elif proba:
+        raise DataError(f"{out}: .bed holds no probabilities; leave out --proba, or name a .npy or .csv.")
+    elif bin_size is None:
+        raise DataError(f"{out}: say how many bases a row stands for, such as --bin-size 200.")
 
 
 def _check_columns(model: Any, names: list[str] | None, data: Path) -> None:
@@ -240,26 +305,33 @@ def _with_levels(table: Table, known: Mapping[int, Any] | None = None) -> Any:
     return Encoded(table.X, names, table.levels)
 
 
-def _write(out: Path, result: NDArray[Any]) -> None:
+def _write(out: Path, result: NDArray[Any], thing: str) -> None:
     """Labels (n,) or probabilities (n, K) as .npy, or as .csv with a line of names."""
     with replacing(out) as file:
         if out.suffix.lower() == ".npy":
             np.save(file, result)
         elif result.ndim == 1:
-            np.savetxt(file, result, fmt="%d", header="cluster", comments="")
+            np.savetxt(file, result, fmt="%d", header=thing, comments="")
         else:
-            names = ",".join(f"cluster_{k}" for k in range(result.shape[1]))
+            names = ",".join(f"{thing}_{k}" for k in range(result.shape[1]))
             np.savetxt(file, result, fmt="%.10g", delimiter=",", header=names, comments="")
 
 
+def _units(model: Any) -> str:
+    """How many documents or sequences a model has seen, where rows form such."""
+    seen: Any = model.summary_
+    if isinstance(model, TopicModel):
+        return f"{_count(round(float(seen.D)), 'document')}, "
+    return f"{_count(round(float(seen.begins.sum())), 'sequence')}, " if isinstance(model, HMM) else ""
+
+
 def _outcome(model: Any) -> str:
-    laps, topics = _count(model.n_laps_, "lap"), isinstance(model, TopicModel)
-    found = _count(model.n_topics_, "topic") if topics else _count(model.n_clusters_, "cluster")
+    found, laps = _count(model.summary_.K, THINGS[type(model)]), _count(model.n_laps_, "lap")
     return f"{found}, ELBO {model.lower_bound_:,.2f} after {laps} in {model.history_[-1].seconds:.1f} s"
 
 
 def _count(n: int, thing: str) -> str:
-    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
+    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
 
 
 def _hyperparameters(prior: Any) -> str:

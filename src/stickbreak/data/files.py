@@ -88,7 +88,7 @@ def _read_numpy(path: Path) -> Table:
         return Table(np.load(path, mmap_mode="r", allow_pickle=False), None)
     except DataError:
         raise
-    except (EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise DataError(f"{path} is no NumPy file, or holds Python objects; save it as numbers.") from error
         raise DataError(f"{path} is not a NumPy file, or is cut short: {_one_line(error)}") from error

@@ -190,9 +190,7 @@ def _stored_lengths(path: Path) -> NDArray[np.int64] | None:
     if "doc_range" not in found:
         return None
     offsets = integers(f"{path}: doc_range", found["doc_range"], 0)
-    expect(
-        offsets[0] == 0 and len(offsets) > 1, f"{path}: doc_range must run from 0 to all rows; it is {offsets[:3]}."
-    )
+    expect(offsets[0] == 0 and len(offsets) > 1, f"{path}: doc_range must run from 0 to all rows; it is {offsets[:3]}.")
     return integers(f"{path}: steps of doc_range", np.diff(offsets), 1)
 
 

@@ -63,7 +63,7 @@ class HMM(ClusterMixin, Estimator):
         What may change the number of states.
     max_laps : int >= 1, default 1000
         Most passes over the data.
-    tol : float >= 0, default 1e-6
+    tol : float >= 0, default 1e-5
         Converged when a lap raises the ELBO by less than this share of its size, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
@@ -126,7 +126,7 @@ class HMM(ClusterMixin, Estimator):
         n_init_states: int = 25,
         moves: Sequence[str] = choices.MOVES,
         max_laps: int = 1000,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,

@@ -21,7 +21,7 @@ FASTER, SLOWER, FIRST_STEP, LONGEST_STEP = 1.5, 0.4, 0.5, 20.0
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
 TINY = 1e-300
 FAR = 1.0  # log of the largest factor by which the prior of a topic is extrapolated
-RISING = 1e-3  # of the bound: while a lap gains more, states are not merged or deleted
+RISING = 2e-4  # of the bound: while a lap gains more, states are not merged or deleted
 MOVED = 1e-3  # a fit has not settled while the count of a cluster changes by more than this share of the rows
 
 

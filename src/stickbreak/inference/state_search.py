@@ -10,10 +10,13 @@ from ..model import Model, Summary
 from ..moves import Schedule, states
 from ..moves.blocks import block_states
 from .laps import Laps, Options
-from .search import COARSE, WORTHWHILE, Search
+from .search import Search
 
-PATIENCE = 6  # excursions without gain after which there are no more
+PATIENCE, ON_SAMPLE = 6, 3  # excursions without gain after which there are no more
+COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
+WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tolerance has not paid
 SETTLE = 5  # laps before the states of an excursion must pay
+LONGEST_EXCURSION = 30  # laps
 LENGTHS = (2.0, 4.0, 8.0)  # of blocks, as multiples of how long states last
 SHORTEST, LONGEST = 10, 500  # rows of a block
 SAMPLE_ROWS = 60_000  # where there are twice as many rows, the search is on so many of them
@@ -26,7 +29,11 @@ class StateSearch(Search):
     An excursion is of one of three kinds, in turn: states are split; states of contiguous blocks of rows are added; or all
     states of another ascent are added, which began with such blocks alone, so that both together find which of them explain
     what best.  What does not pay is then merged or deleted.  The search ends when none has paid for a while.
+
+    patience : excursions without gain after which there are no more
     """
+
+    patience: int = PATIENCE
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -36,6 +43,7 @@ class StateSearch(Search):
         if sampled:
             options = replace(coarse, n_batches=1)
             begun = StateSearch(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
+            begun.patience = ON_SAMPLE
             begun.run(start)
             start, self.model = begun.total * (self.source.total_weight / sample.total_weight), begun.found
         self.best = self._laps(self.model, self.moves, coarse)
@@ -47,7 +55,7 @@ class StateSearch(Search):
     def _explore(self) -> None:
         kinds = (self._split, self._with_blocks, self._with_another)
         failures, turn = 0, 0
-        while self._may_grow() and failures < PATIENCE:
+        while self._may_grow() and failures < self.patience:
             best = self.outcome
             start = kinds[turn % len(kinds)](best)
             turn += 1
@@ -59,7 +67,8 @@ class StateSearch(Search):
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         if best.model.allocation.max_clusters < start.K:
             start = self._settled(best.model, start, replace(coarse, max_laps=SETTLE))
-        trial = self._laps(best.model, self._removals, coarse, best, SETTLE)
+        limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
+        trial = self._laps(best.model, self._removals, replace(coarse, max_laps=limit), best, SETTLE)
         trial.run(best.model.ordered(start))
         return self._keep(best, trial)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model import Model, Summary
+from .delete import NEGLIGIBLE
 from .proposal import Array, Proposal
 
 MARGIN = 0.2  # a merge is tried that seems to lose less than this share of what the parameters of a state cost
@@ -121,7 +122,8 @@ def deleted(
     if total.K < 2:
         return
     loss = total.N * (divergence + np.diag(np.full(total.K, np.inf))).min(axis=1)
-    hopeful = [int(k) for k in np.argsort(loss - saving, kind="stable") if loss[k] < 2.0 * saving[k] and may((int(k),))]
+    cheap = loss < 2.0 * saving + NEGLIGIBLE
+    hopeful = [int(k) for k in np.argsort(loss - saving, kind="stable") if cheap[k] and may((int(k),))]
     for n in _halves(min(len(hopeful), total.K - 1)):
         gone = hopeful[:n]
         kept = np.delete(np.arange(total.K), gone)
