@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import stickbreak
-from stickbreak import Mixture, cli, load
+from stickbreak import HMM, Mixture, cli, load
 from stickbreak.data.corpus import write_corpus
 from stickbreak.report import demo
 
@@ -340,3 +340,118 @@ def test_topics(run, folder, data):
     for words in ("150 documents, 6,000 rows", "HierarchicalDirichletProcess(", "3 topics", "and 1 smaller topics"):
         assert words in out
     assert ("word3" in out) == (data != "bags.npz")
+
+
+@pytest.fixture
+def sequences(folder):
+    """Three sequences of bits and numbers with states that last: a table in several kinds of files, and text of ChromHMM."""
+    rng = np.random.default_rng(0)
+    states, lengths = np.repeat(rng.integers(3, size=30), 20), [300, 200, 100]
+    X = rng.normal(12.0 * states[:, None], 1.0, (600, 2))
+    who = np.repeat(["one", "two", "three"], lengths)
+    rows = "".join(f"{a:.17g},{name},{b:.17g}\n" for (a, b), name in zip(X, who))
+    (folder / "S.csv").write_text("width,who,height\n" + rows)
+    pd.read_csv("S.csv").to_parquet("S.parquet")
+    np.save("S.npy", np.column_stack([X, np.repeat([1.0, 2.0, 3.0], lengths)]))
+    np.savez("S.npz", X=X, lengths=lengths)
+    bits = (rng.random((600, 6)) < np.where(np.eye(3)[states].repeat(2, axis=1) > 0.0, 0.9, 0.05)).astype(int)
+    (folder / "marks").mkdir()
+    for g, part in enumerate(np.split(bits, np.cumsum(lengths)[:-1])):
+        lines = [f"K562\tchr{g + 9}", "\t".join("ABCDEF"), *("\t".join(map(str, row)) for row in part)]
+        (folder / "marks" / f"chr{g + 9}.txt").write_text("\n".join(lines) + "\n")
+    return X, bits, lengths
+
+
+@pytest.mark.parametrize(
+    ("data", "column"), [("S.csv", ["--sequence", "who"]), ("S.parquet", ["--sequence", "1"]), ("S.npz", [])]
+)
+def test_states_of_sequences(run, sequences, data, column):
+    X, _, lengths = sequences
+    code, out, err = run("fit", data, "--model", "hmm", "--out", "model", "--seed", 1, *column)
+    assert code == 0
+    assert "3 states, ELBO" in out
+    assert f"{data}: 3 sequences, 600 rows, 2 columns" in err
+    model = HMM(random_state=1).fit(X, lengths=lengths)
+    for out in ("labels.npy", "labels.csv", "p.csv"):
+        more = ["--proba"] if out == "p.csv" else []
+        assert run("predict", "model", data, "--out", out, *column, *more)[0] == 0
+    np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
+    np.testing.assert_array_equal(np.loadtxt("labels.csv", skiprows=1), model.labels_)
+    expected = model.predict_proba(X, lengths)
+    np.testing.assert_allclose(np.loadtxt("p.csv", delimiter=",", skiprows=1), expected, atol=1e-9)
+    code, out, err = run("info", "model", "--clusters", 2)
+    assert (code, err) == (0, "")
+    for words in ("3 sequences, 600 rows", "HDPMarkovChain(", "concentration=5.0", "3 states", "and 1 smaller states"):
+        assert words in out
+    assert ("width" in out) == bool(column)
+
+
+def test_the_headers_of_states(run, folder, sequences):
+    assert run("fit", "S.npy", "--model", "hmm", "--out", "model", "--sequence", 2, "--quiet", "--seed", 1)[0] == 0
+    assert load("model").n_features_in_ == 2
+    for more, header in (([], "state"), (["--proba"], "state_0,state_1,state_2")):
+        assert run("predict", "model", "S.npy", "--out", "l.csv", "--sequence", 2, *more)[0] == 0
+        assert (folder / "l.csv").read_text().startswith(header + "\n")
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_segments_of_chromosomes(run, folder, sequences):
+    _, bits, lengths = sequences
+    assert run("fit", "marks", "--model", "hmm", "--out", "model", "--seed", 1, "--quiet")[0] == 0
+    model = load("model")
+    assert model.likelihood == "bernoulli"
+    assert list(model.feature_names_in_) == list("ABCDEF")
+    assert run("predict", "model", "marks", "--out", "states.bed", "--bin-size", 200)[0] == 0
+    table = pd.read_csv("states.bed", sep="\t", header=None)
+    bins = (table[2] - table[1]) // 200
+    assert list(table[0].unique()) == ["chr9", "chr10", "chr11"]
+    assert list(bins.groupby(table[0], sort=False).sum()) == lengths
+    states = np.repeat(table[3].str[1:].astype(int) - 1, bins)
+    np.testing.assert_array_equal(states, model.predict(bits, lengths))
+    options = ["--likelihood", "gaussian", "--max-laps", 1, "--quiet"]
+    assert run("fit", "marks/chr9.txt", "--model", "hmm", "--out", "other", *options)[0] == 0
+    assert load("other").likelihood == "gaussian"
+
+
+def test_options_of_states_reach_the_estimator(run, sequences):
+    options = ["--concentration", 2.5, "--init", "blocks", "--n-init", 7, "--max-laps", 2, "--float32", "--quiet"]
+    assert run("fit", "S.npz", "--model", "hmm", "--out", "model", *options)[0] == 0
+    model = load("model")
+    assert (model.concentration, model.init, model.n_init_states, model.max_laps) == (2.5, "blocks", 7, 2)
+    assert model.dtype_ == np.float32
+
+
+def test_mistakes_with_sequences_are_one_line(run, folder, sequences):
+    assert run("fit", "S.npz", "--model", "hmm", "--out", "model", "--quiet", "--seed", 1)[0] == 0
+    assert run("fit", "X.npy", "--out", "mixture", "--quiet")[0] == 0
+    hmm = ("--model", "hmm", "--out", "m")
+    mistakes = {
+        (
+            "fit",
+            "S.csv",
+            "--out",
+            "m",
+            "--sequence",
+            "who",
+        ): "--sequence who is for a hidden Markov model, not a Mixture",
+        ("fit", "S.csv", "--out", "m", "--sequence", "0", "--model", "topics"): "not a TopicModel",
+        ("fit", "S.csv", *hmm, "--sequence", "whom"): "no columns 'whom'; its columns are width, who, height",
+        ("fit", "S.csv", *hmm): "categories",
+        ("fit", "S.npz", *hmm, "--sequence", "0"): "leave out column '0'",
+        ("fit", "marks", *hmm, "--sequence", "A"): "leave out column 'A'",
+        ("fit", "S.npz", *hmm, "--init", "k-means++"): "one of 'one', 'blocks'",
+        ("fit", "X.npy", "--out", "m", "--init", "blocks"): "init must be one of 'one', 'k-means++'",
+        ("fit", ".", *hmm): "name a file in it",
+        ("predict", "mixture", "X.npy", "--out", "l.npy", "--sequence", "0"): "not a Mixture; leave it out",
+        ("predict", "mixture", "X.npy", "--out", "l.bed", "--bin-size", "200"): "this is a Mixture",
+        ("predict", "model", "S.npz", "--out", "l.bed"): "such as --bin-size 200",
+        ("predict", "model", "S.npz", "--out", "l.bed", "--bin-size", "0"): "bin_size must be a whole number",
+        ("predict", "model", "S.npz", "--out", "l.bed", "--bin-size", "9", "--proba"): "leave out --proba",
+        ("predict", "model", "S.npz", "--out", "l.npy", "--bin-size", "9"): "--bin-size is for .bed",
+        ("predict", "model", "S.npy", "--out", "l.npy"): "3 features",
+        ("predict", "model", "marks", "--out", "l.npy"): "6 features",
+    }
+    before = sorted(path.name for path in folder.iterdir())
+    for arguments, words in mistakes.items():
+        assert words in fails(run, *arguments)
+    assert sorted(path.name for path in folder.iterdir()) == before

@@ -1,6 +1,8 @@
 """Sequences in files: where they start and end, ChromHMM's text, BED files, and what the user is told otherwise."""
 
+import contextlib
 import gzip
+import itertools
 import subprocess
 import sys
 
@@ -362,6 +364,17 @@ def test_damaged_lengths_are_refused(tmp_path, save):
             assert "is damaged" in refusal(read_sequences, path)
         else:
             assert_table(found, np.eye(5), [2, 3], ["0", "1"])  # a byte that nobody reads
+
+
+def test_damage_anywhere_in_npz_is_refused(tmp_path):
+    path = tmp_path / "X.npz"
+    for save in (np.savez, np.savez_compressed, lambda path, X: scipy.sparse.save_npz(path, scipy.sparse.csr_array(X))):
+        save(path, X=np.eye(3))
+        whole = path.read_bytes()
+        for n, changed in itertools.product(range(len(whole)), (0x01, 0xFF)):
+            write(path, whole[:n] + bytes([whole[n] ^ changed]) + whole[n + 1 :])
+            with contextlib.suppress(DataError):
+                np.testing.assert_array_equal(read_sequences(path).X, np.eye(3))  # a byte that nobody reads
 
 
 # BED files -------------------------------------------------------------------------------------------------------------

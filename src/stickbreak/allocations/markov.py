@@ -73,10 +73,10 @@ class _Chain(ABC):
         return self
 
     def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
-        """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
+        """This prior with the hyperparameters ``names`` set to values that raise the bound; one state tells nothing of them."""
         best = self
         for name in ("stickiness", "transition_concentration", "start_concentration"):
-            if name in names and getattr(best, name) > 0.0:
+            if name in names and getattr(best, name) > 0.0 and summary.K > 1:
                 best = best._with_best(summary, name)
         return best
 

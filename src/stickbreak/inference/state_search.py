@@ -12,7 +12,7 @@ from ..moves.blocks import block_states
 from .laps import Laps, Options
 from .search import Search
 
-PATIENCE, ON_SAMPLE = 6, 3  # excursions without gain after which there are no more
+PATIENCE, ON_SAMPLE, AT_FIRST = 6, 3, 3  # excursions without gain after which there are no more
 COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
 WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tolerance has not paid
 SETTLE = 5  # laps before the states of an excursion must pay
@@ -30,7 +30,7 @@ class StateSearch(Search):
     states of another ascent are added, which began with such blocks alone, so that both together find which of them explain
     what best.  What does not pay is then merged or deleted.  The search ends when none has paid for a while.
 
-    patience : excursions without gain after which there are no more
+    patience : excursions without gain after which there are no more, once one has paid
     """
 
     patience: int = PATIENCE
@@ -54,16 +54,20 @@ class StateSearch(Search):
 
     def _explore(self) -> None:
         kinds = (self._split, self._with_blocks, self._with_another)
-        failures, turn = 0, 0
-        while self._may_grow() and failures < self.patience:
+        failures, turn, patience = 0, 0, AT_FIRST
+        while self._may_grow() and failures < patience:
             best = self.outcome
             start = kinds[turn % len(kinds)](best)
             turn += 1
             gain = 0.0 if start is None else self._excursion(best, start)
-            failures = 0 if gain > WORTHWHILE * self.options.tol * abs(best.bound) else failures + 1
+            failures += 1
+            if gain > WORTHWHILE * self.options.tol * abs(best.bound):
+                failures, patience = 0, self.patience
 
     def _excursion(self, best: Laps, start: Summary) -> float:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better; what it gained."""
+        if len(self.history) >= self.options.max_laps:
+            return 0.0
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         if best.model.allocation.max_clusters < start.K:
             start = self._settled(best.model, start, replace(coarse, max_laps=SETTLE))

@@ -1,0 +1,88 @@
+"""States of chromatin: presence of 10 marks in 672,261 bins of 200 bases, human chromosome 11 of GM12878, one sequence.
+
+--laps: seconds of a lap with 15 and 50 states given (median, without the first).  --finite: 15 states found with moves, beside
+what ChromHMM publishes for its own 15 states of these data.  --search: told nothing, from one state.  --fixed: numbers of
+states from 10 to 60 given to the same prior, for comparison with the ELBO of --search.  The first three by default; each has
+its own file of results.  "log evidence" is `HMM.score`, of the model with posterior mean transitions; "seconds" are those of
+the fit, which ends with the most probable path of all rows.
+
+    python benchmarks/hmm_chromatin.py [--laps] [--finite] [--search] [--fixed]
+"""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from common import DATA, report
+from state_labels import fitted, warm_up
+from stickbreak import HMM
+
+GIVEN, STATES, LAPS = (15, 50), 15, 10
+FIXED = (10, 20, 30, 40, 50, 60)
+CHROMHMM = {"model": f"ChromHMM, {STATES} states, as published", "log evidence": -335_443.50, "seconds": 152.0}
+
+
+def marks(n_bins: int | None) -> np.ndarray:
+    with np.load(DATA / "chromatin_GM12878_chr11.npz") as file:
+        return file["X"][:n_bins]
+
+
+def measure(name: str, X: np.ndarray, max_laps: int | None, **options: Any) -> dict[str, object]:
+    options |= {} if max_laps is None else {"max_laps": max_laps}
+    model, seconds = fitted(HMM("bernoulli", random_state=0, **options), X)
+    ends = [lap.seconds for lap in model.history_]
+    row = {
+        "model": name,
+        "K": model.n_states_,
+        "ELBO": model.lower_bound_,
+        "log evidence": model.score(X),
+        "seconds": seconds,
+        "laps": model.n_laps_,
+        "converged": str(model.converged_),
+    }
+    row |= {"s per lap": float(np.median(np.diff(ends)))} if len(ends) > 1 else {}
+    print(row, flush=True)
+    return row
+
+
+def laps(X: np.ndarray, max_laps: int | None) -> Iterator[dict[str, object]]:
+    for K in GIVEN:
+        given = {"allocation": "finite", "n_init_states": K, "init": "blocks", "moves": ()}
+        yield measure(f"{K} states given", X, max_laps or LAPS, **given)
+
+
+def finite(X: np.ndarray, max_laps: int | None) -> Iterator[dict[str, object]]:
+    yield CHROMHMM
+    yield measure(f"{STATES} states, found", X, max_laps, allocation="finite", n_init_states=STATES)
+
+
+def search(X: np.ndarray, max_laps: int | None) -> Iterator[dict[str, object]]:
+    yield measure("from one state", X, max_laps)
+
+
+def fixed(X: np.ndarray, max_laps: int | None) -> Iterator[dict[str, object]]:
+    for K in FIXED:
+        yield measure(f"from {K} blocks, no moves", X, max_laps, init="blocks", n_init_states=K, moves=())
+
+
+PARTS = {"laps": laps, "finite": finite, "search": search, "fixed": fixed}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in PARTS:
+        parser.add_argument(f"--{name}", action="store_true")
+    parser.add_argument("--max-laps", type=int, help=f"of every fit; by default {LAPS} of --laps, 1000 of the others")
+    parser.add_argument("--bins", type=int, help="use only so many")
+    arguments = parser.parse_args()
+    chosen = [name for name in PARTS if getattr(arguments, name)] or ["laps", "finite", "search"]
+    X = marks(arguments.bins)
+    warm_up("bernoulli", X)
+    for name in chosen:
+        report(f"hmm_chromatin_{name}", list(PARTS[name](X, arguments.max_laps)))
+
+
+if __name__ == "__main__":
+    main()
