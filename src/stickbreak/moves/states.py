@@ -17,6 +17,7 @@ from .delete import NEGLIGIBLE
 from .proposal import Array, Proposal
 
 MARGIN = 0.2  # a merge is tried that seems to lose less than this share of what the parameters of a state cost
+PAIRS = 1 << 22  # numbers in what is looked at together of pairs
 STAYS = 0.5  # of the transitions within a state that is split, the share that stay in the child; the rest go to any
 
 
@@ -80,6 +81,8 @@ def _agglomerated(
     groups, gain = [[k] for k in range(total.K)], 0.0
     while total.K > 1:
         a, b = (int(k) for k in np.unravel_index(int(gains.argmax()), gains.shape))
+        if gains[a, b] == -np.inf:  # all pairs that are left are barred
+            return
         gain += float(gains[a, b])
         groups = [[*group, *groups[b]] if k == a else group for k, group in enumerate(groups) if k != b]
         yield groups, gain
@@ -93,11 +96,14 @@ def _agglomerated(
 
 
 def _merge_gains(model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any) -> Array:
-    together = model.likelihood.log_marginal(total.N[first] + total.N[second], total.S[first] + total.S[second])
     allocation: Any = model.allocation
-    return np.asarray(
-        together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second)
-    )
+    some = max(1, PAIRS // (total.K + total.S.shape[1]))
+    gains = [np.empty(0)]
+    for i in range(0, len(first), some):
+        a, b = first[i : i + some], second[i : i + some]
+        together = model.likelihood.log_marginal(total.N[a] + total.N[b], total.S[a] + total.S[b])
+        gains.append(together - marginal[a] - marginal[b] + allocation.merge_gains(total, shares, a, b))
+    return np.concatenate(gains)
 
 
 def _with_groups(total: Summary, groups: list[list[int]], estimate: float) -> Candidate:
