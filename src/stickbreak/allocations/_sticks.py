@@ -48,13 +48,10 @@ def stick_bound(
     return float(value), gradient * u * v
 
 
-def best_sticks(
-    value: Callable[[Array], tuple[float, Array]], x: Array, strength: float, gtol: float = 1e-5
-) -> tuple[Array, float]:
+def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, strength: float) -> tuple[Array, float]:
     """Logits of stick means that maximise a bound, from x (K,) on, by L-BFGS, and its value.
 
     strength : how many rows of counts the bound has, for the scale of the first steps
-    gtol : of the gradient by scaled logits, at which it ends; the value is then within about its square
     """
     u, later = expit(x), np.arange(len(x), 0, -1)
     scale = 1.0 / np.sqrt(strength * (1.0 + later * u) * (1.0 - u) + 1.0)
@@ -64,7 +61,7 @@ def best_sticks(
         found, gradient = value(x + scale * t)
         return first - found, -gradient * scale
 
-    found = minimize(loss, np.zeros_like(x), jac=True, method="L-BFGS-B", options={"gtol": gtol, "maxiter": 200})
+    found = minimize(loss, np.zeros_like(x), jac=True, method="L-BFGS-B", options={"gtol": 1e-5, "maxiter": 200})
     best = found.x if found.fun < 0.0 else np.zeros_like(x)
     return np.asarray(x + scale * best), first - min(float(found.fun), 0.0)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..model.summary import Summary
 
 LARGEST = 1e6  # concentration or stickiness
-FIRST_STEPS, TOLERANCE = 5, 1e-4  # of the search for the best sticks
+FIRST_STEPS = 5  # towards the best sticks
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
 STAYS = 0.9  # of the rows of a start that knows no transitions, the share after which the state stays
 
@@ -247,7 +247,7 @@ class HDPMarkovChain(_Chain):
             tables = (drawn * (psi(prior + counted) - psi(prior))).sum(axis=0)
             shares = np.append(tables + FEWEST_TABLES, self.concentration)
         start = stick_logits(shares / shares.sum())
-        x, value = best_sticks(lambda x: self._value(x, counted), start, K + 1.0, TOLERANCE)
+        x, value = best_sticks(lambda x: self._value(x, counted), start, K + 1.0)
         return stick_means(expit(x)), value
 
     @property

@@ -58,11 +58,15 @@ def as_sequences(estimator: Any, X: Any, lengths: Any, lags: int, reset: bool) -
     whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and ((sizes >= 1) & (sizes <= T)).all()
     if not whole or sizes.astype(np.int64).sum() != T:
         raise ValueError(f"lengths must be whole numbers of at least 1, the rows of each sequence, that add up to {T}.")
-    sizes = sizes.astype(np.int64)
-    distinct = None if lags else collapse(source)
-    if distinct is None or distinct.source.n_rows * REPEATED > T:
-        return SequenceSource(source.X, sizes, lags)
-    return SequenceSource(distinct.source.X, sizes, codes=distinct.inverse.astype(np.int32))
+    return SequenceSource(source.X, sizes.astype(np.int64), lags)
+
+
+def collapsed(source: SequenceSource) -> SequenceSource:
+    """The same sequences with codes for their distinct rows, where there are few."""
+    distinct = None if source.lags else collapse(ArraySource(source.X))
+    if distinct is None or distinct.source.n_rows * REPEATED > source.n_rows:
+        return source
+    return SequenceSource(distinct.source.X, np.diff(source.edges), codes=distinct.inverse.astype(np.int32))
 
 
 def lags(estimator: Any) -> int:

@@ -264,6 +264,7 @@ class HMM(ClusterMixin, Estimator):
             columns = survey(self, likelihood, source.flat, threads)
             if not source.total_weight > 0.0:
                 raise ValueError("no row has an observation: all values are missing.")
+            source = sequences.collapsed(source)
             model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self))
             batches = choices.n_batches(self, model.likelihood, source)
             options = Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self))
@@ -293,7 +294,8 @@ class HMM(ClusterMixin, Estimator):
     def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Any]:
         check_is_fitted(self)
         source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=False)
-        return source, survey(self, self.model_.likelihood, source.flat, threads)
+        columns = survey(self, self.model_.likelihood, source.flat, threads)
+        return sequences.collapsed(source), columns
 
     def _read(self, X: Any, lengths: Any, task: Callable[..., Any]) -> list[Any]:
         """The results of a task on every chunk."""

@@ -56,25 +56,28 @@ class StateSearch(Search):
         kinds = (self._split, self._with_blocks, self._with_another)
         failures, turn, patience = 0, 0, AT_FIRST
         while self._may_grow() and failures < patience:
-            best = self.outcome
-            start = kinds[turn % len(kinds)](best)
+            before = self.outcome.bound
+            start = kinds[turn % len(kinds)](self.outcome)
             turn += 1
-            gain = 0.0 if start is None else self._excursion(best, start)
+            if start is not None:
+                self._excursion(start)
+            gain = self.outcome.bound - before
             failures += 1
-            if gain > WORTHWHILE * self.options.tol * abs(best.bound):
+            if gain > WORTHWHILE * self.options.tol * abs(before):
                 failures, patience = 0, self.patience
 
-    def _excursion(self, best: Laps, start: Summary) -> float:
-        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better; what it gained."""
+    def _excursion(self, start: Summary) -> None:
+        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better."""
         if len(self.history) >= self.options.max_laps:
-            return 0.0
+            return
+        best = self.outcome
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         if best.model.allocation.max_clusters < start.K:
             start = self._settled(best.model, start, replace(coarse, max_laps=SETTLE))
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
         trial = self._laps(best.model, self._removals, replace(coarse, max_laps=limit), best, SETTLE)
         trial.run(best.model.ordered(start))
-        return self._keep(best, trial)
+        self._keep(best, trial)
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
         """More states than there may be, after some laps, merged until there are as many as may be."""
@@ -95,7 +98,7 @@ class StateSearch(Search):
         return found
 
     def _with_another(self, laps: Laps) -> Summary:
-        self._excursion(laps, self._blocks(laps, laps.total.K))
+        self._excursion(self._blocks(laps, laps.total.K))
         found: Summary = states.together(laps.total, self.trial.total if self.trial else laps.total)
         return found
 
