@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1e6  # concentration or stickiness
 FIRST_STEPS = 5  # towards the best sticks
+SMALL = 0.06  # of alpha: the kappa below which a shifted bound is the tighter one
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
 STAYS = 0.9  # of the rows of a start that knows no transitions, the share after which the state stays
 
@@ -180,11 +181,11 @@ class HDPMarkovChain(_Chain):
 
         E[log Gamma(alpha beta_k)] <= log Gamma(1 + alpha m_k) + (pi^2 / 12) alpha^2 Var(beta_k) - E[log alpha beta_k],
 
-    and for k = j, where kappa >= 1,
+    and for k = j,
 
         E[log Gamma(kappa + alpha beta_j)] <= log Gamma(kappa + alpha m_j) + (psi'(kappa) / 2) alpha^2 Var(beta_j).
 
-    Where kappa < 1 this would be loose, and log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used, which for
+    Where kappa is small this would be loose, and log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used, which for
     kappa = 0 is the bound above.  They take the place of the chords of Thesis Eq. 6.29 to 6.32.
 
     Parameters
@@ -253,7 +254,7 @@ class HDPMarkovChain(_Chain):
     @property
     def _shift(self) -> float:
         """1 where log Gamma(kappa + x) is replaced by log Gamma(1 + kappa + x) - log x, or else 0."""
-        return float(self.stickiness < 1.0)
+        return float(self.stickiness < SMALL * self.transition_concentration)
 
     def _exponents(self, K: int) -> Array:
         """How often E[log beta_k] is in the bound, (K + 1,)."""

@@ -354,7 +354,7 @@ def _message(model: Model, prepared: Prepared, X: Sequences, before: bool) -> Ar
     while rest:
         rows = slice(-min(length, rest), 0) if before else slice(len(X), len(X) + min(length, rest))
         found, first = _free_scores(model, prepared, X, rows), X.first(rows)
-        begins = [uniform] if length >= rest else [_every_other(K, Kp, 0), _every_other(K, Kp, 1)]
+        begins = [uniform] if length >= rest else [_somehow(K, Kp, 0), _somehow(K, Kp, 1)]
         ends = []
         for beta in begins:
             alpha, scale = np.ones((len(first) + 1, Kp)), np.empty(len(first))
@@ -372,9 +372,10 @@ def _message(model: Model, prepared: Prepared, X: Sequences, before: bool) -> Ar
     return uniform
 
 
-def _every_other(K: int, Kp: int, first: int) -> Array:
+def _somehow(K: int, Kp: int, seed: int) -> Array:
+    """One of two messages that have nothing in common: neither states nor any set of them have the same mass."""
     message = np.zeros(Kp)
-    message[first % K : K : 2] = 1.0
+    message[:K] = np.random.default_rng(seed).random(K)
     return np.asarray(message / message.sum())
 
 

@@ -13,22 +13,21 @@ Array = NDArray[np.floating]
 def block_states(
     model: Model, source: SequenceSource, n: int, length: int, rng: np.random.Generator, cut: bool = False
 ) -> Summary:
-    """The summary of up to n blocks of consecutive rows at random places, each a state of its own.
+    """The summary of n blocks of consecutive rows around random ones that are observed, each a state of its own.
 
     length : rows of a block, where its sequence has as many
     cut : whether each block is cut in two where the marginal likelihood of its two parts is largest
     """
     found = [Summary.zeros(0, model.likelihood.n_statistics)]
-    for row in rng.integers(source.n_rows, size=n):
+    rows = source.present()
+    for row in rows[rng.integers(len(rows), size=n)]:
         sequence = int(np.searchsorted(source.edges, row, side="right")) - 1
         begin, end = source.edges[sequence], source.edges[sequence + 1]
         start = max(int(begin), min(int(row), int(end) - length))
-        rows = np.arange(start, min(start + length, int(end)))
-        X, weights = source.take(rows)
+        X, weights = source.take(np.arange(start, min(start + length, int(end))))
         T = features(model.likelihood, X)
         T = np.asarray(T.toarray() if hasattr(T, "toarray") else T, dtype=np.float64) * weights[:, None]
-        if weights.sum() > 0.0:
-            found.append(_cut(model, T, weights) if cut and len(rows) > 1 else _parts(T, weights, []))
+        found.append(_cut(model, T, weights) if cut and len(T) > 1 else _parts(T, weights, []))
     return Summary(
         np.concatenate([s.N for s in found]),
         np.concatenate([s.S for s in found]),
