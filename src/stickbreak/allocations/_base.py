@@ -20,7 +20,7 @@ class Allocation(Protocol):
     Methods are pure functions of a summary, which for independent rows means of its counts N (K,).
     """
 
-    unit: ClassVar[str]  # what is exchangeable: "rows" or "documents"
+    unit: ClassVar[str]  # what is exchangeable: "rows", "documents" or "sequences"
 
     @property
     def max_clusters(self) -> int:
@@ -33,15 +33,19 @@ class Allocation(Protocol):
 
     @property
     def flat(self) -> "Allocation":
-        """The prior for rows without documents: this one, if it knows of none."""
+        """The prior for rows without documents or sequences: this one, if it knows of none."""
         ...
 
     def update(self, summary: Any) -> Array:
-        """Global step: E_q[log pi_k] (K,); for documents the pseudo-counts of the clusters and of the rest (K + 1,)."""
+        """Global step: E_q[log pi_k] (K,).
+
+        For documents the pseudo-counts of the clusters and of the rest (K + 1,); for sequences exp(E_q[log pi]) of first states
+        and of the transitions from each state (K + 1, K).
+        """
         ...
 
     def shares(self, summary: Any) -> Array:
-        """Expected weights at the optimal global step: of the clusters (K,), for documents also of the rest (K + 1,)."""
+        """Expected weights at the optimal global step: of the clusters (K,); of documents and sequences also of the rest."""
         ...
 
     def bound(self, summary: Any, shares: Array | None = None) -> float:

@@ -73,20 +73,24 @@ class StateSearch(Search):
         best = self.outcome
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         if best.model.allocation.max_clusters < start.K:
-            start = self._settled(best.model, start, replace(coarse, max_laps=SETTLE))
+            start = self._settled(best.model, start, replace(coarse, max_laps=2 * SETTLE))
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
         trial = self._laps(best.model, self._removals, replace(coarse, max_laps=limit), best, SETTLE)
         trial.run(best.model.ordered(start))
         self._keep(best, trial)
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
-        """More states than there may be, after some laps, merged until there are as many as may be."""
+        """More states than there may be, after some laps, merged until there are as many as may be, in two steps."""
         allocation: Any = model.allocation
         wide = Model(model.likelihood, allocation.with_room(start.K))
         rng = self.rng.spawn(1)[0]
-        laps = Laps(wide, self.source, Schedule((), rng, allocation.unit), self.threads, rng, options)
-        laps.run(wide.ordered(start))
-        return states.reduced(wide, laps.total, allocation.max_clusters)
+        most = allocation.max_clusters
+        for K in (start.K, int(np.sqrt(start.K * most))):
+            start = states.reduced(wide, start, K)
+            laps = Laps(wide, self.source, Schedule((), rng, allocation.unit), self.threads, rng, options)
+            laps.run(wide.ordered(start))
+            start = laps.total
+        return states.reduced(wide, start, most)
 
     def _split(self, laps: Laps) -> Summary | None:
         hopeful = [(k, children) for _, k, children in self._hopeful(laps)]

@@ -24,7 +24,7 @@ SMALL = 0.1  # clusters below this share of the average count are not split lap 
 TRIES = {  # failures after which a cluster must change to be tried again
     "rows": {"birth": 3, "merge": 2, "delete": 2},
     "documents": {"birth": 3, "merge": 1, "delete": 1},
-    "sequences": {"birth": 3, "merge": 1, "delete": 1},
+    "sequences": {"birth": 1, "merge": 1, "delete": 1},
 }
 CHANGED = 0.1  # relative change of a cluster's count after which past failures no longer count
 MEMORY = 1 << 27  # bytes for the summaries of proposals on all batches
