@@ -522,9 +522,9 @@ def test_tables_that_are_none(data, model):
     estimator = pickle.loads(pickle.dumps(model))
     before = everything(estimator)
     for wrong in ([], np.zeros((0, 2)), np.zeros(5), [np.zeros((0, 2))], [np.ones((3, 2)), np.zeros((0, 2))]):
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError, match=r"0 sample|2D array|at least 1"):
             estimator.fit(wrong)
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError, match=r"0 sample|2D array|at least 1"):
             estimator.predict(wrong)
     with pytest.raises(TypeError, match="dense"):
         estimator.fit(sparse.csr_array(data[0]))

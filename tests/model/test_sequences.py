@@ -14,9 +14,8 @@ from stickbreak.data import sequences as data
 from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import AutoregressiveGaussian, Bernoulli, Gaussian, Sample
-from stickbreak.model import Model, SequenceSummary, Summary
-from stickbreak.model import sequences as unit
-from stickbreak.model.sequences import smoothed, viterbi
+from stickbreak.model import Model, SequenceSummary, Summary, messages
+from stickbreak.model.messages import smoothed, viterbi
 
 SEEDS = st.integers(0, 2**32 - 1)
 FLOAT = np.dtype(float)
@@ -221,8 +220,8 @@ def test_messages_of_many_blocks(kind, K, missing, monkeypatch):
     prepared = model.unit.prepare(model, parameters, source)
     found = []
     for kept, block in product((1 << 24, 0), (1 << 17, 1)):
-        monkeypatch.setattr(unit, "KEPT", kept)
-        monkeypatch.setattr(unit, "BLOCK", block)
+        monkeypatch.setattr(messages, "KEPT", kept)
+        monkeypatch.setattr(messages, "BLOCK", block)
         summary = visited(model, source, parameters)
         np.testing.assert_allclose(summary.N, weights @ R, rtol=1e-9)
         np.testing.assert_allclose(summary.S, (R * weights[:, None]).T @ T, rtol=1e-9, atol=1e-9)
@@ -281,7 +280,7 @@ def test_run_ups_grow_until_messages_forget(K, missing, run_up, monkeypatch):
     model, source, parameters = hardly_changing(K, missing)
     whole = visited(model, source, parameters)
     monkeypatch.setattr(data, "STEPS", 50)
-    monkeypatch.setattr(unit, "RUN_UP", run_up)
+    monkeypatch.setattr(messages, "RUN_UP", run_up)
     for cut in (source, coded_twin(source)):
         assert_close(visited(model, cut, parameters), whole)
         assert_close(visited(model, cut, parameters, n_jobs=2), whole)
@@ -305,7 +304,7 @@ def test_a_chain_that_never_forgets_in_parts(K, run_up, monkeypatch):
         C, start, A, *_ = potentials(model, source, parameters)
         np.testing.assert_allclose(whole.M, by_recursion(C, start, A, source.edges)[1], rtol=1e-9, atol=1e-9)
         monkeypatch.setattr(data, "STEPS", 50)
-        monkeypatch.setattr(unit, "RUN_UP", run_up)
+        monkeypatch.setattr(messages, "RUN_UP", run_up)
         assert_close(visited(model, source, parameters), whole)
 
 
@@ -324,7 +323,7 @@ def test_a_chain_of_two_halves_in_parts(told, monkeypatch):
     C, start, A, *_ = potentials(model, source, parameters)
     np.testing.assert_allclose(whole.M, by_recursion(C, start, A, source.edges)[1], rtol=1e-9, atol=1e-9)
     monkeypatch.setattr(data, "STEPS", 50)
-    monkeypatch.setattr(unit, "RUN_UP", 4)
+    monkeypatch.setattr(messages, "RUN_UP", 4)
     assert_close(visited(model, source, parameters), whole)
 
 

@@ -79,8 +79,8 @@ class SequenceSource(ArraySource):
         self.lags, self.codes = lags, codes
         observed = np.concatenate([self._observed(Chunk(*c)) for c in _pieces(len(X), self._limit)])
         if lags:
-            for begin, end in pairwise(self.edges):
-                observed[begin : min(begin + lags, end)] = False
+            begins = self.edges[:-1, None] + np.arange(lags)
+            observed[begins[begins < self.edges[1:, None]]] = False
         self.weights = None if observed.all() else observed.astype(np.float64)
         if codes is not None and self.weights is not None:
             self.X = self._cleared(np.array(self.X, dtype=self.dtype), slice(None))
@@ -173,9 +173,8 @@ class SequenceSource(ArraySource):
             found = self.codes[rows]
             return self._take(found), np.ones(len(rows)) if self.weights is None else self.weights[found]
         history = [self._take(np.maximum(rows - lag, 0)) for lag in range(self.lags + 1)]
-        return self._cleared(np.hstack(history), rows), np.ones(len(rows)) if self.weights is None else self.weights[
-            rows
-        ]
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        return self._cleared(np.hstack(history), rows), np.asarray(weights)
 
     def rows(self, chunk: Chunk) -> Array:
         """Rows of a chunk, with their history."""

@@ -157,10 +157,7 @@ def check_topics(estimator: Any) -> None:
     """The same for the parameters of topic models."""
     _check_fit(estimator)
     _require(whole(estimator.n_init_topics), "n_init_topics", estimator, "a whole number of at least 1")
-    for name in ("document_concentration", "concentration"):
-        value = getattr(estimator, name)
-        fits = value == "learn" if isinstance(value, str) else _real(value) and value > 0
-        _require(fits, name, estimator, "a positive number or 'learn'")
+    _require_learnable(estimator, "document_concentration", "concentration")
     _named("allocation", estimator, ("hdp", "lda"), "update")
     _require_unit(estimator, "documents")
     if isinstance(estimator.init, str):
@@ -171,10 +168,7 @@ def check_states(estimator: Any) -> None:
     """The same for the parameters of hidden Markov models."""
     _check_fit(estimator)
     _require(whole(estimator.n_init_states), "n_init_states", estimator, "a whole number of at least 1")
-    for name in ("transition_concentration", "concentration"):
-        value = getattr(estimator, name)
-        fits = value == "learn" if isinstance(value, str) else _real(value) and value > 0
-        _require(fits, name, estimator, "a positive number or 'learn'")
+    _require_learnable(estimator, "transition_concentration", "concentration")
     first, kappa = estimator.start_concentration, estimator.stickiness
     _require(_real(first) and first > 0, "start_concentration", estimator, "a positive number")
     fits = kappa == "learn" if isinstance(kappa, str) else isinstance(kappa, Duration) or (_real(kappa) and kappa >= 0)
@@ -203,6 +197,13 @@ def _check_fit(estimator: Any) -> None:
     _require(known and not isinstance(estimator.moves, str), "moves", estimator, f"a sequence of names among {MOVES}")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
+
+
+def _require_learnable(estimator: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(estimator, name)
+        fits = value == "learn" if isinstance(value, str) else _real(value) and value > 0
+        _require(fits, name, estimator, "a positive number or 'learn'")
 
 
 def _require_unit(estimator: Any, unit: str) -> None:

@@ -17,8 +17,8 @@ from ..kernels.markov import forward
 from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
 from ..likelihoods._base import features
 from ..model import Model, SequenceSummary, Summary
+from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
 from ..model.seeding import hard_summary
-from ..model.sequences import Prepared, blocks, padded, smoothed, viterbi
 from ..moves.blocks import block_states
 from . import _choices as choices
 from ._base import as_source
@@ -161,15 +161,17 @@ def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
     labels = np.unique(given, return_inverse=True)[1]
     rows, weights = source.take(np.arange(T)) if source.codes is None else (source.X, np.ones(len(source.X)))
     K = int(labels.max()) + 1
-    T_ = features(model.likelihood, rows)
+    statistics = features(model.likelihood, rows)
     if source.codes is None:
-        summary = hard_summary(T_, weights, labels)
+        summary = hard_summary(statistics, weights, labels)
     else:
         use = weights if source.weights is None else source.weights
         counts = np.zeros((len(source.X), K))
         np.add.at(counts, (source.codes, labels), 1.0)
         counts *= use[:, None]
-        summary = Summary(counts.sum(axis=0), np.ascontiguousarray((T_.T @ counts).T), np.zeros(K), np.zeros(()))
+        summary = Summary(
+            counts.sum(axis=0), np.ascontiguousarray((statistics.T @ counts).T), np.zeros(K), np.zeros(())
+        )
     M, begins = np.zeros((K, K)), np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
     within = np.ones(T, np.bool_)
     within[source.edges[:-1]] = False
@@ -212,7 +214,7 @@ class SequenceReader:
         return labels
 
     def log_evidence(self, X: Sequences) -> float:
-        """Log p(x) of all sequences of a chunk, with mean transitions and predictive densities of rows given their states."""
+        """The log evidence of all sequences of a chunk: mean transitions, predictive densities of rows given their states."""
         N, S, K = self.summary.N, self.summary.S, self.prepared.K
         allocation: Any = self.model.allocation
         means, Kp = allocation.means(self.summary), padded(K)

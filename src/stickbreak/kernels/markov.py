@@ -6,8 +6,8 @@ arrays have Kp columns, the states filled up with zeros to a multiple of `WIDTH`
 A step's likelihoods are divided by the largest, so that this one is 1, and every log potential is at least -300.  Messages
 are normalised to sum to one after each step.  Then every normaliser is at least exp(-300) / K, every sum of products of a
 forward and a backward message at least exp(-600) / K, and nothing that counts can underflow.  A likelihood below exp(-650), or
-a forward message below exp(-345), is less than what comes to the same state from any other, and is set to zero: numbers near
-the smallest there are cost a hundred times the time of others.
+a forward message below exp(-345), is less than what comes to the same state from any other, and is set to zero: arithmetic
+on numbers near the smallest there are is slow.
 """
 
 import numba
@@ -26,7 +26,7 @@ _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reasso
 
 @_jit
 def _times(x, A, y):
-    """Y = x A for x (Kp,), A (Kp, Kp): eight rows of A at a time."""
+    """The product y = x A, for x (Kp,), A (Kp, Kp): eight rows of A at a time."""
     K = x.size
     y[:] = 0.0
     for j in range(0, K, 8):
