@@ -82,16 +82,43 @@ def messages(C, start, A, first, cuts=(), codes=None):
     for a, b in blocks:
         alpha = np.empty((b - a + 1, Kp))
         alpha[0] = last
-        markov.forward(L, codes[a:b], first[a:b], first_message, P, alpha, scale[a:b])
+        markov.forward(L, codes[a:b], first[a:b], np.array([0, b - a]), first_message, P, alpha, scale[a:b])
         last = alpha[-1]
         alphas.append(alpha)
-    beta = np.zeros(Kp)
-    beta[:K] = 1.0 / K
+    beta = np.zeros((1, Kp))
+    beta[:, :K] = 1.0 / K
+    At = np.ascontiguousarray(P.T)
     for (a, b), alpha in zip(blocks[::-1], alphas[::-1]):
-        markov.backward(L, codes[a:b], first[a:b], np.ascontiguousarray(P.T), alpha, beta, R[a:b], G[a:b])
+        edges, behind = np.array([0, b - a]), np.empty((b - a + 1, Kp))
+        markov.backward(L, codes[a:b], first[a:b], edges, At, alpha, beta, R[a:b], behind)
+        G[a:b] = behind[:-1]
     before = np.concatenate([alpha[:-1] for alpha in alphas])
     after = np.concatenate([alpha[1:] for alpha in alphas])
-    return scale, before, after, R, G, P, beta
+    return scale, before, after, R, G, P, beta[0]
+
+
+@few
+@given(
+    seed=SEEDS, K=st.integers(1, 3), kind=KINDS, lengths=st.sampled_from([[1], [5], [3, 3, 3, 3], [9, 1, 4, 2], [1, 7]])
+)
+def test_lanes_do_what_one_after_another_does(seed, K, kind, lengths):
+    """Sequences of unequal lengths, each a lane."""
+    C, start, A, first = chain(seed, lengths, K, kind)
+    scale, _, after, R, G, P, _ = messages(C, start, A, first)
+    n, Kp = len(C), R.shape[1]
+    L, edges = np.empty((2, n, Kp)), np.cumsum([0, *lengths])
+    markov.shift_rows(C, np.zeros(K), np.ones(n), *L)
+    L = np.exp(L[1])
+    markov.clear_least(L)
+    alpha, own_G = np.ones((2, n + len(lengths), Kp))
+    own_scale, own_R = np.empty(n), np.empty((n, Kp))
+    beta = np.tile(np.repeat([1.0 / K, 0.0], [K, Kp - K]), (len(lengths), 1))
+    markov.forward(L, np.arange(n), first, edges, filled(np.exp(start)[None])[0], P, alpha, own_scale)
+    markov.backward(L, np.arange(n), first, edges, np.ascontiguousarray(P.T), alpha, beta, own_R, own_G)
+    rows = np.arange(n) + np.repeat(np.arange(len(lengths)), lengths)
+    for found, want in ((own_scale, scale), (alpha[rows + 1], after), (own_R, R), (own_G[rows], G)):
+        np.testing.assert_allclose(found, want, rtol=1e-13)
+    assert (own_G[edges[1:] + np.arange(len(lengths))] == 0.0).all()
 
 
 @few
@@ -216,17 +243,15 @@ def test_rows_are_shifted_by_their_largest(seed, K):
 
 @few
 @given(seed=SEEDS, K=st.integers(1, 9), threshold=st.sampled_from([0.0, 1e-12, 0.2]))
-def test_rows_are_collected(seed, K, threshold):
+def test_rows_are_compressed_and_added(seed, K, threshold):
     rng, n = np.random.default_rng(seed), 7
     R = filled(rng.dirichlet(np.full(K, 0.3), n))
-    scale, weights, C = rng.random(n) + 0.1, rng.choice([0.0, 1.0], n), filled(rng.standard_normal((n, K)))
-    N, H, before = np.ones(K), np.ones(K), R.copy()
+    C, H, before = filled(rng.standard_normal((n, K))), np.ones(K), R.copy()
     indptr, indices, values = np.empty(n + 1, np.int64), np.empty(n * K, np.int32), np.empty(n * K)
-    count = markov.collect(R, scale, weights, threshold, N, H, indptr, indices, values)
+    count = markov.compress(R[:, :K], threshold, indptr, indices, values)
     markov.subtract_energies(R, C, H)
     np.testing.assert_array_equal(R, before)
-    np.testing.assert_allclose(N - 1.0, weights @ R[:, :K], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(H - 1.0, np.log(scale) @ R[:, :K] - (R * C).sum(axis=0)[:K], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(H - 1.0, -(R * C).sum(axis=0)[:K], rtol=1e-11, atol=1e-11)
     dense = np.zeros((n, K))
     dense[np.repeat(np.arange(n), np.diff(indptr)), indices[:count]] = values[:count]
     np.testing.assert_array_equal(dense, np.where(R[:, :K] > threshold, R[:, :K], 0.0))

@@ -247,14 +247,16 @@ def coded_twin(source):
     return SequenceSource(distinct, np.diff(source.edges), codes=codes)
 
 
+@pytest.mark.parametrize("lane", [1024, 20])
 @pytest.mark.parametrize("steps", [50, 333])
 @pytest.mark.parametrize("case", ["gaussian", "bernoulli", "coded", "missing"])
-def test_long_sequences_in_parts(case, steps, monkeypatch):
+def test_long_sequences_in_parts(case, steps, lane, monkeypatch):
     kind = "gaussian" if case in ("gaussian", "missing") else "bernoulli"
     model, source, parameters = problem(kind, 2, LONG, 4, 0.3 if case == "missing" else 0.0)
     source = coded_twin(source) if case == "coded" else source
     whole = visited(model, source, parameters)
     monkeypatch.setattr(data, "STEPS", steps)
+    monkeypatch.setattr(messages, "LANE", lane)
     for n_batches in (1, 3):
         chunks = [chunk for batch in source.batches(n_batches) for chunk in batch]
         assert len(chunks) > n_batches
@@ -281,6 +283,7 @@ def test_run_ups_grow_until_messages_forget(K, missing, run_up, monkeypatch):
     whole = visited(model, source, parameters)
     monkeypatch.setattr(data, "STEPS", 50)
     monkeypatch.setattr(messages, "RUN_UP", run_up)
+    monkeypatch.setattr(messages, "LANE", 10)
     for cut in (source, coded_twin(source)):
         assert_close(visited(model, cut, parameters), whole)
         assert_close(visited(model, cut, parameters, n_jobs=2), whole)

@@ -112,7 +112,7 @@ def test_a_merge_is_an_exact_replacement(kind, allocation):
     parameters = model.parameters(start, FLOAT)
     X, weights = source.read(source.batches(1)[0][0])
     prepared = model.unit.prepare(model, parameters, source)
-    summary, kept = model.unit.local_step(model, prepared, X, weights, True, None)
+    summary, kept = model.unit.local_step(model, prepared, X, weights, True, None, True)
     merged = model.unit.track(model, None, (3, 1), X, weights, kept, summary)
     indptr, rows, counts = bags_of(X)
     documents = np.repeat(np.arange(source.n_rows), np.diff(indptr))

@@ -47,17 +47,15 @@ class Sequences:
         here[begins[np.searchsorted(begins, start) : np.searchsorted(begins, stop)] - start] = True
         return here
 
-    @property
-    def before(self) -> int:
-        """Rows of the chunk's first sequence that come before the chunk."""
-        edges = self.source.edges
-        return self.chunk.start - int(edges[np.searchsorted(edges, self.chunk.start, side="right") - 1])
+    def before(self, row: int) -> int:
+        """Rows of the same sequence before a row of the chunk."""
+        edges, row = self.source.edges, self.chunk.start + row
+        return row - int(edges[np.searchsorted(edges, row, side="right") - 1])
 
-    @property
-    def after(self) -> int:
-        """Rows of the chunk's last sequence that come after the chunk."""
-        edges = self.source.edges
-        return int(edges[np.searchsorted(edges, self.chunk.stop)]) - self.chunk.stop
+    def after(self, row: int) -> int:
+        """Rows from a row of the chunk on that are of the same sequence as the row before it."""
+        edges, row = self.source.edges, self.chunk.start + row
+        return int(edges[np.searchsorted(edges, row)]) - row
 
 
 class SequenceSource(ArraySource):

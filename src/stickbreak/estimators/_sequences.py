@@ -224,7 +224,7 @@ class SequenceReader:
         if X.source.codes is not None:
             table = self.model.likelihood.log_predictive(X.source.X.astype(np.float64), N, S)
         total, last = 0.0, np.zeros(Kp)
-        for rows in blocks(len(X), K):
+        for (rows,) in blocks([0, len(X)], K):
             if table is None:
                 C = self.model.likelihood.log_predictive(X.rows(rows).astype(np.float64), N, S)
             else:
@@ -235,7 +235,7 @@ class SequenceReader:
             L[:, :K] = np.exp(C - top)
             alpha = np.empty((len(C) + 1, Kp))
             alpha[0] = last
-            forward(L, np.arange(len(L)), X.first(rows), start, A, alpha, scale)
+            forward(L, np.arange(len(L)), X.first(rows), np.array([0, len(L)]), start, A, alpha, scale)
             last = alpha[-1]
             total += float(np.log(scale).sum() + top.sum())
         return total

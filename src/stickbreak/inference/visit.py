@@ -49,7 +49,7 @@ def visit(
     def task(chunk: Chunk, end: int) -> Visit:
         X, weights = source.read(chunk)
         start = None if starts is None else starts[:, end - (chunk.stop - chunk.start) : end]
-        summary, kept = unit.local_step(model, prepared, X, weights, base is None, start)
+        summary, kept = unit.local_step(model, prepared, X, weights, base is None, start, draw is not None)
         tracked = [unit.track(model, p, removed, X, weights, kept, summary) for removed, p in candidates]
         drawn = []
         if draw is not None:

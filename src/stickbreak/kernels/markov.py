@@ -3,6 +3,9 @@
 Rows are the steps of one or more sequences, one after another; ``first[t]`` says that a sequence begins at row t.  All
 arrays have Kp columns, the states filled up with zeros to a multiple of `WIDTH`, so that inner loops are whole vectors.
 
+A message waits for the one before, but not for those of other rows far away.  So a block is *lanes* of consecutive rows,
+which go ahead step by step together, and the matrix of transitions is read once for every four.
+
 A step's likelihoods are divided by the largest, so that this one is 1, and every log potential is at least -300.  Messages
 are normalised to sum to one after each step.  Then every normaliser is at least exp(-300) / K, every sum of products of a
 forward and a backward message at least exp(-600) / K, and nothing that counts can underflow.  A likelihood below exp(-650), or
@@ -21,89 +24,135 @@ FLOOR = -300.0  # of log potentials
 LEAST = -650.0  # of log likelihoods
 _NOTHING = np.exp(-345.0)  # of forward messages
 
+_inline = numba.njit(inline="always")  # as a function of its own it would not be vectorised
 _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 
 @_jit
-def _times(x, A, y):
-    """The product y = x A, for x (Kp,), A (Kp, Kp): eight rows of A at a time."""
-    K = x.size
-    y[:] = 0.0
-    for j in range(0, K, 8):
-        a, b, c, d, e, f, g, h = x[j], x[j + 1], x[j + 2], x[j + 3], x[j + 4], x[j + 5], x[j + 6], x[j + 7]
+def _times(X, at, A, Y, v):
+    """The products Y[v : v + 4] of rows at[v : v + 4] of X (n, Kp) with A (Kp, Kp): four rows of A at a time, read once."""
+    K, w, x, y = A.shape[0], v + 1, v + 2, v + 3
+    p, q, r, s = at[v], at[w], at[x], at[y]
+    Y[v : v + 4] = 0.0
+    for i in range(0, K, 4):
+        j, m, n = i + 1, i + 2, i + 3
+        pi, pj, pm, pn = X[p, i], X[p, j], X[p, m], X[p, n]
+        qi, qj, qm, qn = X[q, i], X[q, j], X[q, m], X[q, n]
+        ri, rj, rm, rn = X[r, i], X[r, j], X[r, m], X[r, n]
+        si, sj, sm, sn = X[s, i], X[s, j], X[s, m], X[s, n]
         for k in range(K):
-            low = a * A[j, k] + b * A[j + 1, k] + c * A[j + 2, k] + d * A[j + 3, k]
-            high = e * A[j + 4, k] + f * A[j + 5, k] + g * A[j + 6, k] + h * A[j + 7, k]
-            y[k] += low + high
+            ik, jk, mk, nk = A[i, k], A[j, k], A[m, k], A[n, k]
+            Y[v, k] += pi * ik + pj * jk + pm * mk + pn * nk
+            Y[w, k] += qi * ik + qj * jk + qm * mk + qn * nk
+            Y[x, k] += ri * ik + rj * jk + rm * mk + rn * nk
+            Y[y, k] += si * ik + sj * jk + sm * mk + sn * nk
 
 
 @_jit
-def forward(L, codes, first, start, A, alpha, scale):
-    """Filtered probabilities alpha[t + 1] = p(z_t | x_1, ..., x_t) of a block of rows.
+def _longest(edges):
+    longest = 0
+    for i in range(edges.size - 1):
+        longest = max(longest, edges[i + 1] - edges[i])
+    return longest
+
+
+@_jit
+def forward(L, codes, first, edges, start, A, alpha, scale):
+    """Filtered probabilities p(z_t | x_1, ..., x_t) of a block of rows, alpha[t + i + 1] for row t of lane i.
 
     alpha_1 = start * L_1 / c_1,    alpha_t = (alpha_{t-1} A) * L_t / c_t                              (Thesis 6.3.3)
 
     L : (U, Kp) in: likelihoods;  codes : (n,) in: which of its rows each is;  first : (n,) bool, in
+    edges : (lanes + 1,) in: where each lane begins, and n
     start : (Kp,), A : (Kp, Kp) in: exp(E[log pi_0]), exp(E[log pi])
-    alpha : (n + 1, Kp) row 0 in: that of the row before the block;  the others out
+    alpha : (n + lanes, Kp) in: alpha[edges[i] + i], of the row before each lane;  the others out
     scale : (n,) out: c_t
     """
-    n, K = codes.size, L.shape[1]
-    y = np.empty(K)
-    for t in range(n):
-        if first[t]:
-            y[:] = start
-        else:
-            _times(alpha[t], A, y)
-        total = 0.0
-        here = L[codes[t]]
-        for k in range(K):
-            y[k] *= here[k]
-            total += y[k]
-        scale[t] = total
-        rescale = 1.0 / total
-        for k in range(K):
-            message = y[k] * rescale
-            alpha[t + 1, k] = message if message > _NOTHING else 0.0
+    lanes, K = edges.size - 1, L.shape[1]
+    fours = -(-lanes // 4) * 4
+    Y, at = np.zeros((fours, K)), np.zeros(fours, np.int64)
+    for step in range(_longest(edges)):
+        for i in range(lanes):
+            at[i] = min(edges[i] + step, edges[i + 1]) + i
+        for v in range(0, fours, 4):
+            _times(alpha, at, A, Y, v)
+        for i in range(lanes):
+            t = edges[i] + step
+            if t >= edges[i + 1]:
+                continue
+            ahead, likelihood, message, total = start if first[t] else Y[i], L[codes[t]], alpha[t + i + 1], 0.0
+            for k in range(K):
+                message[k] = ahead[k] * likelihood[k]
+                total += message[k]
+            scale[t] = total
+            rescale = 1.0 / total
+            for k in range(K):
+                value = message[k] * rescale
+                message[k] = value if value > _NOTHING else 0.0
+
+
+@_inline
+def _combine(alpha, likelihood, beta, r, g):
+    """Smoothed probabilities r of a row, and g = likelihood * beta, all (Kp,)."""
+    total = 0.0
+    for k in range(r.size):
+        r[k] = alpha[k] * beta[k]
+        total += r[k]
+        g[k] = likelihood[k] * beta[k]
+    rescale = 1.0 / total
+    for k in range(r.size):
+        r[k] *= rescale
+
+
+@_inline
+def _hand_back(alpha, y, g, beta):
+    """Scale g so that sum_jk alpha_j A_jk g_k = 1, and y = A g to the message ``beta`` to the row before, all (Kp,)."""
+    both, total = 0.0, 0.0
+    for k in range(y.size):
+        both += alpha[k] * y[k]
+        total += y[k]
+    both, total = 1.0 / both, 1.0 / total
+    for k in range(y.size):
+        g[k] *= both
+        beta[k] = y[k] * total
 
 
 @_jit
-def backward(L, codes, first, At, alpha, beta, R, G):
+def backward(L, codes, first, edges, At, alpha, beta, R, G):
     """Smoothed probabilities of a block of rows, and what the expected transitions are made of.
 
     With  g_t = L_t * beta_t,  beta_{t-1} = A g_t,  up to factors:   R_t = alpha_t * beta_t,   and   alpha_{t-1,j} A_jk G_tk
-    is the probability of z_{t-1} = j and z_t = k, zero where a sequence begins.
+    is the probability of z_{t-1} = j and z_t = k, where G and alpha have their rows in the same order; zero where a sequence
+    begins, and after each lane.
 
-    L, codes, first : see `forward`;  At : (Kp, Kp) in: A transposed
-    alpha : (n + 1, Kp) in
-    beta : (Kp,) in: backward message to the last row, out: that to the row before the block; sums to one
-    R, G : (n, Kp) out
+    L, codes, first, edges : see `forward`;  At : (Kp, Kp) in: A transposed
+    alpha : (n + lanes, Kp) in: see `forward`
+    beta : (lanes, Kp) in: backward messages to each lane's last row, out: those to the row before it; each sums to one
+    R : (n, Kp), G : (n + lanes, Kp) out
     """
-    n, K = codes.size, L.shape[1]
-    y = np.empty(K)
-    for t in range(n - 1, -1, -1):
-        total = 0.0
-        here = L[codes[t]]
-        for k in range(K):
-            R[t, k] = alpha[t + 1, k] * beta[k]
-            total += R[t, k]
-            G[t, k] = here[k] * beta[k]
-        rescale = 1.0 / total
-        for k in range(K):
-            R[t, k] *= rescale
-        if first[t]:
-            G[t] = 0.0
-            beta[:] = 1.0 / K
-            continue
-        _times(G[t], At, y)
-        both, total = 0.0, 0.0
-        for k in range(K):
-            both += alpha[t, k] * y[k]
-            total += y[k]
-        both, total = 1.0 / both, 1.0 / total
-        for k in range(K):
-            G[t, k] *= both
-            beta[k] = y[k] * total
+    lanes, K = edges.size - 1, L.shape[1]
+    fours = -(-lanes // 4) * 4
+    Y, at = np.zeros((fours, K)), np.zeros(fours, np.int64)
+    for i in range(lanes):
+        G[edges[i + 1] + i] = 0.0
+    for step in range(_longest(edges)):
+        for i in range(lanes):
+            t = edges[i + 1] - 1 - step
+            if t < edges[i]:
+                continue
+            at[i] = t + i
+            _combine(alpha[t + i + 1], L[codes[t]], beta[i], R[t], G[t + i])
+        for v in range(0, fours, 4):
+            _times(G, at, At, Y, v)
+        for i in range(lanes):
+            t = edges[i + 1] - 1 - step
+            if t < edges[i]:
+                continue
+            if first[t]:
+                G[t + i] = 0.0
+                beta[i] = 1.0 / K
+            else:
+                _hand_back(alpha[t + i], Y[i], G[t + i], beta[i])
 
 
 @_jit
@@ -183,26 +232,19 @@ def clear_least(L):
 
 
 @_jit
-def collect(R, scale, weights, threshold, N, H, indptr, indices, values):
-    """Counts and the first part of the entropies of a block of rows, and its responsibilities as compressed sparse rows.
+def compress(R, threshold, indptr, indices, values):
+    """Responsibilities R (n, K) as compressed sparse rows.
 
-    N_k += sum_t w_t R_tk,    H_k += sum_t R_tk log c_t
-
-    R : (n, Kp), scale, weights : (n,) in;  N, H : (K,) in and out
     indptr : (n + 1,), indices, values : (n K,) out: the entries above ``threshold``
     returns : the number of these
     """
-    count, K = 0, N.size
+    count = 0
     indptr[0] = 0
     for t in range(R.shape[0]):
-        log_scale = np.log(scale[t])
-        for k in range(K):
-            r = R[t, k]
-            N[k] += weights[t] * r
-            H[k] += log_scale * r
-            if r > threshold:
+        for k in range(R.shape[1]):
+            if R[t, k] > threshold:
                 indices[count] = k
-                values[count] = r
+                values[count] = R[t, k]
                 count += 1
         indptr[t + 1] = count
     return count

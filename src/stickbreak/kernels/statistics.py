@@ -15,18 +15,21 @@ def pack_products(X, origin, unit, linear, T):
     X : (n, D) in;  origin, unit : (D,) in;  T : (n, D (D + 1) / 2 [+ D]) out
     """
     n, D = X.shape
-    z = np.empty(D, T.dtype)
+    z, pairs = np.empty(D, T.dtype), D * (D + 1) // 2
+    first, second = np.empty((2, pairs), np.intp)  # looked up: loops over b from a on are too short to be fast
+    p = 0
+    for a in range(D):
+        for b in range(a, D):
+            first[p], second[p] = a, b
+            p += 1
     for i in range(n):
         for a in range(D):
             z[a] = (X[i, a] - origin[a]) / unit[a]
-        p = 0
-        for a in range(D):
-            for b in range(a, D):
-                T[i, p + b - a] = z[a] * z[b]
-            p += D - a
+        for p in range(pairs):
+            T[i, p] = z[first[p]] * z[second[p]]
         if linear:
             for a in range(D):
-                T[i, p + a] = z[a]
+                T[i, pairs + a] = z[a]
 
 
 def pack_products_reference(X: NDArray[np.floating], linear: bool) -> NDArray[np.floating]:

@@ -101,7 +101,7 @@ class DocumentUnit:
         return Prepared(parameters, tables(parameters.W.T + parameters.bias, parameters.prior) if bags else None)
 
     def local_step(
-        self, model: Model, prepared: Prepared, X: Any, weights: Array, base: bool, start: Array | None
+        self, model: Model, prepared: Prepared, X: Any, weights: Array, base: bool, start: Array | None, keep: bool
     ) -> tuple[DocumentSummary, Kept]:
         """Responsibilities and summary of a chunk of documents (Thesis Alg. 5.1), iterated from counts ``start`` (K, n)."""
         own, T = _observations(model, prepared, X)

@@ -29,6 +29,11 @@ class Responsibilities(NamedTuple):
     indices: NDArray[np.int32]
     values: Array
 
+    def part(self, start: int, stop: int) -> "Responsibilities":
+        """Those of some consecutive rows."""
+        a, b = self.indptr[start], self.indptr[stop]
+        return Responsibilities(self.indptr[start : stop + 1] - a, self.indices[a:b], self.values[a:b])
+
 
 class Drawn(NamedTuple):
     """Rows (or documents) drawn from one chunk: the cluster, the row number, responsibility over the chance of being drawn.
@@ -52,9 +57,11 @@ class RowUnit:
         return parameters
 
     def local_step(
-        self, model: Model, parameters: Parameters, X: Rows, weights: Array, base: bool, start: Array | None
+        self, model: Model, parameters: Parameters, X: Rows, weights: Array, base: bool, start: Array | None, keep: bool
     ) -> tuple[Summary, Responsibilities]:
-        """Responsibilities and summary of a chunk of rows; ``start`` is for documents."""
+        """Responsibilities and summary of a chunk of rows; ``start`` is for documents, ``keep`` for sequences: whether the
+        responsibilities are wanted, which others have at hand.
+        """
         return local_step(model, parameters, X, weights, base)
 
     def track(

@@ -1,7 +1,9 @@
 """The messages of hidden Markov chains, block by block: scores of rows, forward and backward, and the most probable path."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,10 @@ Array = NDArray[np.floating]
 
 BLOCK = 1 << 17  # numbers in a block of messages: 1 MiB
 KEPT = 1 << 24  # numbers of forward messages, scores and features to keep; of longer chunks they are computed twice
-RUN_UP, SETTLED = 256, 1e-13  # rows before a part of a sequence, at first; the change of messages at which they suffice
+RUN_UP, SETTLED = 32, 1e-13  # rows before a part of a sequence, at first; the change of messages at which they suffice
+LANES = 4  # of a chunk
+LANE = 1024  # rows of a lane that does not begin with a sequence, at least
+NEAR = 0.25  # of a lane: how far from where it would begin a sequence may begin, to be its beginning
 
 
 class Scores(NamedTuple):
@@ -55,17 +60,24 @@ class Prepared(NamedTuple):
 
 
 class Smoothed(NamedTuple):
-    """A block of rows: where it is in the chunk, forward messages (n + 1, Kp) and scales (n,), R and G of `backward` (n, Kp).
+    """A block: rows of each lane, one lane after another, where these begin, scores, scales (n,), and what `backward` makes.
 
+    alpha, G : (n + lanes, Kp), of which alpha[t + i] is the message from the row before row t of lane i;  R : (n, Kp)
     The arrays are used again for the next block.
     """
 
-    rows: slice
+    lanes: list[slice]
+    edges: NDArray[np.intp]
     scores: Scores
     alpha: Array
     scale: Array
     R: Array
     G: Array
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """Which rows of the chunk these are, (n,)."""
+        return np.concatenate([np.arange(lane.start, lane.stop) for lane in self.lanes])
 
 
 class Workspace(threading.local):
@@ -125,49 +137,54 @@ def _exponentials(product: Array, bias: Array, weights: Array, C: Array, L: Arra
 
 
 class _Blocks:
-    """The blocks of a chunk, their scores, and where these and the forward messages are kept."""
+    """The blocks of a chunk, of as many rows of each of its lanes; their scores, and where these and the messages are kept."""
 
-    def __init__(self, model: Model, prepared: Prepared, X: Sequences) -> None:
-        self.model, self.prepared, self.X = model, prepared, X
-        self.pieces = blocks(len(X), prepared.K)
+    def __init__(self, model: Model, prepared: Prepared, X: Sequences, edges: list[int]) -> None:
+        self.model, self.prepared, self.X, self.lanes = model, prepared, X, len(edges) - 1
+        self.pieces = blocks(edges, prepared.K)
+        self.edges = [np.cumsum([0, *(piece.stop - piece.start for piece in pieces)]) for pieces in self.pieces]
+        self.begins = np.cumsum([0, *(edges[-1] for edges in self.edges)])
         n, Kp, F = len(X), len(prepared.start), model.likelihood.n_statistics
-        self.size = max((piece.stop - piece.start for piece in self.pieces), default=0)
         self.dense = prepared.table is None and not prefers_sparse(model.likelihood)
         self.keep = n * (Kp if prepared.table is not None else 3 * Kp + F * self.dense) <= KEPT
         self.known: dict[int, Scores] = {}
 
     def array(self, name: str, i: int, columns: int, more: int = 0, dtype: Any = np.float64) -> NDArray[Any]:
         """What is to hold the rows of block i, and ``more``, of its own where blocks are kept."""
-        n = self.pieces[i].stop - self.pieces[i].start + more
+        n = int(self.edges[i][-1]) + more
         if not self.keep:
-            return WORKSPACE.array(name, (self.size + more, columns), dtype)[:n]
+            return WORKSPACE.array(name, (int(self.edges[0][-1]) + more, columns), dtype)[:n]
         everything = WORKSPACE.array(name, (len(self.X) + more * len(self.pieces), columns), dtype)
-        start = self.pieces[i].start + more * i
+        start = int(self.begins[i]) + more * i
         return everything[start : start + n]
+
+    def joined(self, i: int, read: Callable[[slice], Any]) -> Any:
+        """What ``read`` tells of each lane's rows of block i, one lane after another."""
+        return np.concatenate([read(piece) for piece in self.pieces[i]])
 
     def scores(self, i: int) -> Scores:
         """Scores of block i; zero for rows of weight zero."""
-        rows, table = self.pieces[i], self.prepared.table
-        if table is not None:
-            return table._replace(codes=self.X.codes(rows))
+        if self.prepared.table is not None:
+            return self.prepared.table._replace(codes=self.joined(i, self.X.codes))
         if i in self.known:
             return self.known[i]
         likelihood, W, bias = self.model.likelihood, self.prepared.parameters.W, self.prepared.parameters.bias
-        X = self.X.rows(rows)
+        X = self.joined(i, self.X.rows)
         T = likelihood.features(X, self.array("T", i, likelihood.n_statistics, 0, X.dtype) if self.dense else None)
         C, L = self.array("C", i, len(self.prepared.start)), self.array("L", i, len(self.prepared.start))
         product = WORKSPACE.array("product", (len(X), len(bias)), W.dtype)
-        _exponentials(product_with(T, W, product), bias, self.X.weights(rows), C, L)
+        _exponentials(product_with(T, W, product), bias, self.joined(i, self.X.weights), C, L)
         found = Scores(C, L, T, np.arange(len(X)))
         if self.keep:
             self.known[i] = found
         return found
 
 
-def blocks(n: int, K: int) -> list[slice]:
-    """Blocks of n rows for messages to K states."""
-    size = max(128, BLOCK // padded(K))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+def blocks(edges: list[int], K: int) -> list[list[slice]]:
+    """Blocks for messages to K states, of rows of every lane, of which some may have no more."""
+    size = max(128, BLOCK // (padded(K) * (len(edges) - 1)))
+    longest = max(b - a for a, b in pairwise(edges))
+    return [[slice(min(a + i, b), min(a + i + size, b)) for a, b in pairwise(edges)] for i in range(0, longest, size)]
 
 
 def smoothed(model: Model, prepared: Prepared, X: Sequences) -> Iterator[Smoothed]:
@@ -175,63 +192,103 @@ def smoothed(model: Model, prepared: Prepared, X: Sequences) -> Iterator[Smoothe
 
     Forward messages are kept where memory allows, or else only those at the ends of blocks, and computed again.
     """
-    Kp, work = len(prepared.start), _Blocks(model, prepared, X)
-    ends: list[Array] = [_message(model, prepared, X, before=True)]
+    edges, begin, beta = _lanes(model, prepared, X)
+    Kp, work = len(prepared.start), _Blocks(model, prepared, X, edges)
+    ends, lane = [begin], np.arange(work.lanes)
 
     def ahead(i: int) -> tuple[Scores, Array, Array]:
-        found, alpha = work.scores(i), work.array("alpha", i, Kp, 1)
-        scale = work.array("scale", i, 1)[:, 0]
-        alpha[0] = ends[i]
-        forward(found.L, found.codes, X.first(work.pieces[i]), prepared.start, prepared.A, alpha, scale)
+        found, alpha = work.scores(i), work.array("alpha", i, Kp, work.lanes)
+        scale, first = work.array("scale", i, 1)[:, 0], work.joined(i, X.first)
+        alpha[work.edges[i][:-1] + lane] = ends[i]
+        forward(found.L, found.codes, first, work.edges[i], prepared.start, prepared.A, alpha, scale)
         return found, alpha, scale
 
     stored: tuple[Scores, Array, Array] | None = None
     for i in range(len(work.pieces)):
         stored = ahead(i)
-        ends.append(stored[1][-1].copy())
-    beta = _message(model, prepared, X, before=False)
+        ends.append(stored[1][work.edges[i][1:] + lane])
     for i in range(len(work.pieces) - 1, -1, -1):
-        rows = work.pieces[i]
         if work.keep:
-            stored = work.scores(i), work.array("alpha", i, Kp, 1), work.array("scale", i, 1)[:, 0]
+            stored = work.scores(i), work.array("alpha", i, Kp, work.lanes), work.array("scale", i, 1)[:, 0]
         found, alpha, scale = stored if stored is not None else ahead(i)
         stored = None
-        R, G = (WORKSPACE.array(name, (rows.stop - rows.start, Kp)) for name in "RG")
-        backward(found.L, found.codes, X.first(rows), prepared.At, alpha, beta, R, G)
-        yield Smoothed(rows, found, alpha, scale, R, G)
+        R, G = WORKSPACE.array("R", (len(scale), Kp)), WORKSPACE.array("G", alpha.shape)
+        backward(found.L, found.codes, work.joined(i, X.first), work.edges[i], prepared.At, alpha, beta, R, G)
+        yield Smoothed(work.pieces[i], work.edges[i], found, alpha, scale, R, G)
 
 
-def _message(model: Model, prepared: Prepared, X: Sequences, before: bool) -> Array:
-    """The message to a part of a sequence from the rows before it, or after it, (Kp,); uniform where there are none.
+def _lanes(model: Model, prepared: Prepared, X: Sequences) -> tuple[list[int], Array, Array]:
+    """Where the lanes of a chunk begin, and its end; the messages to each from the rows before it, and after it (lanes, Kp).
 
-    A run-up from far enough forgets where it began: messages from two unlike beginnings must have become the same, or else it
-    is made longer, up to the whole of the sequence.
+    They begin with sequences where these begin near enough, or else after a run-up that is shorter than they are.
     """
-    Kp, K, rest = len(prepared.start), prepared.K, X.before if before else X.after
-    uniform = np.zeros(Kp)
-    uniform[:K] = 1.0 / K
-    length = RUN_UP
-    while rest:
-        rows = slice(-min(length, rest), 0) if before else slice(len(X), len(X) + min(length, rest))
-        found, first = _free_scores(model, prepared, X, rows), X.first(rows)
-        begins = [uniform] if length >= rest else [_somehow(K, Kp, 0), _somehow(K, Kp, 1)]
-        ends = []
-        for beta in begins:
-            alpha, scale = np.ones((len(first) + 1, Kp)), np.empty(len(first))
-            if before:
-                alpha[0] = beta
-                forward(found.L, found.codes, first, prepared.start, prepared.A, alpha, scale)
-                beta = alpha[-1].copy()
-            else:
-                R, G = np.empty((2, len(first), Kp))
-                backward(found.L, found.codes, first, prepared.At, alpha, beta, R, G)
-            ends.append(beta)
-        if np.abs(ends[0] - ends[-1]).max() <= SETTLED:
-            return ends[0]
-        length *= 4
-    return uniform
+    n, starts = len(X), np.flatnonzero(X.first(slice(0, len(X))))
+    starts, edges = starts[starts > 0], {0, n}
+    for target in np.arange(1, LANES) * n // LANES:
+        nearest = int(starts[np.abs(starts - target).argmin()]) if len(starts) else n
+        if LANES * abs(nearest - target) <= NEAR * n or (n < LANES * LANE and nearest < n):
+            edges.add(nearest)
+        elif n >= LANES * LANE:
+            edges.add(int(target))
+    cuts, most = sorted(edges), n / LANES
+    while True:
+        begin = _messages(model, prepared, X, cuts[:-1], True, most)
+        end = None if begin is None else _messages(model, prepared, X, cuts[1:], False, most)
+        if begin is not None and end is not None:
+            return cuts, begin, end
+        cuts, most = [0, n], np.inf
 
 
+def _messages(
+    model: Model, prepared: Prepared, X: Sequences, cuts: list[int], before: bool, most: float
+) -> Array | None:
+    """Messages to each of the rows ``cuts`` of a chunk from those before it, or to the row before from it and those after.
+
+    Uniform where a sequence begins at the row, (n, Kp).  A run-up from far enough forgets where it began: messages from two
+    unlike beginnings must have become the same, or else it is made longer, up to the whole of the sequence, or to ``most``
+    rows.
+    """
+    Kp, K = len(prepared.start), prepared.K
+    found = np.zeros((len(cuts), Kp))
+    found[:, :K] = 1.0 / K
+    rest = np.array([X.before(cut) if before else X.after(cut) for cut in cuts])
+    left, length = np.flatnonzero(rest), RUN_UP
+    while len(left):
+        sizes = np.minimum(length, rest[left])
+        if sizes.max() > most:
+            return None
+        pieces = [slice(cuts[i] - n, cuts[i]) if before else slice(cuts[i], cuts[i] + n) for i, n in zip(left, sizes)]
+        begins = [np.where((sizes == rest[left])[:, None], found[left], _somehow(K, Kp, seed)) for seed in range(2)]
+        ends = _handed_over(model, prepared, X, pieces, np.concatenate(begins), before).reshape(2, len(left), Kp)
+        settled = np.abs(ends[0] - ends[1]).max(axis=1) <= SETTLED
+        found[left[settled]] = ends[0, settled]
+        left, length = left[~settled], 4 * length
+    return found
+
+
+def _handed_over(
+    model: Model, prepared: Prepared, X: Sequences, pieces: list[slice], ends: Array, before: bool
+) -> Array:
+    """Messages (2 n, Kp) forward or backward through n pieces of rows, from one beginning of each, and from another."""
+    lane = np.arange(2 * len(pieces))
+    edges = np.cumsum([0, *2 * [piece.stop - piece.start for piece in pieces]])
+    first = np.concatenate(2 * [X.first(piece) for piece in pieces])
+    if prepared.table is None:
+        rows, weights = (np.concatenate([read(piece) for piece in pieces]) for read in (X.rows, X.weights))
+        L, codes = _table(model, prepared.parameters, rows, weights).L, np.tile(np.arange(len(rows)), 2)
+    else:
+        L, codes = prepared.table.L, np.concatenate(2 * [X.codes(piece) for piece in pieces])
+    alpha, R, G = (WORKSPACE.array(name, (len(codes) + len(lane), ends.shape[1])) for name in ("run-up", "R", "G"))
+    if before:
+        alpha[edges[:-1] + lane] = ends
+        forward(L, codes, first, edges, prepared.start, prepared.A, alpha, np.empty(len(codes)))
+        return np.asarray(alpha[edges[1:] + lane])
+    alpha[:] = 1.0
+    backward(L, codes, first, edges, prepared.At, alpha, ends, R, G)
+    return ends
+
+
+@lru_cache(maxsize=64)
 def _somehow(K: int, Kp: int, seed: int) -> Array:
     """One of two messages that have nothing in common: neither states nor any set of them have the same mass."""
     message = np.zeros(Kp)
@@ -239,18 +296,10 @@ def _somehow(K: int, Kp: int, seed: int) -> Array:
     return np.asarray(message / message.sum())
 
 
-def _free_scores(model: Model, prepared: Prepared, X: Sequences, rows: slice) -> Scores:
-    """Scores of any rows, in arrays of their own."""
-    if prepared.table is not None:
-        return prepared.table._replace(codes=X.codes(rows))
-    found = _table(model, prepared.parameters, X.rows(rows), X.weights(rows))
-    return found._replace(codes=np.arange(rows.stop - rows.start))
-
-
 def viterbi(model: Model, prepared: Prepared, X: Sequences) -> NDArray[np.intp]:
     """The most probable path of each sequence of a chunk, (n,), block by block from the scores at their ends."""
-    K, work = prepared.K, _Blocks(model, prepared, X)
-    A, pieces = np.ascontiguousarray(prepared.log_A), work.pieces
+    K, work = prepared.K, _Blocks(model, prepared, X, [0, len(X)])
+    A, pieces = np.ascontiguousarray(prepared.log_A), [pieces[0] for pieces in work.pieces]
     ends: list[Array] = [np.zeros(K)]
     path = np.empty(len(X), np.intp)
 

@@ -1,15 +1,16 @@
 """Hidden Markov models as a unit: sequences to smoothed states to a summary."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.assign import accumulate
-from ..kernels.markov import add_rows, collect, subtract_energies
-from .local import DENSE_SHARE, Drawn, Responsibilities, RowUnit, join, responsibility_threshold
-from .messages import Prepared, Smoothed, prepared_for, smoothed
+from ..kernels.markov import add_rows, compress, subtract_energies
+from .local import DENSE_SHARE, THRESHOLD, Drawn, Responsibilities, RowUnit, join, responsibility_threshold
+from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
 from .model import Model, Parameters
 from .summary import Array, Summary, cluster_axes
 
@@ -45,33 +46,44 @@ class SequenceUnit:
         return prepared_for(model, parameters, source)
 
     def local_step(
-        self, model: Model, prepared: Prepared, X: Sequences, weights: Array, base: bool, start: Array | None
+        self,
+        model: Model,
+        prepared: Prepared,
+        X: Sequences,
+        weights: Array,
+        base: bool,
+        start: Array | None,
+        keep: bool,
     ) -> tuple[SequenceSummary, Responsibilities]:
         """Smoothed states and summary of the sequences of a chunk (Thesis 6.3.3): the optimal q(z) for the parameters.
 
         H = sum_t log c_t - E[log potentials],   since q(z) is the product of all potentials over prod_t c_t.
+
+        keep : whether the larger responsibilities are wanted, for rows to be drawn
         """
         K, table = prepared.K, prepared.table
         summary = Summary.zeros(*prepared.parameters.W.shape)
         M, begins = np.zeros(prepared.A.shape), np.zeros(K)
         per_code = None if table is None else np.zeros(table.C.shape)
-        pieces = list[Responsibilities]()
+        pieces, first = dict[int, Responsibilities](), X.first(slice(0, len(X)))
         for block in smoothed(model, prepared, X):
-            here, R = weights[block.rows], block.R[:, :K]
-            M += block.alpha[:-1].T @ block.G
-            begins += block.R[X.first(block.rows), :K].sum(axis=0)
-            kept = _collected(block, here, summary)
+            rows, R = block.rows, block.R[:, :K]
+            here = weights[rows]
+            M += block.alpha.T @ block.G
+            begins += R[np.flatnonzero(first[rows])].sum(axis=0)
+            summary.N.__iadd__(here @ R)
+            summary.H.__iadd__(np.log(block.scale) @ R)
             if per_code is None:
-                subtract_energies(block.R, block.scores.C, summary.H)
-                if kept.values.size > DENSE_SHARE * R.size:
-                    summary.S.__iadd__((R * here[:, None]).T @ block.scores.T.astype(np.float64, copy=False))
-                else:
-                    accumulate(*kept, here, block.scores.T, summary.S)
-                if base:
-                    summary.base.__iadd__(here @ model.likelihood.log_base(X.rows(block.rows)))
+                _add_statistics(block, R, None if X.source.weights is None else here, summary)
+                for lane in block.lanes if base else ():
+                    summary.base.__iadd__(weights[lane] @ model.likelihood.log_base(X.rows(lane)))
             else:
                 add_rows(block.R, block.scores.codes, per_code)
-            pieces.append(kept)
+            if keep:
+                kept = _compressed(R, THRESHOLD)
+                for lane, (a, b) in zip(block.lanes, pairwise(block.edges)):
+                    if a < b:
+                        pieces[lane.start] = kept.part(int(a), int(b))
         if per_code is not None and table is not None:
             source = X.source
             use = np.ones(len(source.X)) if source.weights is None else source.weights
@@ -82,7 +94,8 @@ class SequenceUnit:
                 summary.base.__iadd__(weighted.sum(axis=1) @ model.likelihood.log_base(source.X))
         M = (prepared.A * M)[:K, :K]
         summary.H.__isub__((M * prepared.log_A).sum(axis=0) + begins * prepared.log_start)
-        return SequenceSummary.of(summary, np.ascontiguousarray(M), begins), join(pieces[::-1])
+        kept = join([pieces[start] for start in sorted(pieces)])
+        return SequenceSummary.of(summary, np.ascontiguousarray(M), begins), kept
 
     def track(
         self,
@@ -96,7 +109,7 @@ class SequenceUnit:
     ) -> SequenceSummary:
         """The summary under the states of a candidate, all of which may take part of the mass of those that are removed."""
         assert prepared is not None
-        return self.local_step(model, prepared, X, weights, False, None)[0]
+        return self.local_step(model, prepared, X, weights, False, None, False)[0]
 
     def draw(
         self,
@@ -116,10 +129,22 @@ class SequenceUnit:
         return RowUnit().sample(source, drawn, cluster, mass)
 
 
-def _collected(block: Smoothed, weights: Array, summary: Summary) -> Responsibilities:
-    """Add a block's counts and part of its entropies to a summary; its responsibilities without the negligible ones."""
-    n, K = len(block.R), summary.K
-    indptr, indices, values = np.empty(n + 1, np.int64), np.empty(n * K, np.int32), np.empty(n * K)
-    threshold = responsibility_threshold(values.dtype)
-    count = collect(block.R, block.scale, weights, threshold, summary.N, summary.H, indptr, indices, values)
+def _add_statistics(block: Smoothed, R: Array, weights: Array | None, summary: Summary) -> None:
+    """Add a block's statistics and energies to a summary."""
+    subtract_energies(block.R, block.scores.C, summary.H)
+    threshold = responsibility_threshold(R.dtype)
+    if np.count_nonzero(threshold < R) > DENSE_SHARE * R.size:
+        weighted = R if weights is None else R * weights[:, None]
+        summary.S.__iadd__(weighted.T @ block.scores.T.astype(np.float64, copy=False))
+    else:
+        weights = np.ones(len(R)) if weights is None else weights
+        accumulate(*_compressed(R, threshold), weights, block.scores.T, summary.S)
+
+
+def _compressed(R: Array, threshold: float) -> Responsibilities:
+    """Responsibilities R (n, K) above a threshold."""
+    n, K = R.shape
+    indptr, values = np.empty(n + 1, np.int64), WORKSPACE.array("values", (1, n * K))[0]
+    indices = WORKSPACE.array("indices", (1, n * K), np.int32)[0]
+    count = compress(R, threshold, indptr, indices, values)
     return Responsibilities(indptr, indices[:count].copy(), values[:count].copy())
