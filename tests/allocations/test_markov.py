@@ -223,9 +223,8 @@ def test_the_finite_chain_one_step_after_another(seed, kappa, K, more):
 def test_room_for_states():
     prior = FiniteMarkovChain(4)
     assert prior.max_clusters == 4
-    assert prior.with_room(9).n_states == 9
-    assert prior.with_room(2) == prior
-    assert HDPMarkovChain().with_room(100) == HDPMarkovChain()
+    assert prior.of_states(9).n_states == 9
+    assert HDPMarkovChain().of_states(100) == HDPMarkovChain()
     assert HDPMarkovChain().max_clusters > 10**9
 
 

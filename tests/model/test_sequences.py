@@ -15,7 +15,7 @@ from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import AutoregressiveGaussian, Bernoulli, Gaussian, Sample
 from stickbreak.model import Model, SequenceSummary, Summary, messages
-from stickbreak.model.messages import smoothed, viterbi
+from stickbreak.model.messages import log_normaliser, smoothed, viterbi
 
 SEEDS = st.integers(0, 2**32 - 1)
 FLOAT = np.dtype(float)
@@ -228,6 +228,7 @@ def test_messages_of_many_blocks(kind, K, missing, monkeypatch):
         np.testing.assert_allclose(summary.M, M, rtol=1e-9, atol=1e-9)
         energy = (R * C).sum() + (M * A).sum() + R[source.edges[:-1]].sum(axis=0) @ start
         assert summary.H.sum() == pytest.approx(log_Z - energy, rel=1e-9, abs=1e-8)
+        assert log_normaliser(model, prepared, chunk) == pytest.approx(log_Z, rel=1e-10)
         path = viterbi(model, prepared, chunk)
         scores = path_scores(C, start, A, source.edges, path)
         np.testing.assert_allclose(scores, best_scores(C, start, A, source.edges), rtol=1e-12)

@@ -70,8 +70,8 @@ class _Chain(ABC):
     def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
         """The chain's part of the ELBO, without the entropy of q(z)."""
 
-    def with_room(self, n: int) -> Self:
-        """This prior, with room for n states."""
+    def of_states(self, n: int) -> Self:
+        """This prior, of n states where it has a number of them."""
         return self
 
     def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
@@ -315,9 +315,9 @@ class FiniteMarkovChain(_Chain):
         """The most states that may be in use."""
         return self.n_states
 
-    def with_room(self, n: int) -> Self:
-        """This prior, with room for n states."""
-        return replace(self, n_states=max(n, self.n_states))
+    def of_states(self, n: int) -> Self:
+        """This prior, of n states."""
+        return replace(self, n_states=n)
 
     def shares(self, summary: "Summary") -> Array:
         """The states' equal shares, and that of those not in use, (K + 1,)."""

@@ -15,10 +15,9 @@ from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
 from ..kernels.markov import forward
 from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
-from ..likelihoods._base import features
-from ..model import Model, SequenceSummary, Summary
+from ..model import Model, Summary
 from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
-from ..model.seeding import hard_summary
+from ..model.sequences import labelled
 from ..moves.blocks import block_states
 from . import _choices as choices
 from ._base import as_source
@@ -159,25 +158,7 @@ def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
     if given.shape != (T,) or given.dtype.kind not in "biufOSU" or (given.dtype.kind == "f" and np.isnan(given).any()):
         raise ValueError(f"init must be labels ({T},) of the rows, without NaN; got shape {given.shape}.")
     labels = np.unique(given, return_inverse=True)[1]
-    rows, weights = source.take(np.arange(T)) if source.codes is None else (source.X, np.ones(len(source.X)))
-    K = int(labels.max()) + 1
-    statistics = features(model.likelihood, rows)
-    if source.codes is None:
-        summary = hard_summary(statistics, weights, labels)
-    else:
-        use = weights if source.weights is None else source.weights
-        counts = np.zeros((len(source.X), K))
-        np.add.at(counts, (source.codes, labels), 1.0)
-        counts *= use[:, None]
-        summary = Summary(
-            counts.sum(axis=0), np.ascontiguousarray((statistics.T @ counts).T), np.zeros(K), np.zeros(())
-        )
-    M, begins = np.zeros((K, K)), np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
-    within = np.ones(T, np.bool_)
-    within[source.edges[:-1]] = False
-    after = np.flatnonzero(within)
-    np.add.at(M, (labels[after - 1], labels[after]), 1.0)
-    return model.ordered(SequenceSummary.of(summary, M, begins))
+    return model.ordered(labelled(model, source, labels))
 
 
 @dataclass(frozen=True)

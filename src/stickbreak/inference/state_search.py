@@ -1,5 +1,6 @@
 """The search for the states of hidden Markov models: excursions of three kinds, on a sample first where rows are many."""
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from ..data import SequenceSource
 from ..model import Model, Summary
 from ..moves import Schedule, states
 from ..moves.blocks import block_states
+from .descent import Descent, of_states, wide_start
 from .laps import Laps, Options
 from .search import Search
 
@@ -30,6 +32,9 @@ class StateSearch(Search):
     states of another ascent are added, which began with such blocks alone, so that both together find which of them explain
     what best.  What does not pay is then merged or deleted.  The search ends when none has paid for a while.
 
+    Where rows are many, excursions are made on a sample, or if the number of states is given there are none: then states are
+    as many as that from the beginning (`stickbreak.inference.descent`).
+
     patience : excursions without gain after which there are no more, once one has paid
     """
 
@@ -40,7 +45,12 @@ class StateSearch(Search):
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         sample = self.source.sample(SAMPLE_ROWS, self.rng.spawn(1)[0])
         sampled = start.K == 1 and "birth" in self.moves and 2 * sample.n_rows < self.source.n_rows
-        if sampled:
+        if sampled and self.model.allocation.max_clusters < sys.maxsize:
+            assert isinstance(self.source, SequenceSource)
+            descent = Descent(self.model, self.source, self.threads, self.rng.spawn(1)[0], self.options)
+            start = descent.run(wide_start(self.model, self.source, self.rng.spawn(1)[0]))
+            self.model = descent.model
+        elif sampled:
             options = replace(coarse, n_batches=1)
             begun = StateSearch(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
             begun.patience = ON_SAMPLE
@@ -81,13 +91,10 @@ class StateSearch(Search):
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
         """More states than there may be, after some laps, merged until there are as many as may be, in two steps."""
-        allocation: Any = model.allocation
-        wide = Model(model.likelihood, allocation.with_room(start.K))
-        rng = self.rng.spawn(1)[0]
-        most = allocation.max_clusters
+        wide, most, rng = of_states(model, start.K), model.allocation.max_clusters, self.rng.spawn(1)[0]
         for K in (start.K, int(np.sqrt(start.K * most))):
             start = states.reduced(wide, start, K)
-            laps = Laps(wide, self.source, Schedule((), rng, allocation.unit), self.threads, rng, options)
+            laps = Laps(wide, self.source, Schedule((), rng, "sequences"), self.threads, rng, options)
             laps.run(wide.ordered(start))
             start = laps.total
         return states.reduced(wide, start, most)

@@ -17,7 +17,7 @@ from .model import Model, Parameters
 
 Array = NDArray[np.floating]
 
-BLOCK = 1 << 17  # numbers in a block of messages: 1 MiB
+BLOCK = 1 << 19  # numbers in a block of messages: 4 MiB, so that threads seldom wait for each other between blocks
 KEPT = 1 << 24  # numbers of forward messages, scores and features to keep; of longer chunks they are computed twice
 RUN_UP, SETTLED = 32, 1e-13  # rows before a part of a sequence, at first; the change of messages at which they suffice
 LANES = 4  # of a chunk
@@ -179,6 +179,19 @@ class _Blocks:
             self.known[i] = found
         return found
 
+    def ahead(self, i: int, begin: Array) -> tuple[Scores, Array, Array]:
+        """Scores, forward messages and scales of block i, from the messages (lanes, Kp) to the beginning of each lane."""
+        prepared, edges, found = self.prepared, self.edges[i], self.scores(i)
+        alpha = self.array("alpha", i, len(prepared.start), self.lanes)
+        scale = self.array("scale", i, 1)[:, 0]
+        alpha[edges[:-1] + np.arange(self.lanes)] = begin
+        forward(found.L, found.codes, self.joined(i, self.X.first), edges, prepared.start, prepared.A, alpha, scale)
+        return found, alpha, scale
+
+    def ends(self, i: int, alpha: Array) -> Array:
+        """The messages (lanes, Kp) from the last row of each lane of block i."""
+        return np.asarray(alpha[self.edges[i][1:] + np.arange(self.lanes)])
+
 
 def blocks(edges: list[int], K: int) -> list[list[slice]]:
     """Blocks for messages to K states, of rows of every lane, of which some may have no more."""
@@ -194,30 +207,44 @@ def smoothed(model: Model, prepared: Prepared, X: Sequences) -> Iterator[Smoothe
     """
     edges, begin, beta = _lanes(model, prepared, X)
     Kp, work = len(prepared.start), _Blocks(model, prepared, X, edges)
-    ends, lane = [begin], np.arange(work.lanes)
-
-    def ahead(i: int) -> tuple[Scores, Array, Array]:
-        found, alpha = work.scores(i), work.array("alpha", i, Kp, work.lanes)
-        scale, first = work.array("scale", i, 1)[:, 0], work.joined(i, X.first)
-        alpha[work.edges[i][:-1] + lane] = ends[i]
-        forward(found.L, found.codes, first, work.edges[i], prepared.start, prepared.A, alpha, scale)
-        return found, alpha, scale
+    ends = [begin]
 
     stored: tuple[Scores, Array, Array] | None = None
     for i in range(len(work.pieces)):
-        stored = ahead(i)
-        ends.append(stored[1][work.edges[i][1:] + lane])
+        stored = work.ahead(i, ends[i])
+        ends.append(work.ends(i, stored[1]))
     for i in range(len(work.pieces) - 1, -1, -1):
         if work.keep:
             stored = work.scores(i), work.array("alpha", i, Kp, work.lanes), work.array("scale", i, 1)[:, 0]
-        found, alpha, scale = stored if stored is not None else ahead(i)
+        found, alpha, scale = stored if stored is not None else work.ahead(i, ends[i])
         stored = None
         R, G = WORKSPACE.array("R", (len(scale), Kp)), WORKSPACE.array("G", alpha.shape)
         backward(found.L, found.codes, work.joined(i, X.first), work.edges[i], prepared.At, alpha, beta, R, G)
         yield Smoothed(work.pieces[i], work.edges[i], found, alpha, scale, R, G)
 
 
-def _lanes(model: Model, prepared: Prepared, X: Sequences) -> tuple[list[int], Array, Array]:
+def log_normaliser(model: Model, prepared: Prepared, X: Sequences) -> float:
+    """Log of the sum over all paths of the product of potentials, given the rows of the same sequence before the chunk."""
+    edges, begin, _ = _lanes(model, prepared, X, forth_only=True)
+    work, (W, bias, _), total = _Blocks(model, prepared, X, edges), prepared.parameters, 0.0
+    work.keep = False
+    for i in range(len(work.pieces)):
+        found, alpha, scale = work.ahead(i, begin)
+        begin = work.ends(i, alpha)
+        rows = X.source if prepared.table is not None else None
+        use = (
+            work.joined(i, X.weights)
+            if rows is None
+            else np.ones(len(rows.X))
+            if rows.weights is None
+            else rows.weights
+        )
+        largest = use * (found.T @ W[0] + bias[0]) - found.C[:, 0]
+        total += float(np.log(scale).sum() + largest[found.codes].sum())
+    return total
+
+
+def _lanes(model: Model, prepared: Prepared, X: Sequences, forth_only: bool = False) -> tuple[list[int], Array, Array]:
     """Where the lanes of a chunk begin, and its end; the messages to each from the rows before it, and after it (lanes, Kp).
 
     They begin with sequences where these begin near enough, or else after a run-up that is shorter than they are.
@@ -233,7 +260,7 @@ def _lanes(model: Model, prepared: Prepared, X: Sequences) -> tuple[list[int], A
     cuts, most = sorted(edges), n / LANES
     while True:
         begin = _messages(model, prepared, X, cuts[:-1], True, most)
-        end = None if begin is None else _messages(model, prepared, X, cuts[1:], False, most)
+        end = begin if begin is None or forth_only else _messages(model, prepared, X, cuts[1:], False, most)
         if begin is not None and end is not None:
             return cuts, begin, end
         cuts, most = [0, n], np.inf

@@ -5,13 +5,18 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
+from ..data import Chunk
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.assign import accumulate
 from ..kernels.markov import add_rows, compress, subtract_energies
+from ..likelihoods._base import features
 from .local import DENSE_SHARE, THRESHOLD, Drawn, Responsibilities, RowUnit, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
 from .model import Model, Parameters
+from .seeding import hard_summary
 from .summary import Array, Summary, cluster_axes
 
 
@@ -127,6 +132,25 @@ class SequenceUnit:
     def sample(self, source: SequenceSource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
         """The rows drawn for one state, and weights with which they stand for its ``mass``."""
         return RowUnit().sample(source, drawn, cluster, mass)
+
+
+def labelled(model: Model, source: SequenceSource, labels: NDArray[np.intp]) -> SequenceSummary:
+    """The summary of rows that are each wholly in the state of its label, with the transitions between these."""
+    n, K = len(labels), int(labels.max()) + 1
+    if source.codes is None:
+        X, weights = source.take(np.arange(n))
+        summary = hard_summary(features(model.likelihood, X), weights, labels)
+    else:
+        use = source.observed(Chunk(0, n))
+        counts = sparse.csr_array((use, (source.codes, labels)), (len(source.X), K))
+        S = np.asarray(counts.T @ features(model.likelihood, np.asarray(source.X, dtype=source.dtype)))
+        summary = Summary(np.asarray(counts.sum(axis=0)), S, np.zeros(K), np.zeros(()))
+    M, begins = np.zeros((K, K)), np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
+    follows = np.ones(n, np.bool_)
+    follows[source.edges[:-1]] = False
+    after = np.flatnonzero(follows)
+    np.add.at(M, (labels[after - 1], labels[after]), 1.0)
+    return SequenceSummary.of(summary, M, begins)
 
 
 def _add_statistics(block: Smoothed, R: Array, weights: Array | None, summary: Summary) -> None:

@@ -118,6 +118,22 @@ def _with_groups(total: Summary, groups: list[list[int]], estimate: float) -> Ca
     return Candidate(summary, tuple(k for group in joined for k in group), estimate)
 
 
+def changes(model: Model, total: Summary, merges: int, deletions: int) -> list[tuple[int, ...]]:
+    """The merges (a, b) that seem to gain most, and the deletions (k,) of the smallest states."""
+    first, second = np.triu_indices(total.K, 1)
+    allocation: Any = model.allocation
+    gains = _merge_gains(model, total, model.log_marginal(total), allocation.shares(total), first, second)
+    best = np.argsort(-gains, kind="stable")[:merges]
+    pairs = [(int(a), int(b)) for a, b in zip(first[best], second[best])]
+    return [*pairs, *((int(k),) for k in np.argsort(total.N, kind="stable")[:deletions])]
+
+
+def changed(total: Summary, chosen: Sequence[tuple[int, ...]]) -> Summary:
+    """The summary after merges (a, b) and deletions (k,), of no state more than one."""
+    groups = [[k] for k in range(total.K) if not any(k in change for change in chosen)]
+    return _with_groups(total, groups + [list(change) for change in chosen if len(change) > 1], 0.0).summary
+
+
 def deleted(
     total: Summary, saving: Array, divergence: Array, may: Callable[[tuple[int, ...]], bool]
 ) -> Iterator[Candidate]:

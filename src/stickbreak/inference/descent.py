@@ -1,0 +1,114 @@
+"""From more states than there may be down to as many, by merges and deletions that the bound of all rows chooses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..data import Chunk, SequenceSource
+from ..model import Model, Summary
+from ..model.messages import log_normaliser
+from ..model.sequences import labelled
+from ..moves import Schedule, states
+from ..moves.blocks import block_states
+from .executor import Threads
+from .laps import Laps, Options
+from .trace import Lap
+
+WIDE = 2.3  # times as many states as there may be, to begin with
+CELLS, MOST_CELLS = 12, 256  # times as many cells of rows, from which these are merged
+CELL_ROWS = 10  # of a cell, where rows do not repeat
+LAPS, BETWEEN = 12, 2  # of the wide model, and after every change
+SHARE = 6  # one in so many of the states too many goes at a time
+MERGES, DELETIONS = 8, 4  # whose bound is looked at, and as many more as are to go
+
+
+@dataclass
+class Descent:
+    """As many states as may be, from more of them.
+
+    In what order states should go cannot be told from their counts: rows find other states once one has gone.  So every
+    change that looks good is tried on all rows, by forward messages alone, which is the exact bound at its parameters.
+    """
+
+    model: Model
+    source: SequenceSource
+    threads: Threads
+    rng: np.random.Generator
+    options: Options
+    on_lap: Callable[[Lap], None] = lambda lap: None
+    history: list[Lap] = field(default_factory=list)
+
+    def run(self, start: Summary) -> Summary:
+        """A summary of as many states as may be, of which ``model`` then has the hyperparameters learnt."""
+        most = self.model.allocation.max_clusters
+        total = start
+        while most < total.K:
+            total = self._settled(total, BETWEEN if self.history else LAPS)
+            total = self._fewer(total, max(1, (total.K - most) // SHARE))
+        self.model = of_states(self.model, most)
+        return total
+
+    def _settled(self, total: Summary, laps: int) -> Summary:
+        model, rng = of_states(self.model, total.K), self.rng.spawn(1)[0]
+        options = replace(self.options, max_laps=len(self.history) + laps)
+        found = Laps(
+            model, self.source, Schedule((), rng, "sequences"), self.threads, rng, options, self.on_lap, self.history
+        )
+        found.run(model.ordered(total))
+        self.model = found.model
+        return found.total
+
+    def _fewer(self, total: Summary, n: int) -> Summary:
+        """The summary after the best n changes, as far as each alone can tell."""
+        model = of_states(self.model, total.K - 1)
+        changes = states.changes(self.model, total, MERGES + n, DELETIONS + n)
+        bounds = [self._bound(model, states.changed(total, [change])) for change in changes]
+        chosen: list[tuple[int, ...]] = []
+        for i in np.argsort(bounds)[::-1]:
+            if len(chosen) < n and not {k for change in chosen for k in change} & set(changes[i]):
+                chosen.append(changes[i])
+        return states.changed(total, chosen)
+
+    def _bound(self, model: Model, summary: Any) -> float:
+        """The ELBO at the parameters that a summary implies and the optimal q(z) for them.
+
+        Their part of it without rows is what the summary's own bound leaves when its expected log probabilities are taken away.
+        """
+        parameters = model.parameters(summary, self.source.dtype)
+        prepared = model.unit.prepare(model, parameters, self.source)
+        expected = (summary.S * parameters.W).sum() + summary.N @ parameters.bias
+        expected += (summary.M * prepared.log_A).sum() + summary.begins @ prepared.log_start + summary.H.sum()
+        chunks = [chunk for batch in self.source.batches(1) for chunk in batch]
+        parts = self.threads.map(lambda chunk: log_normaliser(model, prepared, self.source.read(chunk)[0]), chunks)
+        return model.bound(summary) - float(expected) + sum(parts)
+
+
+def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -> Summary:
+    """More states than there may be: cells of rows, merged by what rows and transitions tell.
+
+    Cells are the rows nearest to each of the most frequent distinct ones, or short blocks where rows do not repeat.
+    """
+    most = model.allocation.max_clusters
+    K = int(np.ceil(WIDE * most))
+    n = max(K, min(CELLS * most, MOST_CELLS))
+    if source.codes is None:
+        cells = block_states(model, source, n, CELL_ROWS, rng)
+        cells = cells * float(source.total_weight / cells.N.sum())
+    else:
+        counts = np.bincount(source.codes, source.observed(Chunk(0, source.n_rows)), len(source.X))
+        X = np.asarray(source.X, dtype=source.dtype)
+        nearest, cell = np.full(len(X), np.inf), np.zeros(len(X), np.intp)
+        for j, seed in enumerate(np.argsort(-counts, kind="stable")[:n]):
+            distance = model.likelihood.divergence(X, X[[seed]])[:, 0]
+            closer = distance < nearest
+            cell[closer], nearest[closer] = j, distance[closer]
+        cells = labelled(model, source, cell[source.codes])
+    return states.reduced(of_states(model, cells.K), cells, K)
+
+
+def of_states(model: Model, K: int) -> Model:
+    """The model of K states, where there is a number of them."""
+    allocation: Any = model.allocation
+    return Model(model.likelihood, allocation.of_states(K))

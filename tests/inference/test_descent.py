@@ -1,0 +1,108 @@
+"""From more states than there may be down to as many: the bound of every change, what is chosen, and where it begins."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from stickbreak import HMM
+from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
+from stickbreak.data import SequenceSource
+from stickbreak.inference import Options, Threads, state_search
+from stickbreak.inference.descent import Descent, of_states, wide_start
+from stickbreak.inference.visit import visit
+from stickbreak.likelihoods import Bernoulli, Gaussian, Sample
+from stickbreak.model import Model
+from stickbreak.model.sequences import labelled
+from stickbreak.moves import states
+
+LENGTHS = np.array([300, 1, 120, 79])
+PROBABILITIES = np.array([[0.9, 0.1, 0.1, 0.1], [0.1, 0.9, 0.1, 0.9], [0.1, 0.1, 0.9, 0.5]])
+
+
+def chain(seed, lengths, K=3, stay=0.9):
+    rng = np.random.default_rng(seed)
+    z = []
+    for n in lengths:
+        k = int(rng.integers(K))
+        for _ in range(n):
+            k = k if rng.random() < stay else int(rng.integers(K))
+            z.append(k)
+    return rng, np.array(z)
+
+
+def problem(kind, seed, n_states=3, allocation=None):
+    rng, z = chain(seed, LENGTHS)
+    if kind == "gaussian":
+        X, source = None, SequenceSource(rng.standard_normal((len(z), 2)) + 5.0 * np.eye(3, 2)[z], LENGTHS)
+        likelihood = Gaussian().resolve(Sample.of(source.X))
+    else:
+        X = (rng.random((len(z), 4)) < PROBABILITIES[z]).astype(float)
+        X[rng.random(len(z)) < 0.1] = np.nan
+        distinct, codes = np.unique(X, axis=0, return_inverse=True, equal_nan=True)
+        source = SequenceSource(distinct, LENGTHS, codes=codes.ravel().astype(np.int32))
+        likelihood = Bernoulli().resolve(Sample.of(X[~np.isnan(X).any(axis=1)]))
+    return Model(likelihood, allocation or FiniteMarkovChain(n_states, 3.0, 2.0)), source, z
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
+@pytest.mark.parametrize("allocation", [None, HDPMarkovChain(2.0, 5.0)], ids=["finite", "hdp"])
+def test_the_bound_of_a_change_is_that_of_its_parameters_and_the_best_messages(kind, allocation, seed):
+    """With p its parameters and s the summary of the next visit: bound at p = terms of p in s + H(s) - KL(p), by hand."""
+    model, source, z = problem(kind, seed, allocation=allocation)
+    labels = np.where(np.random.default_rng(seed).random(len(z)) < 0.7, z, 0)
+    total = labelled(model, source, labels)
+    parameters = model.parameters(total, source.dtype)
+    with Threads(1) as threads:
+        found = Descent(model, source, threads, np.random.default_rng(0), Options(1, 9, 1e-6))._bound(model, total)
+        after = visit(model, parameters, source, source.batches(1)[0], threads).summary
+
+    def terms(s):
+        logs = np.log(np.maximum(parameters.prior, np.exp(-300.0)))
+        return (s.S * parameters.W).sum() + s.N @ parameters.bias + (s.M * logs[1:]).sum() + s.begins @ logs[0]
+
+    divergence = terms(total) + total.H.sum() + total.base - model.bound(total)
+    want = terms(after) + after.H.sum() + total.base - divergence
+    assert found == pytest.approx(float(want), rel=1e-10)
+    assert model.bound(total) <= found + 1e-9 * abs(found)
+    assert found + float(after.base) <= model.bound(after) + 1e-9 * abs(found)  # a summary of labels has no base
+
+
+def test_changes_are_merges_and_deletions():
+    model, source, z = problem("gaussian", 0, n_states=6)
+    total = labelled(model, source, 2 * z + (np.arange(len(z)) % 2))  # each state twice
+    found = states.changes(model, total, 3, 2)
+    assert {tuple(sorted(pair)) for pair in found[:3]} == {(0, 1), (2, 3), (4, 5)}
+    assert [k for (k,) in found[3:]] == list(np.argsort(total.N)[:2])
+    changed = states.changed(total, [(2, 3), (5,)])
+    np.testing.assert_allclose(changed.N, [total.N[0], total.N[1], total.N[4], total.N[2] + total.N[3]])
+    np.testing.assert_allclose(changed.M.sum(), total.M[:5, :5].sum())
+    np.testing.assert_allclose(changed.S[3], total.S[2] + total.S[3])
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
+def test_a_wide_start_has_every_row_and_as_many_states(kind):
+    model, source, _ = problem(kind, 1)
+    start = wide_start(model, source, np.random.default_rng(0))
+    assert 3 < start.K <= 7
+    assert start.N.sum() == pytest.approx(source.total_weight)
+
+
+def test_descents_find_the_states(monkeypatch):
+    """On all rows where there are more than the search takes samples of, from no more than their number."""
+    monkeypatch.setattr(state_search, "SAMPLE_ROWS", 400)
+    rng, z = chain(5, [2500, 1500])
+    X = (rng.random((len(z), 8)) < np.tile(PROBABILITIES, 2)[z]).astype(float)
+    for likelihood, rows in (("bernoulli", X), ("gaussian", rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z])):
+        model = HMM(likelihood, allocation="finite", n_init_states=3, random_state=0).fit(rows, lengths=[2500, 1500])
+        assert model.n_states_ == 3
+        counts = np.zeros((3, 3))
+        np.add.at(counts, (model.labels_, z), 1.0)
+        assert counts[linear_sum_assignment(-counts)].sum() > 0.96 * len(z)
+        assert (np.diff(model.lower_bounds_) >= -1e-9 * abs(model.lower_bound_)).all()
+
+
+def test_a_chain_of_as_many_states_as_are_wanted():
+    model, _, _ = problem("gaussian", 0)
+    assert of_states(model, 7).allocation.n_states == 7
+    assert of_states(Model(model.likelihood, HDPMarkovChain()), 7).allocation == HDPMarkovChain()
