@@ -28,21 +28,22 @@ def stick_bound(
     of_means : f and its gradient, of E[beta] (K + 1,)
     """
     K = len(x)
-    w = stick_weight(exponents, gamma)
+    later = _after(exponents)
+    w = exponents[:-1] + later + 1.0 + gamma
     u, v = expit(x), expit(-x)
     a, b = u * w, v * w
     log_u, log_v = expected_logs(u, w)
-    for_u, for_v = 1.0 + exponents[:-1] - a, _after(exponents) + gamma - b
+    for_u, for_v = 1.0 + exponents[:-1] - a, later + gamma - b
     m, squares = stick_means(u), u * v / (w + 1.0)
     A, B = u * u + squares, v * v + squares  # E[u^2], E[(1 - u)^2]
     left = np.concatenate([[1.0], np.cumprod(B)])
-    second = left * np.append(A, 1.0)  # E[beta^2]
+    second = left * np.concatenate([A, [1.0]])  # E[beta^2]
     value, slope = of_means(m)
     value += K * np.log(gamma) + (gammaln(a) + gammaln(b) - gammaln(w) + for_u * log_u + for_v * log_v).sum()
     value -= spread @ (second - m * m)
     slope = slope + 2.0 * spread * m
     gradient = w * (for_u * zeta(2.0, a) - for_v * zeta(2.0, b))  # zeta(2, x) = psi'(x)
-    gradient += np.cumprod(np.append(1.0, v[:-1])) * slope[:-1] - _after(m * slope) / np.maximum(v, SMALLEST)
+    gradient += np.cumprod(np.concatenate([[1.0], v[:-1]])) * slope[:-1] - _after(m * slope) / np.maximum(v, SMALLEST)
     change = (1.0 - 2.0 * u) / (w + 1.0)
     gradient -= spread[:-1] * left[:-1] * (2.0 * u + change) + (change - 2.0 * v) / B * _after(spread * second)
     return float(value), gradient * u * v
@@ -88,7 +89,7 @@ def stick_logits(shares: Array) -> Array:
 
 def stick_means(u: Array) -> Array:
     """E[beta] of the K clusters and of the rest, (K + 1,) (Thesis Eq. 5.11)."""
-    return np.asarray(np.append(u, 1.0) * np.concatenate([[1.0], np.cumprod(1.0 - u)]))
+    return np.asarray(np.concatenate([u, [1.0]]) * np.concatenate([[1.0], np.cumprod(1.0 - u)]))
 
 
 def _after(values: Array) -> Array:

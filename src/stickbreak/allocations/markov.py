@@ -2,6 +2,7 @@
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -76,21 +77,22 @@ class _Chain(ABC):
 
     def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
         """This prior with the hyperparameters ``names`` set to values that raise the bound; one state tells nothing of them."""
-        best = self
+        best, shares = self, self.shares(summary)
         for name in ("stickiness", "transition_concentration", "start_concentration"):
             if name in names and getattr(best, name) > 0.0 and summary.K > 1:
-                best = best._with_best(summary, name)
+                best = best._with_best(summary, name, shares)
         return best
 
-    def _with_best(self, summary: "SequenceSummary", name: str) -> Self:
+    def _with_best(self, summary: "SequenceSummary", name: str, shares: Array) -> Self:
+        """What raises the bound at given shares raises it all the more at the best ones."""
         prior: Any = self
-        now, shares = getattr(prior, name), self.shares(summary)
+        now = getattr(prior, name)
 
         def scaled(factor: float) -> Any:
             return replace(prior, **{name: min(now * factor, LARGEST)})
 
         found: Self = scaled(best_factor(lambda factor: float(scaled(factor).bound(summary, shares))))
-        return found if found.bound(summary) > self.bound(summary) else self
+        return found if found.bound(summary, shares) > self.bound(summary, shares) else self
 
     @property
     def flat(self) -> DirichletProcess:
@@ -220,7 +222,9 @@ class HDPMarkovChain(_Chain):
 
     def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
         """The chain's part of the ELBO, without the entropy of q(z), at its optimal global step or at given shares."""
-        return self._solve(summary)[1] if shares is None else self._value(stick_logits(shares), _counted(summary))[0]
+        return (
+            self._solve(summary)[1] if shares is None else self._objective(_counted(summary))(stick_logits(shares))[0]
+        )
 
     def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
         """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
@@ -248,7 +252,7 @@ class HDPMarkovChain(_Chain):
             tables = (drawn * (psi(prior + counted) - psi(prior))).sum(axis=0)
             shares = np.append(tables + FEWEST_TABLES, self.concentration)
         start = stick_logits(shares / shares.sum())
-        x, value = best_sticks(lambda x: self._value(x, counted), start, K + 1.0)
+        x, value = best_sticks(self._objective(counted), start, K + 1.0)
         return stick_means(expit(x)), value
 
     @property
@@ -260,28 +264,33 @@ class HDPMarkovChain(_Chain):
         """How often E[log beta_k] is in the bound, (K + 1,)."""
         return np.append(np.full(K, K + self._shift), K + 1.0)
 
-    def _value(self, x: Array, counted: Array) -> tuple[float, Array]:
+    def _objective(self, counted: Array) -> Callable[[Array], tuple[float, Array]]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 6.45, 6.47)."""
-        K, alpha, kappa, first = len(x), self.transition_concentration, self.stickiness, self.start_concentration
+        K, alpha, kappa, first = (
+            counted.shape[1],
+            self.transition_concentration,
+            self.stickiness,
+            self.start_concentration,
+        )
         own = kappa + self._shift
         others = K * CURVATURE * alpha**2 + CURVATURE * first**2
         spread = np.append(np.full(K, others + (0.5 * zeta(2.0, own) - CURVATURE) * alpha**2), others)
-        totals = counted.sum(axis=1)
+        totals, exponents = counted.sum(axis=1), self._exponents(K)
         fixed = K * gammaln(alpha + kappa) + gammaln(first) + (K + 1) * np.log(first)
         fixed += (K * K + K * self._shift) * np.log(alpha)
         fixed -= gammaln(totals[1:] + alpha + kappa).sum() + gammaln(totals[0] + first)
+        strengths = np.append(first, np.full(K, alpha))
+        known = np.hstack([counted, np.full((K + 1, 1), 1e-300)])  # theta but for the shares
+        known[np.arange(1, K + 1), np.arange(K)] += kappa
+        times = np.array([np.append(np.full(K, K - 1.0), K), np.append(np.ones(K), 0.0), np.ones(K + 1)])
+        ahead, scale = np.array([[1.0], [own], [1.0]]), np.array([[alpha], [alpha], [first]])
 
         def of_means(m: Array) -> tuple[float, Array]:
-            theta = self.prior_counts(m)
-            theta[:, :K] += counted
-            among, strengths = np.append(np.full(K, K - 1.0), K), np.append(first, np.full(K, alpha))
-            value = fixed + gammaln(theta).sum() - among @ gammaln(1.0 + alpha * m)
-            value -= gammaln(own + alpha * m[:K]).sum() + gammaln(1.0 + first * m).sum()
-            slope = strengths @ psi(theta) - among * alpha * psi(1.0 + alpha * m) - first * psi(1.0 + first * m)
-            slope[:K] -= alpha * psi(own + alpha * m[:K])
-            return float(value), slope
+            theta, prior = known + strengths[:, None] * m, ahead + scale * m
+            value = fixed + gammaln(theta).sum() - (times * gammaln(prior)).sum()
+            return float(value), strengths @ psi(theta) - (times * scale * psi(prior)).sum(axis=0)
 
-        return stick_bound(x, self._exponents(K), spread, self.concentration, of_means)
+        return lambda x: stick_bound(x, exponents, spread, self.concentration, of_means)
 
 
 @dataclass(frozen=True)
