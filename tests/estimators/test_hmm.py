@@ -198,7 +198,7 @@ def test_frames_maps_and_short_floats(tmp_path, data, model):
     assert mapped.lower_bounds_ == model.lower_bounds_
     np.testing.assert_array_equal(mapped.labels_, model.labels_)
     np.testing.assert_array_equal(mapped.predict(np.load(tmp_path / "X.npy", mmap_mode="r"), LENGTHS), model.labels_)
-    short = fit(X.astype(np.float32), np.array(LENGTHS, np.uint8))
+    short = fit(X.astype(np.float32), np.array(LENGTHS, np.uint8), max_laps=40)
     assert short.n_states_ == 4
     np.testing.assert_array_equal(short.labels_, model.labels_)
     assert short.lower_bound_ == pytest.approx(model.lower_bound_, rel=1e-4)
