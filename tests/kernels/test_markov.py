@@ -72,7 +72,7 @@ def messages(C, start, A, first, cuts=(), codes=None):
     n = len(codes)
     Kp = -(-K // WIDTH) * WIDTH
     out, L = np.empty((len(C), Kp)), np.empty((len(C), Kp))
-    markov.shift_rows(C, np.zeros(K), np.ones(len(C)), out, L)
+    markov.shift_rows(C, np.zeros(K), np.ones(len(C)), out, L, np.empty(len(C)))
     L = np.exp(L)
     markov.clear_least(L)
     first_message, P = filled(np.exp(start)[None])[0], filled(np.exp(A), rows=True)
@@ -107,7 +107,7 @@ def test_lanes_do_what_one_after_another_does(seed, K, kind, lengths):
     scale, _, after, R, G, P, _ = messages(C, start, A, first)
     n, Kp = len(C), R.shape[1]
     L, edges = np.empty((2, n, Kp)), np.cumsum([0, *lengths])
-    markov.shift_rows(C, np.zeros(K), np.ones(n), *L)
+    markov.shift_rows(C, np.zeros(K), np.ones(n), *L, np.empty(n))
     L = np.exp(L[1])
     markov.clear_least(L)
     alpha, own_G = np.ones((2, n + len(lengths), Kp))
@@ -226,8 +226,10 @@ def test_rows_are_shifted_by_their_largest(seed, K):
     C, bias, weights = 500.0 * rng.standard_normal((n, K)), rng.standard_normal(K), rng.choice([0.0, 1.0], n)
     Kp = -(-K // WIDTH) * WIDTH
     out, least = np.full((n, Kp), np.nan), np.full((n, Kp), np.nan)
-    markov.shift_rows(C, bias, weights, out, least)
+    top = np.full(n, np.nan)
+    markov.shift_rows(C, bias, weights, out, least, top)
     want = weights[:, None] * (C + bias)
+    np.testing.assert_allclose(top, want.max(axis=1), rtol=1e-14)
     want -= want.max(axis=1, keepdims=True)
     np.testing.assert_allclose(out[:, :K], want, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(least[:, :K], np.maximum(want, LEAST), rtol=1e-12, atol=1e-12)

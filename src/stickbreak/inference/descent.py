@@ -1,6 +1,5 @@
 """From more states than there may be down to as many, by merges and deletions that the bound of all rows chooses."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,7 +36,6 @@ class Descent:
     threads: Threads
     rng: np.random.Generator
     options: Options
-    on_lap: Callable[[Lap], None] = lambda lap: None
     history: list[Lap] = field(default_factory=list)
 
     def run(self, start: Summary) -> Summary:
@@ -52,10 +50,9 @@ class Descent:
 
     def _settled(self, total: Summary, laps: int) -> Summary:
         model, rng = of_states(self.model, total.K), self.rng.spawn(1)[0]
-        options = replace(self.options, max_laps=len(self.history) + laps)
-        found = Laps(
-            model, self.source, Schedule((), rng, "sequences"), self.threads, rng, options, self.on_lap, self.history
-        )
+        options = replace(self.options, max_laps=len(self.history) + min(laps, self.options.max_laps))
+        schedule = Schedule((), rng, "sequences")
+        found = Laps(model, self.source, schedule, self.threads, rng, options, history=self.history)
         found.run(model.ordered(total))
         self.model = found.model
         return found.total

@@ -204,19 +204,19 @@ def follow(back, state, path):
 
 
 @_jit
-def shift_rows(C, bias, weights, out, least):
+def shift_rows(C, bias, weights, out, least, top):
     """Scores ``weights[t] (C[t] + bias)`` of rows, less the largest of each row, and the same but at least `LEAST`.
 
-    C : (n, K), bias : (K,), weights : (n,) in;  out, least : (n, Kp), `LEAST` in the columns that fill up
+    C : (n, K), bias : (K,), weights : (n,) in;  out, least : (n, Kp), `LEAST` in the columns that fill up;  top : (n,) out
     """
     n, K = C.shape
     for t in range(n):
-        top = -np.inf
+        top[t] = -np.inf
         for k in range(K):
             out[t, k] = weights[t] * (C[t, k] + bias[k])
-            top = max(top, out[t, k])
+            top[t] = max(top[t], out[t, k])
         for k in range(K):
-            out[t, k] -= top
+            out[t, k] -= top[t]
             least[t, k] = max(out[t, k], LEAST)
         for k in range(K, out.shape[1]):
             out[t, k] = least[t, k] = LEAST

@@ -28,12 +28,13 @@ NEAR = 0.25  # of a lane: how far from where it would begin a sequence may begin
 class Scores(NamedTuple):
     """Of distinct rows, or of the rows of a block: log likelihoods less the largest of each, exponentials, and features.
 
-    C, L : (U, Kp);  T : (U, F), dense or CSR
+    C, L : (U, Kp);  top : (U,) the largest;  T : (U, F), dense or CSR
     codes : (n,) which row each is
     """
 
     C: Array
     L: Array
+    top: Array
     T: Any
     codes: NDArray[np.integer]
 
@@ -125,13 +126,13 @@ def _padded(values: Array) -> Array:
 def _table(model: Model, parameters: Parameters, X: Array, weights: Array) -> Scores:
     """Scores of distinct rows X (U, D)."""
     T = features(model.likelihood, X)
-    C, L = np.empty((2, len(X), padded(len(parameters.bias))))
-    _exponentials(product_with(T, parameters.W), parameters.bias, weights, C, L)
-    return Scores(C, L, T, np.empty(0, np.int32))
+    (C, L), top = np.empty((2, len(X), padded(len(parameters.bias)))), np.empty(len(X))
+    _exponentials(product_with(T, parameters.W), parameters.bias, weights, C, L, top)
+    return Scores(C, L, top, T, np.empty(0, np.int32))
 
 
-def _exponentials(product: Array, bias: Array, weights: Array, C: Array, L: Array) -> None:
-    shift_rows(product, bias, weights, C, L)
+def _exponentials(product: Array, bias: Array, weights: Array, C: Array, L: Array, top: Array) -> None:
+    shift_rows(product, bias, weights, C, L, top)
     np.exp(L, out=L)
     clear_least(L)
 
@@ -172,9 +173,9 @@ class _Blocks:
         X = self.joined(i, self.X.rows)
         T = likelihood.features(X, self.array("T", i, likelihood.n_statistics, 0, X.dtype) if self.dense else None)
         C, L = self.array("C", i, len(self.prepared.start)), self.array("L", i, len(self.prepared.start))
-        product = WORKSPACE.array("product", (len(X), len(bias)), W.dtype)
-        _exponentials(product_with(T, W, product), bias, self.joined(i, self.X.weights), C, L)
-        found = Scores(C, L, T, np.arange(len(X)))
+        product, top = WORKSPACE.array("product", (len(X), len(bias)), W.dtype), np.empty(len(X))
+        _exponentials(product_with(T, W, product), bias, self.joined(i, self.X.weights), C, L, top)
+        found = Scores(C, L, top, T, np.arange(len(X)))
         if self.keep:
             self.known[i] = found
         return found
@@ -226,21 +227,12 @@ def smoothed(model: Model, prepared: Prepared, X: Sequences) -> Iterator[Smoothe
 def log_normaliser(model: Model, prepared: Prepared, X: Sequences) -> float:
     """Log of the sum over all paths of the product of potentials, given the rows of the same sequence before the chunk."""
     edges, begin, _ = _lanes(model, prepared, X, forth_only=True)
-    work, (W, bias, _), total = _Blocks(model, prepared, X, edges), prepared.parameters, 0.0
+    work, total = _Blocks(model, prepared, X, edges), 0.0
     work.keep = False
     for i in range(len(work.pieces)):
         found, alpha, scale = work.ahead(i, begin)
         begin = work.ends(i, alpha)
-        rows = X.source if prepared.table is not None else None
-        use = (
-            work.joined(i, X.weights)
-            if rows is None
-            else np.ones(len(rows.X))
-            if rows.weights is None
-            else rows.weights
-        )
-        largest = use * (found.T @ W[0] + bias[0]) - found.C[:, 0]
-        total += float(np.log(scale).sum() + largest[found.codes].sum())
+        total += float(np.log(scale).sum() + found.top[found.codes].sum())
     return total
 
 
