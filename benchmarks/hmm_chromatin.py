@@ -1,6 +1,6 @@
 """States of chromatin: presence of 10 marks in 672,261 bins of 200 bases, human chromosome 11 of GM12878, one sequence.
 
---laps: seconds of a lap with 15 and 50 states given (median, without the first).  --finite: 15 states found with moves, beside
+--laps: seconds of a lap with 15 and 50 states given (median, without the first).  --finite: 15 states from nothing else, beside
 what ChromHMM 1.27 reached with 15 states on these data and two cores, run apart from this script.  --search: told nothing,
 from one state.  --fixed: numbers of states from 10 to 60 given to the same prior, for comparison with the ELBO of --search.
 The first three by default; each has its own file of results.  "log evidence" is `HMM.score`, of the model with posterior mean
