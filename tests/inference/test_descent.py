@@ -19,15 +19,10 @@ LENGTHS = np.array([300, 1, 120, 79])
 PROBABILITIES = np.array([[0.9, 0.1, 0.1, 0.1], [0.1, 0.9, 0.1, 0.9], [0.1, 0.1, 0.9, 0.5]])
 
 
-def chain(seed, lengths, K=3, stay=0.9):
+def chain(seed, lengths, K=3, last=10):
+    """States of rows, each for ten rows and more."""
     rng = np.random.default_rng(seed)
-    z = []
-    for n in lengths:
-        k = int(rng.integers(K))
-        for _ in range(n):
-            k = k if rng.random() < stay else int(rng.integers(K))
-            z.append(k)
-    return rng, np.array(z)
+    return rng, np.repeat(rng.integers(K, size=-(-sum(lengths) // last)), last)[: sum(lengths)]
 
 
 def problem(kind, seed, n_states=3, allocation=None):

@@ -8,6 +8,7 @@ import numpy as np
 from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
 from ..model.messages import log_normaliser
+from ..model.seeding import join_nearer
 from ..model.sequences import labelled
 from ..moves import Schedule, states
 from ..moves.blocks import block_states
@@ -98,9 +99,7 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
         X = np.asarray(source.X, dtype=source.dtype)
         nearest, cell = np.full(len(X), np.inf), np.zeros(len(X), np.intp)
         for j, seed in enumerate(np.argsort(-counts, kind="stable")[:n]):
-            distance = model.likelihood.divergence(X, X[[seed]])[:, 0]
-            closer = distance < nearest
-            cell[closer], nearest[closer] = j, distance[closer]
+            join_nearer(model, X, int(seed), j, cell, nearest)
         cells = labelled(model, source, cell[source.codes])
     return states.reduced(of_states(model, cells.K), cells, K)
 

@@ -30,14 +30,19 @@ def nearest_seeds(
     labels = np.zeros(len(weights), dtype=np.intp)
     seed = int(rng.choice(len(weights), p=weights / weights.sum()))
     for j in range(J):
-        distance = model.likelihood.divergence(X, X[seed : seed + 1])[:, 0]
-        closer = distance < nearest
-        labels[closer], nearest[closer] = j, distance[closer]
+        join_nearer(model, X, seed, j, labels, nearest)
         chance = weights * nearest if distance_biased else weights * (nearest > 0.0)
         if not chance.sum() > 0.0:
             break
         seed = int(rng.choice(len(weights), p=chance / chance.sum()))
     return labels
+
+
+def join_nearer(model: Model, X: Rows, seed: int, label: int, labels: NDArray[np.intp], nearest: Array) -> None:
+    """Give ``label`` to the rows that are nearer to row ``seed`` than ``nearest`` (n,), which becomes that divergence."""
+    distance = model.likelihood.divergence(X, X[seed : seed + 1])[:, 0]
+    closer = distance < nearest
+    labels[closer], nearest[closer] = label, distance[closer]
 
 
 def hard_summary(T: Any, weights: Array, labels: NDArray[np.intp]) -> Summary:
