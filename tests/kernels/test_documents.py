@@ -32,11 +32,6 @@ def test_exp_digamma():
     assert ((y[~large] >= 1e-26) & (y[~large] < 1e-20)).all()
 
 
-def test_digamma():
-    x = np.geomspace(1e-8, 1e8, 5000)
-    np.testing.assert_allclose([documents._digamma(value) for value in x], psi(x), rtol=1e-13, atol=1e-13)
-
-
 def dense_statistics(counts, E, prior, start):
     """One exact update of every document with dense arrays."""
     p = np.exp(psi(start + prior))

@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, gammaln, logit, psi, zeta
+from scipy.special import expit, logit, psi
 
+from ..kernels import sticks as kernels
 from ._base import Array
-
-SMALLEST = 1e-300
 
 
 def stick_weight(exponents: Array, gamma: float) -> Array:
@@ -27,26 +26,11 @@ def stick_bound(
     exponents : c, (K + 1,);  spread : s, (K + 1,)
     of_means : f and its gradient, of E[beta] (K + 1,)
     """
-    K = len(x)
-    later = _after(exponents)
-    w = exponents[:-1] + later + 1.0 + gamma
-    u, v = expit(x), expit(-x)
-    a, b = u * w, v * w
-    log_u, log_v = expected_logs(u, w)
-    for_u, for_v = 1.0 + exponents[:-1] - a, later + gamma - b
-    m, squares = stick_means(u), u * v / (w + 1.0)
-    A, B = u * u + squares, v * v + squares  # E[u^2], E[(1 - u)^2]
-    left = np.concatenate([[1.0], np.cumprod(B)])
-    second = left * np.concatenate([A, [1.0]])  # E[beta^2]
+    u, gradient = expit(x), np.empty(len(x))
+    m = stick_means(u)
     value, slope = of_means(m)
-    value += K * np.log(gamma) + (gammaln(a) + gammaln(b) - gammaln(w) + for_u * log_u + for_v * log_v).sum()
-    value -= spread @ (second - m * m)
-    slope = slope + 2.0 * spread * m
-    gradient = w * (for_u * zeta(2.0, a) - for_v * zeta(2.0, b))  # zeta(2, x) = psi'(x)
-    gradient += np.cumprod(np.concatenate([[1.0], v[:-1]])) * slope[:-1] - _after(m * slope) / np.maximum(v, SMALLEST)
-    change = (1.0 - 2.0 * u) / (w + 1.0)
-    gradient -= spread[:-1] * left[:-1] * (2.0 * u + change) + (change - 2.0 * v) / B * _after(spread * second)
-    return float(value), gradient * u * v
+    value += len(x) * np.log(gamma) + kernels.stick_bound(u, expit(-x), exponents, spread, gamma, m, slope, gradient)
+    return float(value), gradient
 
 
 def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, strength: float) -> tuple[Array, float]:

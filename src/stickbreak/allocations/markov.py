@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, psi, zeta
 
+from ..kernels.sticks import drawn_from_shares, transition_bound
 from ._base import CURVATURE, Array, best_factor, check_concentration
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..model.summary import Summary
 
 LARGEST = 1e6  # concentration or stickiness
-FIRST_STEPS = 5  # towards the best sticks
+FIRST_STEPS = 2  # towards the best sticks
 SMALL = 0.06  # of alpha: the kappa below which a shifted bound is the tighter one
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
 STAYS = 0.9  # of the rows of a start that knows no transitions, the share after which the state stays
@@ -243,13 +244,11 @@ class HDPMarkovChain(_Chain):
 
         The search begins near the expected numbers of rows of transitions drawn from beta (Teh et al. 2006), by fixed point.
         """
-        K = counted.shape[1]
-        shares = np.append(counted.sum(axis=0) + 1.0, 1.0)
+        K, tables = counted.shape[1], counted.sum(axis=0) + 1.0
+        shares = np.append(tables, 1.0)
         for _ in range(FIRST_STEPS):
-            prior = self.prior_counts(shares / shares.sum())[:, :K]
-            drawn = prior.copy()
-            drawn[np.arange(1, K + 1), np.arange(K)] -= self.stickiness
-            tables = (drawn * (psi(prior + counted) - psi(prior))).sum(axis=0)
+            at = self.transition_concentration, self.stickiness, self.start_concentration
+            drawn_from_shares(counted, shares / shares.sum(), *at, tables)
             shares = np.append(tables + FEWEST_TABLES, self.concentration)
         start = stick_logits(shares / shares.sum())
         x, value = best_sticks(self._objective(counted), start, K + 1.0)
@@ -279,16 +278,10 @@ class HDPMarkovChain(_Chain):
         fixed = K * gammaln(alpha + kappa) + gammaln(first) + (K + 1) * np.log(first)
         fixed += (K * K + K * self._shift) * np.log(alpha)
         fixed -= gammaln(totals[1:] + alpha + kappa).sum() + gammaln(totals[0] + first)
-        strengths = np.append(first, np.full(K, alpha))
-        known = np.hstack([counted, np.full((K + 1, 1), 1e-300)])  # theta but for the shares
-        known[np.arange(1, K + 1), np.arange(K)] += kappa
-        times = np.array([np.append(np.full(K, K - 1.0), K), np.append(np.ones(K), 0.0), np.ones(K + 1)])
-        ahead, scale = np.array([[1.0], [own], [1.0]]), np.array([[alpha], [alpha], [first]])
 
         def of_means(m: Array) -> tuple[float, Array]:
-            theta, prior = known + strengths[:, None] * m, ahead + scale * m
-            value = fixed + gammaln(theta).sum() - (times * gammaln(prior)).sum()
-            return float(value), strengths @ psi(theta) - (times * scale * psi(prior)).sum(axis=0)
+            slope = np.empty(K + 1)
+            return fixed + transition_bound(counted, m, alpha, kappa, first, own, slope), slope
 
         return lambda x: stick_bound(x, exponents, spread, self.concentration, of_means)
 

@@ -11,6 +11,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .special import digamma
+
 Array = NDArray[np.floating]
 
 _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
@@ -18,32 +20,19 @@ _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reasso
 FLOOR = 1e-150  # of E and of p in float64: their product stays a number
 _LARGEST_EXPONENT = 60.0
 _EXP = np.exp(-np.arange(int(8 * _LARGEST_EXPONENT) + 1) / 8.0).astype(np.float32)
-_SHIFT = 8
-
-
-@_jit
-def _digamma(x):
-    """psi(x) for x > 0, by recurrence to x + 8 and the asymptotic series."""
-    total = 0.0
-    while x < _SHIFT:
-        total -= 1.0 / x
-        x += 1.0
-    i = 1.0 / (x * x)
-    series = i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
-    return total + math.log(x) - 0.5 / x - series
 
 
 @_jit
 def _exp_digamma(x, y):
     """The numbers exp(psi(x)), in float32 to 3e-6 of their size for x > 0.1, and at least 1e-26.
 
-    By recurrence to x + 6 and the series at z = x + 5.5; float64 arrays by `_digamma`.
+    By recurrence to x + 6 and the series at z = x + 5.5; float64 arrays by `digamma`.
 
     x, y : (K,) float32, in and out
     """
     if x.itemsize == 8:
         for k in range(x.size):
-            y[k] = max(math.exp(_digamma(x[k])), FLOOR)
+            y[k] = max(math.exp(digamma(x[k])), FLOOR)
         return
     one = np.float32(1.0)
     for k in range(x.size):
@@ -132,7 +121,7 @@ def document_statistics(indptr, rows, counts, log_mass, E, prior, N, p, log_Z, R
     for d in range(indptr.size - 1):
         q = p[d]
         for k in range(K):
-            q[k] = max(np.exp(_digamma(N[d, k] + prior[k])), FLOOR)
+            q[k] = max(np.exp(digamma(N[d, k] + prior[k])), FLOOR)
         acc[:] = 0.0
         logs[:] = 0.0
         for e in range(indptr[d], indptr[d + 1]):
@@ -151,7 +140,7 @@ def document_statistics(indptr, rows, counts, log_mass, E, prior, N, p, log_Z, R
             n = acc[k] * q[k]
             N[d, k] = n
             theta = n + prior[k]
-            sums[0, k] += _digamma(theta)
+            sums[0, k] += digamma(theta)
             sums[1, k] += math.lgamma(theta)
             sums[2, k] += n * np.log(q[k])
             sums[3, k] += logs[k] * q[k]
