@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, psi, zeta
 
-from ..kernels.sticks import drawn_from_shares, transition_bound
+from ..kernels import transitions as kernels
 from ._base import CURVATURE, Array, best_factor, check_concentration
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
@@ -134,29 +134,11 @@ class _Chain(ABC):
         self, summary: "SequenceSummary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
         """What merging states first[i] and second[i] adds to the log probability of transitions given shares (K + 1,), (n,)."""
-        K = summary.K
-        counted, prior = _counted(summary), self.prior_counts(shares)[:, :K]
-        value = gammaln(counted + prior) - gammaln(prior)
-        totals, strength = counted[1:].sum(axis=1), self.transition_concentration + self.stickiness
-        rows = gammaln(strength) - gammaln(totals + strength)
-        n, pair = np.arange(len(first)), self._merged_share(shares[first], shares[second])
-        column = counted[:, first] + counted[:, second]  # (K + 1, n)
-        before = value[:, first] + value[:, second]
-        own = np.append(self.start_concentration, np.full(K, self.transition_concentration))[:, None] * pair
-        gain = gammaln(column + own) - gammaln(own) - before
-        gain[first + 1, n] = gain[second + 1, n] = 0.0
-        both = counted[1 + first] + counted[1 + second]  # (n, K)
-        from_shares = self.transition_concentration * np.maximum(shares[:K], 1e-300)
-        row = gammaln(both + from_shares) - gammaln(from_shares)
-        row[n, first] = row[n, second] = 0.0
-        stays = both[n, first] + both[n, second]
-        sticks = self.transition_concentration * pair + self.stickiness
-        total = totals[first] + totals[second]
-        merged = (
-            row.sum(axis=1) + gammaln(stays + sticks) - gammaln(sticks) + gammaln(strength) - gammaln(total + strength)
-        )
-        lost = value[1 + first].sum(axis=1) + value[1 + second].sum(axis=1) + rows[first] + rows[second]
-        return np.asarray(gain.sum(axis=0) + merged - lost)
+        alpha, kappa, gains = self.transition_concentration, self.stickiness, np.empty(len(first))
+        pair = np.outer([self.start_concentration, alpha], self._merged_share(shares[first], shares[second]))
+        prior = np.ascontiguousarray(self.prior_counts(shares)[:, : summary.K])
+        kernels.merge_gains(_counted(summary), prior, first, second, pair, kappa, alpha + kappa, gains)
+        return gains
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:
         """Shares after state b has joined state a, (K,)."""
@@ -248,7 +230,7 @@ class HDPMarkovChain(_Chain):
         shares = np.append(tables, 1.0)
         for _ in range(FIRST_STEPS):
             at = self.transition_concentration, self.stickiness, self.start_concentration
-            drawn_from_shares(counted, shares / shares.sum(), *at, tables)
+            kernels.drawn_from_shares(counted, shares / shares.sum(), *at, tables)
             shares = np.append(tables + FEWEST_TABLES, self.concentration)
         start = stick_logits(shares / shares.sum())
         x, value = best_sticks(self._objective(counted), start, K + 1.0)
@@ -281,7 +263,7 @@ class HDPMarkovChain(_Chain):
 
         def of_means(m: Array) -> tuple[float, Array]:
             slope = np.empty(K + 1)
-            return fixed + transition_bound(counted, m, alpha, kappa, first, own, slope), slope
+            return fixed + kernels.transition_bound(counted, m, alpha, kappa, first, own, slope), slope
 
         return lambda x: stick_bound(x, exponents, spread, self.concentration, of_means)
 

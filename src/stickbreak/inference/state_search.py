@@ -2,14 +2,15 @@
 
 import sys
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data import SequenceSource
 from ..model import Model, Summary
+from ..model.messages import viterbi
 from ..moves import Schedule, states
-from ..moves.blocks import block_states
+from ..moves.segments import own_states, regrouped
 from .descent import Descent, of_states, wide_start
 from .laps import Laps, Options
 from .search import Search
@@ -19,8 +20,6 @@ COARSE = 10.0  # excursions are compared when settled to this multiple of the to
 WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tolerance has not paid
 SETTLE = 5  # laps before the states of an excursion must pay
 LONGEST_EXCURSION = 30  # laps
-LENGTHS = (2.0, 4.0, 8.0)  # of blocks, as multiples of how long states last
-SHORTEST, LONGEST = 10, 500  # rows of a block
 SAMPLE_ROWS = 60_000  # where there are twice as many rows, the search is on so many of them
 
 
@@ -63,7 +62,7 @@ class StateSearch(Search):
         self.outcome.polish(self.options)
 
     def _explore(self) -> None:
-        kinds = (self._split, self._with_blocks, self._with_another)
+        kinds = (self._regrouped, self._with_segments, self._split)
         failures, turn, patience = 0, 0, AT_FIRST
         while self._may_grow() and failures < patience:
             before = self.outcome.bound
@@ -104,20 +103,23 @@ class StateSearch(Search):
         found: Summary = states.split(laps.total, hopeful)
         return found if hopeful else None
 
-    def _with_blocks(self, laps: Laps) -> Summary:
-        found: Summary = states.together(laps.total, self._blocks(laps, max(laps.total.K // 2, 4)))
-        return found
-
-    def _with_another(self, laps: Laps) -> Summary:
-        self._excursion(self._blocks(laps, laps.total.K))
-        found: Summary = states.together(laps.total, self.trial.total if self.trial else laps.total)
-        return found
-
-    def _blocks(self, laps: Laps, n: int) -> Summary:
-        """States of n contiguous blocks of rows, cut in two where that explains them best; at least as long as states last."""
-        total: Any = laps.total
-        transitions = total.M.sum() - np.trace(total.M) + total.begins.sum()
-        rng, source = self.rng.spawn(1)[0], self.source
-        length = int(np.clip(rng.choice(LENGTHS) * total.N.sum() / transitions, SHORTEST, LONGEST))
+    def _with_segments(self, laps: Laps) -> Summary:
+        source, rng = self.source, self.rng.spawn(1)[0]
         assert isinstance(source, SequenceSource)
-        return block_states(laps.model, source, n, length, rng, cut=True)
+        found: Summary = states.together(
+            laps.total, own_states(laps.model, source, self._path(laps), laps.total.K, rng)
+        )
+        return found
+
+    def _regrouped(self, laps: Laps) -> Summary:
+        source, rng = self.source, self.rng.spawn(1)[0]
+        assert isinstance(source, SequenceSource)
+        return regrouped(laps.model, source, self._path(laps), rng)
+
+    def _path(self, laps: Laps) -> NDArray[np.intp]:
+        """The most probable state of every row, given all rows, (T,)."""
+        model, source = laps.model, self.source
+        assert isinstance(source, SequenceSource)
+        prepared = model.unit.prepare(model, model.parameters(laps.total, source.dtype), source)
+        paths = self.threads.map(lambda chunk: viterbi(model, prepared, source.read(chunk)[0]), source.whole())
+        return np.concatenate(list(paths))

@@ -1,9 +1,9 @@
-"""The bound of sticks, and of the transitions that share them, with gradients: searches for the best sticks ask often."""
+"""The bound of sticks and its gradient, for which the search for the best sticks asks often."""
 
 import numba
 import numpy as np
 
-from .special import digamma, log_gamma_and_digamma, trigamma
+from .special import log_gamma_and_digamma, trigamma
 
 _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
@@ -51,46 +51,3 @@ def stick_bound(u, v, exponents, spread, gamma, m, slope, gradient):
         after += m[k] * total
         spread_after += spread[k] * square
     return value
-
-
-@_jit
-def transition_bound(counted, m, alpha, kappa, first, own, slope):
-    """sum_jk log Gamma(theta_jk) less log Gamma of the prior's counts, of which those of a state to itself are own + alpha m.
-
-    counted : (K + 1, K) first states and transitions;  m : (K + 1,);  slope : (K + 1,) out, the gradient by m
-    """
-    K = counted.shape[1]
-    value = 0.0
-    for k in range(K + 1):
-        shared, by_shared = log_gamma_and_digamma(1.0 + alpha * m[k])
-        begin, by_begin = log_gamma_and_digamma(1.0 + first * m[k])
-        others = K - 1.0 if k < K else K
-        value -= others * shared + begin
-        slope[k] = -(others * alpha * by_shared + first * by_begin)
-        if k < K:
-            stay, by_stay = log_gamma_and_digamma(own + alpha * m[k])
-            value -= stay
-            slope[k] -= alpha * by_stay
-    for j in range(K + 1):
-        strength = first if j == 0 else alpha
-        for k in range(K + 1):
-            theta = (counted[j, k] if k < K else _SMALLEST) + strength * m[k]
-            if k == j - 1:
-                theta += kappa
-            log_gamma, psi = log_gamma_and_digamma(theta)
-            value += log_gamma
-            slope[k] += strength * psi
-    return value
-
-
-@_jit
-def drawn_from_shares(counted, m, alpha, kappa, first, drawn):
-    """Expected number of first states and transitions to each state that were drawn from the shares (Teh et al. 2006), (K,)."""
-    K = counted.shape[1]
-    drawn[:] = 0.0
-    for j in range(K + 1):
-        strength = first if j == 0 else alpha
-        for k in range(K):
-            share = strength * m[k]
-            prior = max(share + kappa if k == j - 1 else share, _SMALLEST)
-            drawn[k] += share * (digamma(prior + counted[j, k]) - digamma(prior))

@@ -16,8 +16,9 @@ from ..likelihoods._base import features
 from .local import DENSE_SHARE, THRESHOLD, Drawn, Responsibilities, RowUnit, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
 from .model import Model, Parameters
-from .seeding import hard_summary
 from .summary import Array, Summary, cluster_axes
+
+TAKEN = 1 << 15  # rows whose features are held at a time
 
 
 @dataclass(frozen=True)
@@ -137,14 +138,18 @@ class SequenceUnit:
 def labelled(model: Model, source: SequenceSource, labels: NDArray[np.intp]) -> SequenceSummary:
     """The summary of rows that are each wholly in the state of its label, with the transitions between these."""
     n, K = len(labels), int(labels.max()) + 1
-    if source.codes is None:
-        X, weights = source.take(np.arange(n))
-        summary = hard_summary(features(model.likelihood, X), weights, labels)
-    else:
-        use = source.observed(Chunk(0, n))
-        counts = sparse.csr_array((use, (source.codes, labels)), (len(source.X), K))
-        S = np.asarray(counts.T @ features(model.likelihood, np.asarray(source.X, dtype=source.dtype)))
-        summary = Summary(np.asarray(counts.sum(axis=0)), S, np.zeros(K), np.zeros(()))
+    summary = Summary.zeros(K, model.likelihood.n_statistics)
+
+    def add(X: Array, counts: sparse.csr_array) -> None:
+        summary.N.__iadd__(counts.sum(axis=0))
+        summary.S.__iadd__(counts.T @ features(model.likelihood, X))
+
+    if source.codes is not None:
+        counts = sparse.csr_array((source.observed(Chunk(0, n)), (source.codes, labels)), (len(source.X), K))
+        add(np.asarray(source.X, dtype=source.dtype), counts)
+    for rows in np.array_split(np.arange(n), -(-n // TAKEN)) if source.codes is None else ():
+        X, weights = source.take(rows)
+        add(X, sparse.csr_array((weights, labels[rows], np.arange(len(rows) + 1)), (len(rows), K)))
     M, begins = np.zeros((K, K)), np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
     follows = np.ones(n, np.bool_)
     follows[source.edges[:-1]] = False

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..model import Model, Summary
 from .delete import NEGLIGIBLE
@@ -18,6 +19,7 @@ from .proposal import Array, Proposal
 
 MARGIN = 0.2  # a merge is tried that seems to lose less than this share of what the parameters of a state cost
 PAIRS = 1 << 22  # numbers in what is looked at together of pairs
+NEAREST = 20  # states with which one is tried to merge
 STAYS = 0.5  # of the transitions within a state that is split, the share that stay in the child; the rest go to any
 
 
@@ -67,11 +69,24 @@ def reduced(model: Model, total: Summary, most: int) -> Summary:
     return total
 
 
+def agglomerated(model: Model, total: Summary) -> Summary:
+    """The summary after as many merges, the best each time, as gain most together."""
+    best, found = 0.0, [[k] for k in range(total.K)]
+    for groups, gain in _agglomerated(model, total, model.log_marginal(total)):
+        if gain > best:
+            best, found = gain, groups
+    return _with_groups(total, found, best).summary
+
+
 def _agglomerated(
     model: Model, total: Summary, marginal: Array, barred: Sequence[tuple[int, int]] = ()
 ) -> Iterator[tuple[list[list[int]], float]]:
-    """Groups of states and the gain of merging each into one, after one merge, two, and so on, the best each time."""
-    first, second = np.triu_indices(total.K, 1)
+    """Groups of states and the gain of merging each into one, after one merge, two, and so on, the best each time.
+
+    Only states of which one is among the `NEAREST` of the other are merged, and groups with such states.
+    """
+    near = _near(model, total)
+    first, second = np.nonzero(np.triu(near, 1))
     gains = np.full((total.K, total.K), -np.inf)
     allocation: Any = model.allocation
     shares = allocation.shares(total)
@@ -81,18 +96,34 @@ def _agglomerated(
     groups, gain = [[k] for k in range(total.K)], 0.0
     while total.K > 1:
         a, b = (int(k) for k in np.unravel_index(int(gains.argmax()), gains.shape))
-        if gains[a, b] == -np.inf:  # all pairs that are left are barred
+        if gains[a, b] == -np.inf and (barred or near.all()):
             return
+        if gains[a, b] == -np.inf:  # what is left is far from each other
+            near[:] = True
+            low, high = np.triu_indices(total.K, 1)
+            gains[low, high] = _merge_gains(model, total, marginal, shares, low, high)
+            continue
         gain += float(gains[a, b])
         groups = [[*group, *groups[b]] if k == a else group for k, group in enumerate(groups) if k != b]
         yield groups, gain
         total, shares = total.merge(a, b), allocation.merged_shares(shares, a, b)
         marginal = np.delete(marginal, b)
         marginal[a] = model.likelihood.log_marginal(total.N[[a]], total.S[[a]])[0]
-        gains = np.delete(np.delete(gains, b, axis=0), b, axis=1)
-        others = np.delete(np.arange(total.K), a)
+        near[a] |= near[b]
+        near[:, a] |= near[:, b]
+        gains, near = (np.delete(np.delete(matrix, b, axis=0), b, axis=1) for matrix in (gains, near))
+        others = np.flatnonzero(near[a])
+        others = others[others != a]
         low, high = np.minimum(a, others), np.maximum(a, others)
         gains[low, high] = _merge_gains(model, total, marginal, shares, low, high)
+
+
+def _near(model: Model, total: Summary) -> NDArray[np.bool_]:
+    """Which states are among the nearest of each other, by what a row of one loses if the other explains it, (K, K)."""
+    if total.K <= NEAREST + 1:
+        return np.ones((total.K, total.K), np.bool_)
+    rank = model.divergences(total).argsort(axis=1).argsort(axis=1)
+    return np.asarray((rank <= NEAREST) | (rank.T <= NEAREST))
 
 
 def _merge_gains(model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any) -> Array:
