@@ -1,4 +1,4 @@
-"""The search for the states of hidden Markov models: excursions of three kinds, on a sample first where rows are many."""
+"""The search for the states of hidden Markov models: excursions of four kinds, on a sample first where rows are many."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -15,24 +15,27 @@ from .descent import Descent, of_states, wide_start
 from .laps import Laps, Options
 from .search import Search
 
-PATIENCE, ON_SAMPLE, AT_FIRST = 6, 3, 3  # excursions without gain after which there are no more
+PATIENCE, AT_FIRST, AGAIN = 6, 4, 1  # excursions without gain after which there are no more
 COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
 WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tolerance has not paid
 SETTLE = 5  # laps before the states of an excursion must pay
 LONGEST_EXCURSION = 30  # laps
-SAMPLE_ROWS = 60_000  # where there are twice as many rows, the search is on so many of them
+FEW = 0.3  # of the states, from which another ascent begins
+MANY_ROWS = 120_000  # a search of more begins on a sample
+SMALLER, SAMPLE_ROWS = 3, 60_000  # a sample has one row in so many, and no fewer than these
 
 
 @dataclass
 class StateSearch(Search):
     """Find the best hidden Markov model that moves can reach (see `Search`).
 
-    An excursion is of one of three kinds, in turn: states are split; states of contiguous blocks of rows are added; or all
-    states of another ascent are added, which began with such blocks alone, so that both together find which of them explain
-    what best.  What does not pay is then merged or deleted.  The search ends when none has paid for a while.
+    Excursions are of four kinds, in turn: the segments of the best path are merged anew into states; some segments become
+    states of their own; states are split by their rows; or all states of another ascent are added, which began with few, so
+    that both together find which of them explain what best.  What does not pay is then merged or deleted.  The search ends
+    when none has paid for a while.
 
-    Where rows are many, excursions are made on a sample, or if the number of states is given there are none: then states are
-    as many as that from the beginning (`stickbreak.inference.descent`).
+    Where rows are many, the search begins on a sample, which has a smaller one if its rows are many.  If the number of states
+    is given there are no excursions then: there are as many from the beginning (`stickbreak.inference.descent`).
 
     patience : excursions without gain after which there are no more, once one has paid
     """
@@ -42,27 +45,35 @@ class StateSearch(Search):
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         coarse = replace(self.options, tol=COARSE * self.options.tol)
-        sample = self.source.sample(SAMPLE_ROWS, self.rng.spawn(1)[0])
-        sampled = start.K == 1 and "birth" in self.moves and 2 * sample.n_rows < self.source.n_rows
-        if sampled and self.model.allocation.max_clusters < sys.maxsize:
-            assert isinstance(self.source, SequenceSource)
-            descent = Descent(self.model, self.source, self.threads, self.rng.spawn(1)[0], self.options)
-            start = descent.run(wide_start(self.model, self.source, self.rng.spawn(1)[0]))
+        begun = start.K == 1 and "birth" in self.moves and self.source.n_rows > MANY_ROWS
+        if begun and self.model.allocation.max_clusters < sys.maxsize:
+            descent = Descent(self.model, self._sequences, self.threads, self.rng.spawn(1)[0], self.options)
+            start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
-        elif sampled:
-            options = replace(coarse, n_batches=1)
-            begun = StateSearch(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
-            begun.patience = ON_SAMPLE
-            begun.run(start)
-            start, self.model = begun.total * (self.source.total_weight / sample.total_weight), begun.found
+        elif begun:
+            start = self._on_sample(start, replace(coarse, n_batches=1))
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
-        if not sampled:
+        if not begun:
             self._explore()
         self.outcome.polish(self.options)
 
+    def _on_sample(self, start: Summary, options: Options) -> Summary:
+        """The outcome of a search on a sample, as if of all rows; ``model`` then has the hyperparameters learnt."""
+        sample = self.source.sample(max(SAMPLE_ROWS, self.source.n_rows // SMALLER), self.rng.spawn(1)[0])
+        search = StateSearch(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
+        search.patience = AT_FIRST
+        search.run(start)
+        self.model = search.found
+        return search.total * (self.source.total_weight / sample.total_weight)
+
+    @property
+    def _sequences(self) -> SequenceSource:
+        assert isinstance(self.source, SequenceSource)
+        return self.source
+
     def _explore(self) -> None:
-        kinds = (self._regrouped, self._with_segments, self._split)
+        kinds = (self._regrouped, self._with_segments, self._split, self._with_another)
         failures, turn, patience = 0, 0, AT_FIRST
         while self._may_grow() and failures < patience:
             before = self.outcome.bound
@@ -104,22 +115,23 @@ class StateSearch(Search):
         return found if hopeful else None
 
     def _with_segments(self, laps: Laps) -> Summary:
-        source, rng = self.source, self.rng.spawn(1)[0]
-        assert isinstance(source, SequenceSource)
-        found: Summary = states.together(
-            laps.total, own_states(laps.model, source, self._path(laps), laps.total.K, rng)
-        )
+        path, rng = self._path(laps), self.rng.spawn(1)[0]
+        found: Summary = states.together(laps.total, own_states(laps.model, self._sequences, path, laps.total.K, rng))
         return found
 
     def _regrouped(self, laps: Laps) -> Summary:
-        source, rng = self.source, self.rng.spawn(1)[0]
-        assert isinstance(source, SequenceSource)
-        return regrouped(laps.model, source, self._path(laps), rng)
+        return regrouped(laps.model, self._sequences, self._path(laps), self.rng.spawn(1)[0])
+
+    def _with_another(self, laps: Laps) -> Summary:
+        self._excursion(states.reduced(laps.model, laps.total, max(1, int(FEW * laps.total.K))))
+        if self.trial is not None:
+            self._excursion(self._regrouped(self.trial))
+        found: Summary = states.together(laps.total, laps.total if self.trial is None else self.trial.total)
+        return found
 
     def _path(self, laps: Laps) -> NDArray[np.intp]:
         """The most probable state of every row, given all rows, (T,)."""
-        model, source = laps.model, self.source
-        assert isinstance(source, SequenceSource)
+        model, source = laps.model, self._sequences
         prepared = model.unit.prepare(model, model.parameters(laps.total, source.dtype), source)
         paths = self.threads.map(lambda chunk: viterbi(model, prepared, source.read(chunk)[0]), source.whole())
         return np.concatenate(list(paths))

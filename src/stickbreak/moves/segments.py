@@ -12,7 +12,7 @@ from ..model.sequences import labelled
 from . import states
 
 MOST = 256  # segments that are looked at
-CUTS = 0.3  # in every segment on average, before they are grouped anew
+CUTS = (0.3, 1.0, 3.0)  # in every segment on average, before they are grouped anew
 
 
 def own_states(
@@ -41,7 +41,7 @@ def regrouped(model: Model, source: SequenceSource, path: NDArray[np.intp], rng:
     A merge is worth what it changes in the marginal likelihood of rows and transitions, assignments given (Thesis 6.5.1).
     """
     segment = _segments(source, path)
-    cuts = rng.random(len(path)) < CUTS * (segment[-1] + 1) / len(path)
+    cuts = rng.random(len(path)) < rng.choice(CUTS) * (segment[-1] + 1) / len(path)
     group, _ = _alone(segment + np.cumsum(cuts), path, rng)
     total = labelled(model, source, group)
     return states.agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
