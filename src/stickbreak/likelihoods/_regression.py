@@ -152,7 +152,7 @@ class Regression(Likelihood):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(nu', J') - logZ(nu, J), (K,)."""
-        return self._update(N, S).log_normaliser - self._update(*self._nothing()).log_normaliser
+        return self._update(N, S).log_normaliser - self._log_normaliser
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """How much worse than its own belief that of a center explains row x, (n, J); zero where x lacks its targets.
@@ -278,6 +278,11 @@ class Regression(Likelihood):
         if np.ndim(self.mean_precision):
             K = inverse @ self.mean_precision @ inverse.T
         return np.block([[K, K @ mean.T], [mean @ K, self.scale / np.outer(unit, unit) + mean @ K @ mean.T]])
+
+    @cached_property
+    def _log_normaliser(self) -> Array:
+        """LogZ(nu, J), (1,)."""
+        return self._update(*self._nothing()).log_normaliser
 
     def _absent(self, X: Array) -> NDArray[np.bool_]:
         """The rows (n,) whose targets are missing."""

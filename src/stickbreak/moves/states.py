@@ -87,10 +87,10 @@ def _agglomerated(
     """
     near = _near(model, total)
     first, second = np.nonzero(np.triu(near, 1))
-    gains = np.full((total.K, total.K), -np.inf)
+    gains, together = np.full((2, total.K, total.K), -np.inf)
     allocation: Any = model.allocation
     shares = allocation.shares(total)
-    gains[first, second] = _merge_gains(model, total, marginal, shares, first, second)
+    gains[first, second], together[first, second] = _merge_gains(model, total, marginal, shares, first, second)
     for pair in barred:
         gains[pair] = -np.inf
     groups, gain = [[k] for k in range(total.K)], 0.0
@@ -101,21 +101,21 @@ def _agglomerated(
         if gains[a, b] == -np.inf:  # what is left is far from each other
             near[:] = True
             low, high = np.triu_indices(total.K, 1)
-            gains[low, high] = _merge_gains(model, total, marginal, shares, low, high)
+            gains[low, high], together[low, high] = _merge_gains(model, total, marginal, shares, low, high)
             continue
         gain += float(gains[a, b])
         groups = [[*group, *groups[b]] if k == a else group for k, group in enumerate(groups) if k != b]
         yield groups, gain
         total, shares = total.merge(a, b), allocation.merged_shares(shares, a, b)
-        marginal = np.delete(marginal, b)
-        marginal[a] = model.likelihood.log_marginal(total.N[[a]], total.S[[a]])[0]
+        marginal[a] = together[a, b]
         near[a] |= near[b]
         near[:, a] |= near[:, b]
-        gains, near = (np.delete(np.delete(matrix, b, axis=0), b, axis=1) for matrix in (gains, near))
+        left = np.delete(np.arange(len(marginal)), b)
+        marginal, (gains, together, near) = marginal[left], (m[np.ix_(left, left)] for m in (gains, together, near))
         others = np.flatnonzero(near[a])
         others = others[others != a]
         low, high = np.minimum(a, others), np.maximum(a, others)
-        gains[low, high] = _merge_gains(model, total, marginal, shares, low, high)
+        gains[low, high], together[low, high] = _merge_gains(model, total, marginal, shares, low, high)
 
 
 def _near(model: Model, total: Summary) -> NDArray[np.bool_]:
@@ -126,15 +126,17 @@ def _near(model: Model, total: Summary) -> NDArray[np.bool_]:
     return np.asarray((rank <= NEAREST) | (rank.T <= NEAREST))
 
 
-def _merge_gains(model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any) -> Array:
+def _merge_gains(
+    model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any
+) -> tuple[Array, Array]:
+    """What merging pairs of states gains, and the log marginal of the rows of both, (n,)."""
     allocation: Any = model.allocation
-    some = max(1, PAIRS // (total.K + total.S.shape[1]))
-    gains = [np.empty(0)]
+    some, together = max(1, PAIRS // (total.K + total.S.shape[1])), np.empty(len(first))
     for i in range(0, len(first), some):
         a, b = first[i : i + some], second[i : i + some]
-        together = model.likelihood.log_marginal(total.N[a] + total.N[b], total.S[a] + total.S[b])
-        gains.append(together - marginal[a] - marginal[b] + allocation.merge_gains(total, shares, a, b))
-    return np.concatenate(gains)
+        together[i : i + some] = model.likelihood.log_marginal(total.N[a] + total.N[b], total.S[a] + total.S[b])
+    gains = together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second)
+    return gains, together
 
 
 def _with_groups(total: Summary, groups: list[list[int]], estimate: float) -> Candidate:
@@ -153,7 +155,7 @@ def changes(model: Model, total: Summary, merges: int, deletions: int) -> list[t
     """The merges (a, b) that seem to gain most, and the deletions (k,) of the smallest states."""
     first, second = np.triu_indices(total.K, 1)
     allocation: Any = model.allocation
-    gains = _merge_gains(model, total, model.log_marginal(total), allocation.shares(total), first, second)
+    gains, _ = _merge_gains(model, total, model.log_marginal(total), allocation.shares(total), first, second)
     best = np.argsort(-gains, kind="stable")[:merges]
     pairs = [(int(a), int(b)) for a, b in zip(first[best], second[best])]
     return [*pairs, *((int(k),) for k in np.argsort(total.N, kind="stable")[:deletions])]
