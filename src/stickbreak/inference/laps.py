@@ -1,5 +1,6 @@
 """The lap driver: full-dataset and memoized variational inference with moves, on one code path (Thesis Alg. 3.1 and 3.3)."""
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,7 @@ class Laps:
     ----------
     floor : a better model in hand while this ascent explores; the history then reports that one's bound
     settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
+    enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
     total, bound : summary and ELBO at the end of the last lap
     drawn : rows drawn in the last lap to represent the clusters
     """
@@ -75,6 +77,7 @@ class Laps:
     history: list[Lap] = field(default_factory=list)
     floor: "Laps | None" = None
     settle: int = 0
+    enough: int = sys.maxsize
 
     def __post_init__(self) -> None:
         self.batches = self.source.batches(self.options.n_batches)
@@ -86,6 +89,7 @@ class Laps:
         self._before = self.model  # the model of that
         self._step = 0.0  # how far to extrapolate
         self._stalled = False  # the last lap gained nothing
+        self._quiet = 0  # laps in a row that changed little
         self._proposals: list[Proposal] = []
 
     def run(self, start: Summary, counts: NDArray[np.floating] | None = None) -> None:
@@ -296,7 +300,11 @@ class Laps:
         self.on_lap(lap)
 
     def _settled(self, bound: float, counts: NDArray[np.floating]) -> bool:
-        if self._proposals or len(counts) != self.total.K:
+        self._quiet = self._quiet + 1 if self._changed_little(bound, counts) else 0
+        return self._quiet >= (self.enough if self._proposals else 1)
+
+    def _changed_little(self, bound: float, counts: NDArray[np.floating]) -> bool:
+        if len(counts) != self.total.K:
             return False
         if self._previous is None:
             return self._stalled

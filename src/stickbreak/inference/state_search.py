@@ -15,11 +15,11 @@ from .descent import Descent, of_states, wide_start
 from .laps import Laps, Options
 from .search import Search
 
-PATIENCE, AT_FIRST, AGAIN = 6, 4, 1  # excursions without gain after which there are no more
+PATIENCE, AT_FIRST = 10, 4  # excursions without gain after which there are no more
 COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
 WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tolerance has not paid
 SETTLE = 5  # laps before the states of an excursion must pay
-LONGEST_EXCURSION = 30  # laps
+LONGEST_EXCURSION, ENOUGH = 30, 2  # laps; quiet ones, after which moves that are left are not tried
 FEW = 0.3  # of the states, from which another ascent begins
 MANY_ROWS = 120_000  # a search of more begins on a sample
 SMALLER, SAMPLE_ROWS = 3, 60_000  # a sample has one row in so many, and no fewer than these
@@ -96,6 +96,7 @@ class StateSearch(Search):
             start = self._settled(best.model, start, replace(coarse, max_laps=2 * SETTLE))
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
         trial = self._laps(best.model, self._removals, replace(coarse, max_laps=limit), best, SETTLE)
+        trial.enough = ENOUGH
         trial.run(best.model.ordered(start))
         self._keep(best, trial)
 
