@@ -85,7 +85,7 @@ def test_a_wide_start_has_every_row_and_as_many_states(kind):
 
 def test_descents_find_the_states(monkeypatch):
     """On all rows where there are more than the search takes samples of, from no more than their number."""
-    monkeypatch.setattr(state_search, "SAMPLE_ROWS", 400)
+    monkeypatch.setattr(state_search, "MANY_ROWS", 1000)
     rng, z = chain(5, [2500, 1500])
     X = (rng.random((len(z), 8)) < np.tile(PROBABILITIES, 2)[z]).astype(float)
     for likelihood, rows in (("bernoulli", X), ("gaussian", rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z])):
@@ -95,6 +95,26 @@ def test_descents_find_the_states(monkeypatch):
         np.add.at(counts, (model.labels_, z), 1.0)
         assert counts[linear_sum_assignment(-counts)].sum() > 0.96 * len(z)
         assert (np.diff(model.lower_bounds_) >= -1e-9 * abs(model.lower_bound_)).all()
+
+
+def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
+    monkeypatch.setattr(state_search, "MANY_ROWS", 1000)
+    monkeypatch.setattr(state_search, "SAMPLE_ROWS", 400)
+    rows, run = [], state_search.StateSearch.run
+
+    def noted(search, start):
+        rows.append(search.source.n_rows)
+        run(search, start)
+
+    monkeypatch.setattr(state_search.StateSearch, "run", noted)
+    rng, z = chain(6, [2500, 1500])
+    X = rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z]
+    model = HMM(random_state=0).fit(X, lengths=[2500, 1500])
+    assert rows[0] == 4000
+    assert 1333 <= rows[1] < 1500
+    assert 400 <= rows[2] < 600
+    assert model.n_states_ == 3
+    assert model.n_laps_ == len(model.lower_bounds_)
 
 
 def test_a_chain_of_as_many_states_as_are_wanted():

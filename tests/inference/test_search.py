@@ -201,3 +201,17 @@ def test_threads_keep_the_order_and_raise_what_tasks_raise(n):
         assert list(workers.map(str, [])) == []
         with pytest.raises(ZeroDivisionError):
             list(workers.map(lambda i: 1 / (i - 7), range(50)))
+
+
+def test_enough_quiet_laps_end_an_ascent_though_moves_are_left(X):
+    model, rng = model_of(X), np.random.default_rng(0)
+    with Threads(1) as threads:
+        laps = Laps(model, ArraySource(X), Schedule(MOVES, rng), threads, rng, Options(), enough=3)
+        laps.run(model.ordered(from_seeds(model, laps.source, 4, True, rng)))
+    laps._quiet, laps._proposals, quiet = 0, [object()], (laps.bound, laps.total.N)
+    assert [laps._settled(*quiet) for _ in range(4)] == [False, False, True, True]
+    assert not laps._settled(laps.bound - 1.0, laps.total.N)  # a lap that gained
+    assert [laps._settled(*quiet) for _ in range(3)] == [False, False, True]
+    assert not laps._settled(laps.bound, laps.total.N[1:])  # a cluster that is new
+    laps._proposals = []
+    assert laps._settled(*quiet)

@@ -10,6 +10,7 @@ from ..data import SequenceSource
 from ..model import Model, Summary
 from ..model.sequences import labelled
 from . import states
+from .blocks import halves
 
 MOST = 256  # segments that are looked at
 CUTS = (0.3, 1.0, 3.0)  # in every segment on average, before they are grouped anew
@@ -18,21 +19,22 @@ CUTS = (0.3, 1.0, 3.0)  # in every segment on average, before they are grouped a
 def own_states(
     model: Model, source: SequenceSource, path: NDArray[np.intp], n: int, rng: np.random.Generator
 ) -> Summary:
-    """The n segments (Thesis 6.5.2: contiguous blocks) that gain most as states of their own, as states.
+    """About n states of segments, two each: those that gain most, cut where both parts explain it best (Thesis 6.5.2).
 
-    A segment gains what its rows' log marginal likelihood alone, and that of the rest of its state, is above that of both.
+    A segment gains what the log marginal likelihoods of its parts and of the rest of its state are above that of the state.
 
     path : (T,) the state of every row
     """
     group, state = _alone(_segments(source, path), path, rng)
-    if not len(state):
-        return Summary.zeros(0, model.likelihood.n_statistics)
-    total, whole = labelled(model, source, group), labelled(model, source, path)
-    own, of_state = total.take(np.arange(len(state))), whole.take(state)
-    rest = model.likelihood.log_marginal(np.maximum(of_state.N - own.N, 0.0), of_state.S - own.S)
-    gain = model.log_marginal(own) + rest - model.log_marginal(of_state)
-    best = own.take(np.argsort(-gain, kind="stable")[:n])
-    return Summary(best.N, best.S, best.H, np.zeros(()))
+    rows = np.split(np.argsort(group, kind="stable"), np.searchsorted(np.sort(group), np.arange(1, len(state) + 1)))
+    parts = [halves(model, source, rows[i]) for i in range(len(state))]
+    N, S = np.array([N for N, _ in parts]), np.array([S for _, S in parts])  # (segments, 2), (segments, 2, F)
+    whole, log_marginal = labelled(model, source, path).take(state), model.likelihood.log_marginal
+    rest = log_marginal(np.maximum(whole.N - N.sum(axis=1), 0.0), whole.S - S.sum(axis=1))
+    gain = log_marginal(N[:, 0], S[:, 0]) + log_marginal(N[:, 1], S[:, 1]) + rest - model.log_marginal(whole)
+    best = np.argsort(-gain, kind="stable")[: -(-n // 2)]
+    N, S = N[best].ravel(), S[best].reshape(2 * len(best), -1)
+    return Summary(N[N > 0.0], S[N > 0.0], np.zeros((N > 0.0).sum()), np.zeros(()))
 
 
 def regrouped(model: Model, source: SequenceSource, path: NDArray[np.intp], rng: np.random.Generator) -> Summary:

@@ -1,0 +1,119 @@
+"""New states from segments: where a block is cut, which are offered, and which share a state when they are grouped anew."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
+from stickbreak.data import SequenceSource
+from stickbreak.likelihoods import Gaussian, Sample
+from stickbreak.model import Model
+from stickbreak.model.sequences import labelled
+from stickbreak.moves import segments, states
+from stickbreak.moves.blocks import halves
+
+SEEDS = st.integers(0, 2**32 - 1)
+few = settings(max_examples=10)
+LENGTHS = np.array([150, 1, 70, 79])
+CHAINS = [FiniteMarkovChain(12, 3.0, 5.0), HDPMarkovChain(2.0, 5.0)]
+
+
+def problem(seed, allocation, holes=False):
+    """Rows of three kinds, each for ten rows and more, some of them missing if there are holes; and their kinds."""
+    rng = np.random.default_rng(seed)
+    z = np.repeat(rng.integers(3, size=30), 10)
+    X = rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z]
+    model = Model(Gaussian().resolve(Sample.of(X)), allocation)
+    X[rng.random(len(z)) < 0.2 * holes] = np.nan
+    return model, SequenceSource(X, LENGTHS), z, rng
+
+
+def joint(model, total):
+    """Log probability of rows and path, given the model's prior (for the HDP's a lower bound)."""
+    return model.log_marginal(total).sum() + model.allocation.bound(total)
+
+
+@few
+@given(seed=SEEDS, n=st.integers(2, 60), holes=st.booleans())
+def test_a_block_is_cut_where_both_parts_are_most_likely(seed, n, holes):
+    model, source, _, rng = problem(seed, CHAINS[0], holes)
+    start = int(rng.integers(LENGTHS[0] - n))
+    N, S = halves(model, source, np.arange(start, start + n))
+    best = -np.inf
+    for cut in range(1, n):
+        labels = np.full(len(source.X), 2)
+        labels[start : start + cut], labels[start + cut : start + n] = 0, 1
+        parts = labelled(model, source, labels).take(np.arange(2))
+        value = model.log_marginal(parts).sum()
+        if value > best:
+            best, want = value, parts
+    np.testing.assert_allclose(N, want.N)
+    np.testing.assert_allclose(S, want.S, atol=1e-9)
+
+
+@pytest.mark.parametrize("allocation", CHAINS, ids=["finite", "hdp"])
+@few
+@given(seed=SEEDS)
+def test_segments_that_share_the_wrong_state_find_each_other(allocation, seed):
+    """Boundaries are right, but which segments share a state was drawn, other than that neighbours do not."""
+    model, source, z, rng = problem(seed, allocation)
+    edges = np.flatnonzero(np.append(True, z[1:] != z[:-1]))
+    state = np.cumsum(rng.integers(1, 3, size=len(edges))) % 3
+    path = np.repeat(state, np.diff([*edges, len(z)]))
+    found = segments.regrouped(model, source, path, rng)
+    assert sorted(found.N) == pytest.approx(sorted(np.bincount(z)[np.bincount(z) > 0]))
+    assert joint(model, found) > joint(model, labelled(model, source, path))
+    assert found.M.sum() + found.begins.sum() == pytest.approx(len(z))
+
+
+@few
+@given(seed=SEEDS, holes=st.booleans())
+def test_no_row_is_lost_where_segments_are_many(seed, holes):
+    model, source, z, rng = problem(seed, CHAINS[1], holes)
+    most, segments.MOST = segments.MOST, 4
+    try:
+        found = segments.regrouped(model, source, z, rng)
+        offered = segments.own_states(model, source, z, 6, rng)
+    finally:
+        segments.MOST = most
+    everything = labelled(model, source, np.zeros(len(z), np.intp))
+    np.testing.assert_allclose(found.N.sum(), everything.N.sum())
+    np.testing.assert_allclose(found.S.sum(axis=0), everything.S[0], rtol=1e-9, atol=1e-9)
+    assert 0 < offered.K <= 6
+    assert (offered.N > 0.0).all()
+
+
+def test_what_is_offered_is_the_segment_that_does_not_belong():
+    model, source, _, _ = problem(0, CHAINS[0])
+    X = np.asarray(source.X).copy()
+    X[:] = np.random.default_rng(1).standard_normal(X.shape)
+    X[40:52] += 8.0
+    path = np.repeat(np.arange(30) % 2, 10)
+    path[40:52] = 0
+    path[52:60] = 1
+    found = segments.own_states(model, SequenceSource(X, LENGTHS), path, 2, np.random.default_rng(0))
+    assert found.N.sum() == 12.0
+
+
+@pytest.mark.parametrize("nearest", [3, 100])
+@few
+@given(seed=SEEDS)
+def test_what_merges_seem_to_gain_is_what_they_gain(nearest, seed):
+    """For a finite chain, whose shares do not depend on counts, the estimate is exact."""
+    model, source, _, rng = problem(seed, CHAINS[0])
+    total = labelled(model, source, rng.integers(10, size=len(source.X)))
+    before, kept = joint(model, total), states.NEAREST
+    states.NEAREST = nearest
+    try:
+        steps = list(states._agglomerated(model, total, model.log_marginal(total)))
+    finally:
+        states.NEAREST = kept
+    assert [len(groups) for groups, _ in steps] == list(range(total.K - 1, 0, -1))
+    for groups, gain in steps:
+        merged = states._with_groups(total, groups, 0.0).summary
+        assert joint(model, merged) - before == pytest.approx(gain, abs=1e-7 * abs(before))
+    best = states.agglomerated(model, total)
+    assert nearest < 10 or joint(model, best) - before == pytest.approx(
+        max(0.0, *(gain for _, gain in steps)), abs=1e-6
+    )
