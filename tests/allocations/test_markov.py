@@ -11,7 +11,7 @@ from scipy.special import gammaln, logit
 
 from stickbreak.allocations import Duration, FiniteMarkovChain, HDPMarkovChain
 from stickbreak.allocations._sticks import expected_logs, stick_weight
-from stickbreak.allocations.markov import SMALL
+from stickbreak.allocations.markov import SMALL, _log_rise
 from stickbreak.model import SequenceSummary, Summary
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -319,3 +319,11 @@ def test_hyperparameters_out_of_range(kind):
     for wrong in (0, -3, 2.5):
         with pytest.raises(ValueError, match="n_states must be a whole number"):
             FiniteMarkovChain(wrong)
+
+
+@pytest.mark.parametrize("prior", [1e-3, 0.7, 30.0, 999.0, 1001.0, 1e6])
+def test_ratios_of_gammas_are_products(prior):
+    """Gamma(a + n) / Gamma(a) = a (a + 1) ... (a + n - 1)."""
+    counts = np.array([0, 1, 2, 17])
+    want = [np.log(prior + np.arange(n)).sum() for n in counts]
+    np.testing.assert_allclose(_log_rise(counts.astype(float), np.full(4, prior)), want, rtol=1e-12, atol=1e-12)

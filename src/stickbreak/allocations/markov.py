@@ -24,6 +24,7 @@ LARGEST = 1e6  # concentration or stickiness
 FIRST_STEPS = 2  # towards the best sticks
 SMALL = 0.06  # of alpha: the kappa below which a shifted bound is the tighter one
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
+FAR = 1e3  # pseudo-counts from which the series has all digits
 STAYS = 0.9  # of the rows of a start that knows no transitions, the share after which the state stays
 
 
@@ -310,14 +311,22 @@ class FiniteMarkovChain(_Chain):
     def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
         """The chain's part of the ELBO, without the entropy of q(z)."""
         counted, prior = _counted(summary), self.prior_counts(self.shares(summary))
-        seen = gammaln(counted + prior[:, :-1]) - gammaln(prior[:, :-1])
         strength = np.append(
             self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness)
         )
-        return float(seen.sum() + (gammaln(strength) - gammaln(strength + counted.sum(axis=1))).sum())
+        return float(_log_rise(counted, prior[:, :-1]).sum() - _log_rise(counted.sum(axis=1), strength).sum())
 
     def _merged_share(self, a: Any, b: Any) -> Any:
         return a
+
+
+def _log_rise(count: Array, prior: Array) -> Array:
+    """Log Gamma(prior + count) - log Gamma(prior); of a large prior by Stirling's series, which loses no digits."""
+    large, total = np.maximum(prior, FAR), np.maximum(prior, FAR) + count
+    series = (
+        (large - 0.5) * np.log1p(count / large) + count * (np.log(total) - 1.0) + (1.0 / total - 1.0 / large) / 12.0
+    )
+    return np.asarray(np.where(prior > FAR, series, gammaln(prior + count) - gammaln(prior)))
 
 
 @lru_cache(maxsize=16)

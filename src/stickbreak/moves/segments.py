@@ -14,6 +14,7 @@ from .blocks import halves
 
 MOST = 256  # segments that are looked at
 CUTS = (0.3, 1.0, 3.0)  # in every segment on average, before they are grouped anew
+FEWEST = 16  # cuts of all rows on average
 
 
 def own_states(
@@ -43,8 +44,7 @@ def regrouped(model: Model, source: SequenceSource, path: NDArray[np.intp], rng:
     A merge is worth what it changes in the marginal likelihood of rows and transitions, assignments given (Thesis 6.5.1).
     """
     segment = _segments(source, path)
-    cuts = rng.random(len(path)) < rng.choice(CUTS) * (segment[-1] + 1) / len(path)
-    group, _ = _alone(segment + np.cumsum(cuts), path, rng)
+    group, _ = _alone(_cut(segment, max(rng.choice(CUTS) * (segment[-1] + 1), FEWEST), rng), path, rng)
     total = labelled(model, source, group)
     return states.agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
 
@@ -54,6 +54,13 @@ def _segments(source: SequenceSource, path: NDArray[np.intp]) -> NDArray[np.intp
     begins = np.append(True, path[1:] != path[:-1])
     begins[source.edges[:-1]] = True
     return np.asarray(np.cumsum(begins) - 1)
+
+
+def _cut(segment: NDArray[np.intp], n: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The number of every row's segment after n cuts on average, at random rows, (T,)."""
+    cuts = rng.random(len(segment)) < n / len(segment)
+    cuts[1:] |= segment[1:] > segment[:-1]
+    return np.asarray(np.cumsum(np.append(False, cuts[1:])))
 
 
 def _alone(
