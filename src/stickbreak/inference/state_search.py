@@ -10,6 +10,7 @@ from ..data import SequenceSource
 from ..model import Model, Summary
 from ..model.messages import viterbi
 from ..moves import Schedule, states
+from ..moves.blocks import block_states
 from ..moves.segments import own_states, regrouped
 from .descent import Descent, of_states, wide_start
 from .laps import Laps, Options
@@ -21,6 +22,7 @@ WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tole
 SETTLE = 5  # laps before the states of an excursion must pay
 LONGEST_EXCURSION, ENOUGH = 30, 2  # laps; quiet ones, after which moves that are left are not tried
 FEW = 0.3  # of the states, from which another ascent begins
+BLOCKS, BLOCK_ROWS = 4, 20  # from which it begins where that would be one state, and their rows
 MANY_ROWS = 120_000  # a search of more begins on a sample
 SMALLER, SAMPLE_ROWS = 3, 60_000  # a sample has one row in so many, and no fewer than these
 
@@ -92,12 +94,13 @@ class StateSearch(Search):
             return
         best = self.outcome
         coarse = replace(self.options, tol=COARSE * self.options.tol)
-        if best.model.allocation.max_clusters < start.K:
-            start = self._settled(best.model, start, replace(coarse, max_laps=2 * SETTLE))
+        model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
+        if model.allocation.max_clusters < start.K:
+            start = self._settled(model, start, replace(coarse, max_laps=2 * SETTLE))
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
-        trial = self._laps(best.model, self._removals, replace(coarse, max_laps=limit), best, SETTLE)
+        trial = self._laps(model, self._removals, replace(coarse, max_laps=limit), best, SETTLE)
         trial.enough = ENOUGH
-        trial.run(best.model.ordered(start))
+        trial.run(model.ordered(start))
         self._keep(best, trial)
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
@@ -124,7 +127,11 @@ class StateSearch(Search):
         return regrouped(laps.model, self._sequences, self._path(laps), self.rng.spawn(1)[0])
 
     def _with_another(self, laps: Laps) -> Summary:
-        self._excursion(states.reduced(laps.model, laps.total, max(1, int(FEW * laps.total.K))))
+        few = int(FEW * laps.total.K)
+        if few > 1:
+            self._excursion(states.reduced(laps.model, laps.total, few))
+        else:
+            self._excursion(block_states(laps.model, self._sequences, BLOCKS, BLOCK_ROWS, self.rng.spawn(1)[0]))
         if self.trial is not None:
             self._excursion(self._regrouped(self.trial))
         found: Summary = states.together(laps.total, laps.total if self.trial is None else self.trial.total)
