@@ -135,16 +135,15 @@ class _Chain(ABC):
         self, summary: "SequenceSummary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
         """What merging states first[i] and second[i] adds to the log probability of transitions given shares (K + 1,), (n,)."""
-        alpha, kappa, gains = self.transition_concentration, self.stickiness, np.empty(len(first))
-        pair = np.outer([self.start_concentration, alpha], self._merged_share(shares[first], shares[second]))
-        prior = np.ascontiguousarray(self.prior_counts(shares)[:, : summary.K])
-        kernels.merge_gains(_counted(summary), prior, first, second, pair, kappa, alpha + kappa, gains)
+        at, gains = (self.transition_concentration, self.stickiness, self.start_concentration), np.empty(len(first))
+        pair = self._merged_share(shares[first], shares[second])
+        kernels.merge_gains(_counted(summary), shares, *at, first, second, pair, gains)
         return gains
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:
-        """Shares after state b has joined state a, (K,)."""
-        joined = np.delete(shares, b)
-        joined[a - (b < a)] = self._merged_share(shares[a], shares[b])
+        """Shares after state b has joined state a and has none, (K + 1,)."""
+        joined = shares.copy()
+        joined[a], joined[b] = self._merged_share(shares[a], shares[b]), 0.0
         return joined
 
     def _merged_share(self, a: Any, b: Any) -> Any:

@@ -60,35 +60,40 @@ def drawn_from_shares(counted, m, alpha, kappa, first, drawn):
 @_jit
 def _rise(count, prior):
     """Log Gamma(count + prior) - log Gamma(prior)."""
+    prior = max(prior, _SMALLEST)
     return math.lgamma(count + prior) - math.lgamma(prior) if count > 0.0 else 0.0
 
 
 @_jit
-def merge_gains(counted, prior, a, b, pair, kappa, strength, gains):
+def merge_gains(counted, m, alpha, kappa, first, a, b, pair, gains):
     """What merging states a[i] and b[i] adds to the log probability of first states and transitions.
 
-    prior : (K + 1, K) pseudo-counts;  a, b : (n,);  pair : (2, n) pseudo-counts of first states and of transitions to the
-    merged state, without kappa;  strength : sum of the pseudo-counts of the transitions from a state;  gains : (n,) out
+    m : (K + 1,) shares;  a, b : (n,);  pair : (n,) share of the merged state;  gains : (n,) out
     """
     K = counted.shape[1]
     for i in range(a.size):
-        first, second = a[i], b[i]
+        p, q = a[i], b[i]
         gain = 0.0
         for j in range(K + 1):  # to the two states
-            if j in (first + 1, second + 1):
+            if j in (p + 1, q + 1):
                 continue
-            to_first, to_second = counted[j, first], counted[j, second]
-            gain += _rise(to_first + to_second, pair[0 if j == 0 else 1, i])
-            gain -= _rise(to_first, prior[j, first]) + _rise(to_second, prior[j, second])
-        stays, total_first, total_second = 0.0, 0.0, 0.0
+            strength, to_p, to_q = first if j == 0 else alpha, counted[j, p], counted[j, q]
+            if to_p + to_q == 0.0:
+                continue
+            gain += _rise(to_p + to_q, strength * pair[i]) - _rise(to_p, strength * m[p]) - _rise(to_q, strength * m[q])
+        stays, total_p, total_q = 0.0, 0.0, 0.0
         for k in range(K):  # from them
-            from_first, from_second = counted[first + 1, k], counted[second + 1, k]
-            total_first += from_first
-            total_second += from_second
-            gain -= _rise(from_first, prior[first + 1, k]) + _rise(from_second, prior[second + 1, k])
-            if k in (first, second):
-                stays += from_first + from_second
+            from_p, from_q, prior = counted[p + 1, k], counted[q + 1, k], alpha * m[k]
+            if from_p + from_q == 0.0:
+                continue
+            total_p += from_p
+            total_q += from_q
+            gain -= _rise(from_p, prior + kappa if k == p else prior) + _rise(
+                from_q, prior + kappa if k == q else prior
+            )
+            if k in (p, q):
+                stays += from_p + from_q
             else:
-                gain += _rise(from_first + from_second, prior[first + 1, k])
-        gain += _rise(stays, pair[1, i] + kappa) - _rise(total_first + total_second, strength)
-        gains[i] = gain + _rise(total_first, strength) + _rise(total_second, strength)
+                gain += _rise(from_p + from_q, prior)
+        gain += _rise(stays, alpha * pair[i] + kappa) - _rise(total_p + total_q, alpha + kappa)
+        gains[i] = gain + _rise(total_p, alpha + kappa) + _rise(total_q, alpha + kappa)

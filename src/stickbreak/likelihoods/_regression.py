@@ -293,19 +293,32 @@ class Regression(Likelihood):
         Z = np.column_stack([(X - self.origin) / self._unit, np.ones(len(X))])
         return np.asarray(Z[:, self._order])
 
-    def _products(self, N: Array, S: Array) -> Array:
-        """Sums of the products of [z, 1] over the rows with targets, (K, D + 1, D + 1); so the last is their number n."""
+    @cached_property
+    def _place(self) -> NDArray[np.intp]:
+        """Where the sums of the products of [z, 1] are in [S, n], (D + 1, D + 1)."""
         D, P = len(self._unit), quadratic.n_products(len(self._unit))
-        sums = np.empty((len(N), D + 1, D + 1))
-        sums[:, :D, :D] = quadratic.unpack_symmetric(S[:, :P], D)
-        sums[:, :D, D] = sums[:, D, :D] = S[:, P : P + D]
-        sums[:, D, D] = np.maximum(N - S[:, -1], 0.0) if self.holes else N  # a difference may miss zero by rounding
-        return sums
+        a, b = quadratic.upper_triangle(D)
+        place = np.full((D + 1, D + 1), self.n_statistics)
+        place[a, b] = place[b, a] = np.arange(P)
+        place[:D, D] = place[D, :D] = np.arange(P, P + D)
+        return place
+
+    @cached_property
+    def _place_stacked(self) -> NDArray[np.intp]:
+        """The same of v = [r, y], (M + q, M + q)."""
+        return self._place[np.ix_(self._order, self._order)]
+
+    def _counts(self, N: Array, S: Array) -> Array:
+        """The number n of rows with targets, (K,)."""
+        return np.maximum(N - S[:, -1], 0.0) if self.holes else N  # a difference may miss zero by rounding
+
+    def _products(self, N: Array, S: Array, place: NDArray[np.intp]) -> Array:
+        """Sums of products over the rows with targets, (K, *place.shape)."""
+        return np.asarray(np.column_stack([S, self._counts(N, S)])[:, place])
 
     def _update(self, N: Array, S: Array) -> _Belief:
-        sums = self._products(N, S)
-        J = self._prior + sums[:, self._order[:, None], self._order]
-        return _Belief(self.degrees_of_freedom + sums[:, -1, -1], quadratic.cholesky(J), self._M)
+        J = self._prior + self._products(N, S, self._place_stacked)
+        return _Belief(self.degrees_of_freedom + self._counts(N, S), quadratic.cholesky(J), self._M)
 
     def _nothing(self) -> tuple[Array, Array]:
         """Counts and statistics of an empty cluster."""
@@ -313,7 +326,7 @@ class Regression(Likelihood):
 
     def _regressors(self, N: Array, S: Array) -> tuple[Array, Array]:
         """Mean (K, P) and covariance (K, P, P) of the regressors of each cluster's rows."""
-        sums, r = self._products(N, S), self._r
+        sums, r = self._products(N, S, self._place), self._r
         n = sums[:, -1, -1, None] + A_TRACE
         mean = sums[:, r, -1] / n
         square = (sums[:, r[:, None], r] + A_TRACE * np.eye(len(r))) / n[:, :, None]
@@ -322,10 +335,10 @@ class Regression(Likelihood):
     def _residual_variance(self, sample: Sample) -> Array:
         """Variance of the targets about the line that the prior of A and the whole sample suggest, (q,)."""
         w, M = sample.weights, self._M
-        sums = self._products(np.atleast_1d(w.sum()), w[None] @ features(self, sample.X))[0]
-        J = self._prior + sums[self._order[:, None], self._order]
+        N, S = np.atleast_1d(w.sum()), w[None] @ features(self, sample.X)
+        J = self._prior + self._products(N, S, self._place_stacked)[0]
         explained = (J[:M, M:] * np.linalg.solve(J[:M, :M], J[:M, M:])).sum(axis=0)
-        variance = (np.diagonal(J)[M:] - explained) / (sums[-1, -1] or 1.0)
+        variance = (np.diagonal(J)[M:] - explained) / (self._counts(N, S)[0] or 1.0)
         return np.asarray(np.where(variance > 1e-12, variance, 1.0) * self._unit[self._y] ** 2)
 
 

@@ -90,6 +90,14 @@ class Summary:
 
         return self._each(join)
 
+    def absorb(self, a: int, b: int) -> None:
+        """Cluster b joins cluster a and is left empty, in place; only for arrays this object alone holds."""
+        for f in fields(self):
+            for axis in range(f.metadata["cluster_axes"]):
+                values = getattr(self, f.name).swapaxes(axis, 0)
+                values[a] += values[b]
+                values[b] = 0.0
+
     def insert_empty(self, n: int) -> Self:
         """Append n clusters without rows (nested truncation, Thesis 3.4.3)."""
 

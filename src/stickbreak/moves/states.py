@@ -89,29 +89,28 @@ def _agglomerated(
     first, second = np.nonzero(np.triu(near, 1))
     gains, together = np.full((2, total.K, total.K), -np.inf)
     allocation: Any = model.allocation
-    shares = allocation.shares(total)
+    shares, total, marginal = allocation.shares(total), total * 1.0, marginal.copy()
     gains[first, second], together[first, second] = _merge_gains(model, total, marginal, shares, first, second)
     for pair in barred:
         gains[pair] = -np.inf
-    groups, gain = [[k] for k in range(total.K)], 0.0
-    while total.K > 1:
+    groups, gain, left = [[k] for k in range(total.K)], 0.0, np.ones(total.K, np.bool_)
+    while left.sum() > 1:
         a, b = (int(k) for k in np.unravel_index(int(gains.argmax()), gains.shape))
-        if gains[a, b] == -np.inf and (barred or near.all()):
+        if gains[a, b] == -np.inf and (barred or near[np.ix_(left, left)].all()):
             return
         if gains[a, b] == -np.inf:  # what is left is far from each other
-            near[:] = True
-            low, high = np.triu_indices(total.K, 1)
+            near[:] = np.outer(left, left)
+            low, high = np.nonzero(np.triu(near, 1))
             gains[low, high], together[low, high] = _merge_gains(model, total, marginal, shares, low, high)
             continue
         gain += float(gains[a, b])
-        groups = [[*group, *groups[b]] if k == a else group for k, group in enumerate(groups) if k != b]
-        yield groups, gain
-        total, shares = total.merge(a, b), allocation.merged_shares(shares, a, b)
-        marginal[a] = together[a, b]
+        groups[a], left[b] = groups[a] + groups[b], False
+        yield [group for group, kept in zip(groups, left) if kept], gain
+        total.absorb(a, b)
+        shares, marginal[a] = allocation.merged_shares(shares, a, b), together[a, b]
         near[a] |= near[b]
         near[:, a] |= near[:, b]
-        left = np.delete(np.arange(len(marginal)), b)
-        marginal, (gains, together, near) = marginal[left], (m[np.ix_(left, left)] for m in (gains, together, near))
+        near[b], near[:, b], gains[b], gains[:, b] = False, False, -np.inf, -np.inf
         others = np.flatnonzero(near[a])
         others = others[others != a]
         low, high = np.minimum(a, others), np.maximum(a, others)
@@ -142,13 +141,12 @@ def _merge_gains(
 def _with_groups(total: Summary, groups: list[list[int]], estimate: float) -> Candidate:
     kept = [group[0] for group in groups if len(group) == 1]
     joined = [group for group in groups if len(group) > 1]
-    summary = total.take([*kept, *(k for group in joined for k in group)])
-    place = len(kept)
+    summary = total * 1.0
     for group in joined:
-        for _ in group[1:]:
-            summary = summary.merge(place, place + 1)
-        place += 1
-    return Candidate(summary, tuple(k for group in joined for k in group), estimate)
+        for k in group[1:]:
+            summary.absorb(group[0], k)
+    kept += [group[0] for group in joined]
+    return Candidate(summary.take(kept), tuple(k for group in joined for k in group), estimate)
 
 
 def changes(model: Model, total: Summary, merges: int, deletions: int) -> list[tuple[int, ...]]:
