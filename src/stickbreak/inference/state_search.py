@@ -1,4 +1,4 @@
-"""The search for the states of hidden Markov models: excursions of four kinds, on a sample first where rows are many."""
+"""The search for the states of hidden Markov models: excursions of five kinds, on a sample first where rows are many."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from ..model import Model, Summary
 from ..model.messages import viterbi
 from ..moves import Schedule, states
 from ..moves.blocks import block_states
-from ..moves.segments import own_states, regrouped
+from ..moves.segments import alike, own_states, regrouped
 from .descent import Descent, of_states, wide_start
 from .laps import Laps, Options
 from .search import Search
 
-PATIENCE, AT_FIRST = 10, 4  # excursions without gain after which there are no more
+PATIENCE, AT_FIRST = 16, 9  # excursions without gain after which there are no more
 COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
 WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tolerance has not paid
 SETTLE = 5  # laps before the states of an excursion must pay
@@ -31,10 +31,10 @@ SMALLER, SAMPLE_ROWS = 3, 60_000  # a sample has one row in so many, and no fewe
 class StateSearch(Search):
     """Find the best hidden Markov model that moves can reach (see `Search`).
 
-    Excursions are of four kinds, in turn: the segments of the best path are merged anew into states; some segments become
-    states of their own; states are split by their rows; or all states of another ascent are added, which began with few, so
-    that both together find which of them explain what best.  What does not pay is then merged or deleted.  The search ends
-    when none has paid for a while.
+    Excursions are of five kinds, in turn: the segments of the best path are merged anew into states, all of them or those of
+    some states that are alike; some segments become states of their own; states are split by their rows; or all states of
+    another ascent are added, which began with few, so that both together find which of them explain what best.  What does
+    not pay is then merged or deleted.  The search ends when none has paid for a while.
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many.  If the number of states
     is given there are no excursions then: there are as many from the beginning (`stickbreak.inference.descent`).
@@ -75,7 +75,8 @@ class StateSearch(Search):
         return self.source
 
     def _explore(self) -> None:
-        kinds = (self._regrouped, self._with_segments, self._split, self._with_another)
+        anew = (self._regrouped, self._partly_regrouped)
+        kinds = (*anew, self._with_segments, *anew, self._split, *anew, self._with_another)
         failures, turn, patience = 0, 0, AT_FIRST
         while self._may_grow() and failures < patience:
             before = self.outcome.bound
@@ -124,7 +125,12 @@ class StateSearch(Search):
         return found
 
     def _regrouped(self, laps: Laps) -> Summary:
-        return regrouped(laps.model, self._sequences, self._path(laps), self.rng.spawn(1)[0])
+        among = np.ones(laps.total.K, np.bool_)
+        return regrouped(laps.model, self._sequences, self._path(laps), among, self.rng.spawn(1)[0])
+
+    def _partly_regrouped(self, laps: Laps) -> Summary:
+        rng = self.rng.spawn(1)[0]
+        return regrouped(laps.model, self._sequences, self._path(laps), alike(laps.model, laps.total, rng), rng)
 
     def _with_another(self, laps: Laps) -> Summary:
         few = int(FEW * laps.total.K)

@@ -12,9 +12,10 @@ from ..model.sequences import labelled
 from . import states
 from .blocks import halves
 
-MOST = 256  # segments that are looked at
+MOST = 128  # segments that are looked at
 CUTS = (0.3, 1.0, 3.0)  # in every segment on average, before they are grouped anew
 FEWEST = 16  # cuts of all rows on average
+SHARES = (0.2, 0.4, 0.7)  # of the states, that are most alike
 
 
 def own_states(
@@ -26,7 +27,7 @@ def own_states(
 
     path : (T,) the state of every row
     """
-    group, state = _alone(_segments(source, path), path, rng)
+    group, state = _alone(_segments(source, path), path, np.ones(len(path), np.bool_), rng)
     rows = np.split(np.argsort(group, kind="stable"), np.searchsorted(np.sort(group), np.arange(1, len(state) + 1)))
     parts = [halves(model, source, rows[i]) for i in range(len(state))]
     N, S = np.array([N for N, _ in parts]), np.array([S for _, S in parts])  # (segments, 2), (segments, 2, F)
@@ -38,14 +39,26 @@ def own_states(
     return Summary(N[N > 0.0], S[N > 0.0], np.zeros((N > 0.0).sum()), np.zeros(()))
 
 
-def regrouped(model: Model, source: SequenceSource, path: NDArray[np.intp], rng: np.random.Generator) -> Summary:
-    """The segments, some of them cut at random, merged anew into states while that gains.
+def alike(model: Model, total: Summary, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """A random state and a share of the others that explain its rows best, and whose rows it does, (K,)."""
+    divergences = model.divergences(total)
+    state, share = rng.integers(total.K), rng.choice(SHARES)
+    nearest = np.argsort(divergences[state] + divergences[:, state], kind="stable")
+    return np.isin(np.arange(total.K), nearest[: max(2, int(np.ceil(share * total.K)))])
+
+
+def regrouped(
+    model: Model, source: SequenceSource, path: NDArray[np.intp], among: NDArray[np.bool_], rng: np.random.Generator
+) -> Summary:
+    """The segments of some states, some of them cut at random, merged anew while that gains, into states or the other states.
 
     A merge is worth what it changes in the marginal likelihood of rows and transitions, assignments given (Thesis 6.5.1).
+
+    path : (T,) the state of every row;  among : (K,) the states whose segments are merged anew
     """
     segment = _segments(source, path)
-    group, _ = _alone(_cut(segment, max(rng.choice(CUTS) * (segment[-1] + 1), FEWEST), rng), path, rng)
-    total = labelled(model, source, group)
+    cut = _cut(segment, max(rng.choice(CUTS) * (segment[-1] + 1), FEWEST), rng)
+    total = labelled(model, source, _alone(cut, path, among[path], rng)[0])
     return states.agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
 
 
@@ -64,12 +77,14 @@ def _cut(segment: NDArray[np.intp], n: float, rng: np.random.Generator) -> NDArr
 
 
 def _alone(
-    segment: NDArray[np.intp], path: NDArray[np.intp], rng: np.random.Generator
+    segment: NDArray[np.intp], path: NDArray[np.intp], free: NDArray[np.bool_], rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Labels (T,) of `MOST` random segments, 0, 1, ..., and of the states of all other rows; and the states of the segments."""
-    n = int(segment[-1]) + 1
-    chosen = np.sort(rng.permutation(n)[:MOST])
-    number = np.full(n, -1)
+    """Labels (T,) of `MOST` random segments, 0, 1, ..., and of the states of all other rows; and the states of the segments.
+
+    free : (T,) the rows of the segments that may be chosen
+    """
+    chosen = np.sort(rng.permutation(np.unique(segment[free]))[:MOST])
+    number = np.full(int(segment[-1]) + 1, -1)
     number[chosen] = np.arange(len(chosen))
     group = number[segment]
     states = path[np.searchsorted(segment, chosen)]
