@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.likelihoods import Gaussian, Sample
-from stickbreak.model import Model
+from stickbreak.model import Model, Summary
 from stickbreak.model.sequences import labelled
 from stickbreak.moves import segments, states
 from stickbreak.moves.blocks import halves
@@ -147,3 +147,21 @@ def test_states_that_are_alike_are_regrouped_together():
         sizes.add(len(found))
         assert len(found) > 3 or len(np.unique(found // 2)) < len(found)
     assert sizes == {2, 3, 5}
+
+
+@pytest.mark.parametrize("transitions", [True, False])
+@few
+@given(seed=SEEDS)
+def test_every_merge_is_the_best_of_what_is_left(transitions, seed):
+    """States that others have absorbed leave no trace, also where only their rows are known."""
+    model, source, _, rng = problem(seed, CHAINS[0])
+    total = labelled(model, source, rng.integers(10, size=len(source.X)))
+    total = total if transitions else Summary(total.N, total.S, total.H, total.base)
+    before = 0.0
+    for groups, gain in states._agglomerated(model, total, model.log_marginal(total)):
+        pairs, shares = np.triu_indices(total.K, 1), model.allocation.shares(total)
+        gains, _ = states._merge_gains(model, total, model.log_marginal(total), shares, *pairs)
+        assert gain - before == pytest.approx(gains.max(), rel=1e-9, abs=1e-6)
+        before, best = gain, int(gains.argmax())
+        total = total.merge(int(pairs[0][best]), int(pairs[1][best]))
+        assert len(groups) == total.K

@@ -338,6 +338,6 @@ def _counted(summary: Any) -> Array:
     """Expected first states and transitions, (K + 1, K); where only counts of rows are known, states that mostly stay."""
     if hasattr(summary, "M"):
         return np.ascontiguousarray(np.vstack([summary.begins, summary.M]))
-    N = summary.N + 1e-9
-    M = (1.0 - STAYS) * np.outer(N, N / N.sum()) + STAYS * np.diag(N)
-    return np.ascontiguousarray(np.vstack([N / N.sum(), M]))
+    N, share = summary.N, summary.N / max(summary.N.sum(), 1e-300)
+    M = (1.0 - STAYS) * np.outer(N, share) + STAYS * np.diag(N)
+    return np.ascontiguousarray(np.vstack([share, M]))

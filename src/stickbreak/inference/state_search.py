@@ -21,6 +21,7 @@ COARSE = 10.0  # excursions are compared when settled to this multiple of the to
 WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tolerance has not paid
 SETTLE = 5  # laps before the states of an excursion must pay
 LONGEST_EXCURSION, ENOUGH = 30, 2  # laps; quiet ones, after which moves that are left are not tried
+SEVERAL = 3  # states, of which a part is not all
 FEW = 0.3  # of the states, from which another ascent begins
 BLOCKS, BLOCK_ROWS = 4, 20  # from which it begins where that would be one state, and their rows
 MANY_ROWS = 120_000  # a search of more begins on a sample
@@ -76,14 +77,15 @@ class StateSearch(Search):
 
     def _explore(self) -> None:
         anew = (self._regrouped, self._partly_regrouped)
-        kinds = (*anew, self._with_segments, *anew, self._split, *anew, self._with_another)
+        kinds = (*anew, self._split, *anew, self._with_segments, *anew, self._with_another)
         failures, turn, patience = 0, 0, AT_FIRST
         while self._may_grow() and failures < patience:
             before = self.outcome.bound
             start = kinds[turn % len(kinds)](self.outcome)
             turn += 1
-            if start is not None:
-                self._excursion(start)
+            if start is None:
+                continue
+            self._excursion(start)
             gain = self.outcome.bound - before
             failures += 1
             if gain > WORTHWHILE * self.options.tol * abs(before):
@@ -128,7 +130,9 @@ class StateSearch(Search):
         among = np.ones(laps.total.K, np.bool_)
         return regrouped(laps.model, self._sequences, self._path(laps), among, self.rng.spawn(1)[0])
 
-    def _partly_regrouped(self, laps: Laps) -> Summary:
+    def _partly_regrouped(self, laps: Laps) -> Summary | None:
+        if laps.total.K < SEVERAL:
+            return None
         rng = self.rng.spawn(1)[0]
         return regrouped(laps.model, self._sequences, self._path(laps), alike(laps.model, laps.total, rng), rng)
 
