@@ -317,7 +317,8 @@ class Regression(Likelihood):
         return np.asarray(np.column_stack([S, self._counts(N, S)])[:, place])
 
     def _update(self, N: Array, S: Array) -> _Belief:
-        J = self._prior + self._products(N, S, self._place_stacked)
+        J = self._products(N, S, self._place_stacked)
+        J += self._prior
         return _Belief(self.degrees_of_freedom + self._counts(N, S), quadratic.cholesky(J), self._M)
 
     def _nothing(self) -> tuple[Array, Array]:
