@@ -33,7 +33,7 @@ class StateSearch(Search):
     """Find the best hidden Markov model that moves can reach (see `Search`).
 
     Excursions are of five kinds, in turn: the segments of the best path are merged anew into states, all of them or those of
-    some states that are alike; some segments become states of their own; states are split by their rows; or all states of
+    some states that are alike; states are split by their rows; some segments become states of their own; or all states of
     another ascent are added, which began with few, so that both together find which of them explain what best.  What does
     not pay is then merged or deleted.  The search ends when none has paid for a while.
 

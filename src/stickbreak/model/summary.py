@@ -82,13 +82,9 @@ class Summary:
 
     def merge(self, a: int, b: int) -> Self:
         """Cluster b joins cluster a."""
-
-        def join(values: Array, axis: int) -> Array:
-            joined = np.delete(values, b, axis=axis)
-            joined[(slice(None),) * axis + (a - (b < a),)] += np.take(values, b, axis=axis)
-            return joined
-
-        return self._each(join)
+        joined = self._each(lambda values, _: values.copy())
+        joined.absorb(a, b)
+        return joined.take(np.delete(np.arange(self.K), b))
 
     def absorb(self, a: int, b: int) -> None:
         """Cluster b joins cluster a and is left empty, in place; only for arrays this object alone holds."""
