@@ -198,7 +198,7 @@ def _from_coo(X: Any, shape: tuple[int, int], name: str) -> Entries:
 
 
 def _from_csc(X: Any, shape: tuple[int, int], name: str) -> Entries:
-    data, rows, indptr = _compressed(X, *reversed(shape), name)
+    data, rows, indptr = _compressed(X, shape[1], shape[0], name)
     return Entries(data, rows, np.repeat(np.arange(shape[1]), np.diff(indptr)))
 
 
