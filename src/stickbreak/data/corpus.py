@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .bag_files import ENDINGS, MOST, blocks, is_ldac, read_corpus, tidy, vocabulary
+from .bag_files import ENDINGS, MOST, blocks, is_ldac, read_corpus, vocabulary
 from .files import DataError
+from .sparse_rows import sparse_rows
 
 FORMAT, VERSION = "stickbreak-corpus", 1
 RECORD, VOCABULARY = "corpus.json", "vocabulary.txt"
@@ -120,22 +121,27 @@ def _write_arrays(folder: Path, blocks: Iterable[Any], n_words: int | None) -> t
 
 
 def _pieces(name: str, block: Any, n_words: int | None) -> Iterator[sparse.csr_array]:
-    """Tidy copies of a few rows at a time."""
+    """Verified rows, a few at a time, in the type that is written."""
     if not sparse.issparse(block) or block.ndim != 2:
         raise DataError(f"{name} is a {type(block).__name__}, not a sparse array (n, V); wrap it in csr_array.")
     if block.shape[1] > (most := MOST + 1 if n_words is None else n_words):
         raise DataError(
             f"{name} has {block.shape[1]} words where n_words allows {most}; raise n_words or leave it out."
         )
-    block = sparse.csr_array(block)
+    try:
+        block = sparse_rows(block, name)
+    except ValueError as error:
+        raise DataError(str(error)) from error
     for start in range(0, block.shape[0], BLOCK_ROWS):
         edges = block.indptr[start : start + BLOCK_ROWS + 1].astype(np.int64)
         arrays = block.data[edges[0] : edges[-1]], block.indices[edges[0] : edges[-1]], edges - edges[0]
-        X = sparse.csr_array(arrays, (len(edges) - 1, block.shape[1]), dtype=np.float64, copy=True)
-        wrong = X.data[~((X.data >= 0) & (X.data < np.inf))]
+        X = sparse.csr_array(arrays, (len(edges) - 1, block.shape[1]), copy=True)
+        wrong = X.data[~((X.data >= 0) & (X.data <= np.finfo(np.float32).max))]
         if len(wrong):
-            raise DataError(f"{name} holds a count of {wrong[0]}; counts must be finite and at least 0.")
-        yield tidy(X)
+            raise DataError(f"{name} holds a count of {wrong[0]}; counts must be finite in float32 and at least 0.")
+        X = X.astype(np.float32)
+        X.eliminate_zeros()  # counts too small for float32 have become zeros
+        yield X
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Documents: bags of words, and dense rows in groups."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,12 +26,33 @@ class BagSource(SparseSource):
     @cached_property
     def total_weight(self) -> float:
         """The number of tokens."""
-        return float(sum(counts.sum(dtype=float) for counts in self._counts()))
+        return float(self.sizes.sum())
+
+    @cached_property
+    def sizes(self) -> Array:
+        """The number of tokens of each document, (N,)."""
+        return self._sums(lambda X: X)
+
+    @cached_property
+    def lengths(self) -> Array:
+        """The Euclidean length of the counts of each document, (N,)."""
+        return np.sqrt(self._sums(lambda X: X.power(2)))
 
     @cached_property
     def whole(self) -> bool:
         """Whether all counts are whole numbers."""
         return all((counts % 1.0 == 0.0).all() for counts in self._counts())
+
+    def _sums(self, value: Callable[[Any], Any]) -> Array:
+        """The sum of a function of the counts over each document, in float64, (N,)."""
+
+        def sums(chunk: Chunk) -> Array:
+            X, _ = self.read(chunk)
+            found = np.asarray(value(X.astype(np.float64, copy=False)).sum(axis=1))
+            self.release()
+            return found
+
+        return np.concatenate([sums(chunk) for chunk in self.batches(1)[0]])
 
     def _counts(self) -> Iterator[Array]:
         """The counts, some at a time: they may be mapped."""

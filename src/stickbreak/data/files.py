@@ -1,6 +1,7 @@
 """Tables in files: .npy, .npz, .csv and .parquet, with errors that say where and what to do."""
 
 import csv
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .frames import Encoded, Levels, codes, recode
+from .sparse_rows import sparse_rows
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
 
@@ -95,8 +97,14 @@ def _read_numpy(path: Path) -> Table:
 
 
 def _sparse(path: Path) -> sparse.csr_array:
-    matrix = sparse.load_npz(path)
-    return sparse.csr_array(matrix)
+    """A sparse matrix that SciPy saved; it believes what the file says, so everything is checked after."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of types that are refused below
+            matrix = sparse.load_npz(path)
+        return sparse_rows(matrix, str(path))
+    except (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError) as error:
+        raise DataError(f"{path} holds no sparse matrix that can be read: {_one_line(error)}") from error
 
 
 def _only_array(path: Path, data: Any) -> NDArray[Any]:

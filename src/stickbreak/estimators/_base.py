@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, _c
 
 from ..data import ArraySource, Chunk, SparseSource
 from ..data.frames import Encoded, encode, mixed_frame, recode
+from ..data.sparse_rows import sparse_rows
 from ..inference import Threads
 from ..likelihoods import Likelihood
 
@@ -21,7 +22,7 @@ def as_source(
 ) -> ArraySource:
     """Check the shape and type of X and its weights, remember or compare the columns, and wrap them as a source.
 
-    Arrays and frames become float64 (float32 stays), sparse matrices CSR; memory maps of any real type stay on disk.
+    Arrays and frames become float64 (float32 stays), sparse matrices verified CSR; memory maps of any real type stay on disk.
     Frames with columns that are not numbers are encoded, with the levels in ``estimator.levels_``.
 
     Raises
@@ -30,6 +31,9 @@ def as_source(
         As scikit-learn's `validate_data`.
     """
     X, levels = _encoded(estimator, X, reset)
+    takes_sparse = bool(estimator.__sklearn_tags__().input_tags.sparse)
+    if sparse.issparse(X) and takes_sparse:
+        X = sparse_rows(X)
     if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub":
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         array = X
@@ -40,7 +44,7 @@ def as_source(
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
-            accept_sparse="csr" if estimator.__sklearn_tags__().input_tags.sparse else False,
+            accept_sparse="csr" if takes_sparse else False,
         )
     else:
         array = X
@@ -49,7 +53,7 @@ def as_source(
     array = _with_targets(array, y, 0 if reset else estimator.n_targets_)
     weights = _weights(sample_weight, array)
     if sparse.issparse(array):
-        return SparseSource(_canonical(array), weights)
+        return SparseSource(array if array is X else sparse_rows(array), weights)
     return ArraySource(array, weights)
 
 
@@ -146,18 +150,6 @@ def _weights(sample_weight: Any, array: Any) -> Array | None:
     if not 0.0 < total < np.inf:
         raise ValueError("sample_weight must have a finite sum above zero.")
     return np.asarray(weights)
-
-
-def _canonical(X: Any) -> sparse.csr_array:
-    """CSR without duplicates and without stored zeros."""
-    if isinstance(X.data, np.memmap):  # a corpus of ours, which is in order; conversions would read it into memory
-        return X
-    if not X.has_canonical_format or (X.data == 0.0).any():
-        X = sparse.csr_array(X, copy=True)
-        X.sum_duplicates()
-        X.eliminate_zeros()
-    kind = np.int32 if max(X.nnz, X.shape[1]) < np.iinfo(np.int32).max else np.int64
-    return sparse.csr_array((X.data, X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False)), X.shape)
 
 
 def _first_trouble(X: Any, fine: NDArray[np.bool_], start: int) -> tuple[float, int, int]:

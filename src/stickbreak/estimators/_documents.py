@@ -1,5 +1,6 @@
 """Topic models and documents: what users pass as sources, where fits start, and a fitted model reading documents."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource, BagSource, GroupSource, SparseSource
+from ..data.frames import Encoded, as_frame
 from ..inference import Chain, Options, Search, Threads
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_seeds
@@ -27,6 +29,8 @@ Array = NDArray[np.floating]
 WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
 MOST_FIRST = 64  # topics at the start where more can be born
+MOST_TOKENS = 1e12  # of a document: the local step divides them by as little as 1e-26 in float32
+UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
 
 
@@ -35,6 +39,8 @@ def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource
     if not reset and estimator.grouped_ != (lengths is not None):
         how = "rows in groups: pass lengths=" if estimator.grouped_ else "counts of words: pass no lengths"
         raise ValueError(f"this model was fitted to {how}.")
+    if lengths is None:
+        _refuse_text(X)
     source = as_source(estimator, X, reset=reset)
     if lengths is None:
         dense = not isinstance(source, SparseSource)
@@ -69,8 +75,59 @@ def learnt(estimator: Any) -> tuple[str, ...]:
 
 
 def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, threads: Threads) -> Columns:
-    """Refuse values that the likelihood cannot use."""
-    return survey(estimator, given, source.flat, threads)
+    """Refuse values that the likelihood cannot use, and warn of those that are no counts."""
+    columns = survey(estimator, given, source.flat, threads)
+    if isinstance(source, BagSource):
+        _check_counts(source)
+    return columns
+
+
+def _refuse_text(X: Any) -> None:
+    """Tell who passes texts how to count their words."""
+    frame = as_frame(X)
+    if frame is not None:
+        names = [name for name, column in zip(frame.columns, frame.iter_columns()) if _is_text(column.to_numpy())]
+    elif isinstance(X, Encoded):
+        names = [X.names[d] for d in X.levels]
+    else:
+        names = ["X"] if _is_text(X) else []
+    if names:
+        raise ValueError(
+            f"{names[0]!r} holds text, and a topic model takes the counts of words, a document in each row: pass counts, e.g. "
+            "CountVectorizer().fit_transform(texts)."
+        )
+
+
+def _is_text(X: Any) -> bool:
+    """Whether X is text, or an array or a nested list with text in it."""
+    if isinstance(X, (list, tuple)):
+        return any(isinstance(x, (str, bytes)) or (isinstance(x, (list, tuple, np.ndarray)) and _is_text(x)) for x in X)
+    values = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object if hasattr(X, "__array__") else None)
+    if values.dtype.kind == "O" and values.ndim:
+        return any(isinstance(value, (str, bytes)) for value in values.ravel())
+    return values.dtype.kind in "US"
+
+
+def _check_counts(source: BagSource) -> None:
+    """Refuse counts beyond what documents can be read with, and warn of numbers that are no counts."""
+    row = int(source.sizes.argmax())
+    if source.sizes[row] > MOST_TOKENS:
+        raise ValueError(
+            f"X has {source.sizes[row]:.3g} words in row {row}; a document may have at most {MOST_TOKENS:.0e}. Divide the "
+            "counts by a constant first."
+        )
+    if source.whole:
+        return
+    what = "numbers that are not whole"
+    for name, sizes in (("sum to 1", source.sizes), ("have length 1", source.lengths)):
+        if np.allclose(sizes[sizes > 0.0], 1.0, atol=UNIT):
+            what = f"rows that {name}, as TfidfVectorizer makes them"
+    warnings.warn(
+        f"X holds {what}, and a topic model takes the counts of words: pass CountVectorizer().fit_transform(texts), or ignore "
+        "this warning if fractions of words are meant.",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def whole_counts(source: ArraySource) -> bool:

@@ -146,7 +146,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Parameters
         ----------
         X : array, frame or sparse matrix (N, V) of counts, a document in each row; also a corpus of
-            `stickbreak.data.corpus.open_corpus`, which stays on disk.  With ``lengths``: dense rows of all documents.
+            `stickbreak.data.corpus.open_corpus`, which stays on disk.  Of numbers that are not whole, such as tf-idf, a
+            UserWarning tells.  With ``lengths``: dense rows of all documents.
         y : ignored
         lengths : array of int, optional
             The number of consecutive rows of X that belong to each document.

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..data.sparse_rows import sparse_rows
+
 Array = NDArray[np.floating]
 Indices = NDArray[np.intp]
 
@@ -77,7 +79,7 @@ class _Cooccurrence(NamedTuple):
     @classmethod
     def of(cls, counts: Any, max_documents: int, rng: np.random.Generator) -> Self:
         """Q of counts (D, V), from at most so many of the documents of at least two tokens."""
-        X = sparse.csr_array(counts)
+        X = sparse_rows(counts, "counts") if sparse.issparse(counts) else sparse.csr_array(counts)
         documents = np.flatnonzero(X.sum(axis=1) >= 2)
         if len(documents) > max_documents:
             documents = np.sort(rng.choice(documents, max_documents, replace=False))

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ..data.sparse_rows import sparse_rows
+
 Array = NDArray[np.floating]
 Indices = NDArray[np.intp]
 
@@ -148,7 +150,10 @@ def _topics(topics: ArrayLike) -> Array:
 
 def _counts(counts: Any, V: int) -> Any:
     """Counts as CSR (D, V)."""
-    X = sparse.csr_array(counts)
+    X = sparse_rows(counts, "counts") if sparse.issparse(counts) else np.asarray(counts, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(f"counts must have the shape (documents, words); got {X.shape}.")
+    X = sparse.csr_array(X)
     if X.shape[1] != V:
         raise ValueError(f"counts have {X.shape[1]} columns and topics {V}: give both for the same vocabulary.")
     if not (X.data >= 0.0).all():
