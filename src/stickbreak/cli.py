@@ -18,12 +18,13 @@ from cyclopts import App, Parameter
 from numpy.typing import NDArray
 
 from . import HMM, Mixture, TopicModel, __version__
+from .data.atomic import replacing
 from .data.bed_files import write_bed
 from .data.corpus import is_corpus, open_bags
 from .data.files import DataError, Table, read_table
 from .data.frames import Encoded
 from .data.sequence_files import is_binarised, read_sequences
-from .storage import file_version, load, replacing
+from .storage import file_version, load
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
 MODELS: dict[str, type] = {"mixture": Mixture, "topics": TopicModel, "hmm": HMM}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .atomic import replacing
 from .sequence_files import Name, expect, integers
 
 RUNS = 1 << 16  # lines that are held as text at once
@@ -37,8 +38,6 @@ def write_bed(
     DataError : the arguments do not go together.
     FileNotFoundError : the folder does not exist.
     """
-    from ..storage import replacing  # knows the estimators, which is not for everyone who reads a file
-
     labels, lengths = integers("labels", labels, 0), integers("lengths", lengths, 1)
     T = len(labels)
     expect(lengths.sum() == T, f"the lengths add up to {lengths.sum()}, but there are {T} labels.")

@@ -2,8 +2,6 @@
 
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .atomic import check_folder, replacing_folder
 from .bag_files import ENDINGS, MOST, blocks, is_ldac, read_corpus, vocabulary
 from .files import DataError
 from .sparse_rows import sparse_rows
@@ -40,14 +39,12 @@ def write_corpus(folder: str | Path, documents: Any, n_words: int | None = None)
     DataError : the file or the counts cannot be used, or ``n_words`` is too small.
     FileExistsError : ``folder`` is something else than a corpus; name another or remove it.
     FileNotFoundError : the folder that should hold ``folder`` does not exist.
+    OSError : the disk is full; the error names ``folder``.
     """
-    target = Path(os.path.realpath(folder))
-    _check_target(target)
+    _check_target(Path(os.path.realpath(folder)))
     path = Path(documents) if isinstance(documents, (str, os.PathLike)) else None
     pieces = blocks(path) if path is not None else [documents] if sparse.issparse(documents) else documents
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        temporary.mkdir()
+    with replacing_folder(folder) as temporary:
         D, V, nnz = _write_arrays(temporary, pieces, n_words)
         words = None if path is None else vocabulary(path, V, longer=n_words is None and is_ldac(path))
         if words is not None:
@@ -56,9 +53,6 @@ def write_corpus(folder: str | Path, documents: Any, n_words: int | None = None)
         record = {"format": FORMAT, "version": VERSION, "n_documents": D, "n_words": V, "n_entries": nnz}
         record["vocabulary"] = None if words is None else VOCABULARY
         (temporary / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        _replace(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def open_corpus(folder: str | Path) -> sparse.csr_array:
@@ -167,28 +161,13 @@ def _growing(path: Path, dtype: str) -> Iterator[Callable[[NDArray[Any]], None]]
 
 
 def _check_target(target: Path) -> None:
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {target}: the folder {target.parent} does not exist.")
+    check_folder(target)
     if target.exists():
         own = {RECORD, VOCABULARY, *(f"{name}.npy" for name in COLUMNS)}
         found = {file.name for file in target.iterdir()} if target.is_dir() else set()
         if RECORD not in found or found - own:
             what = f"holds {min(found - own)!r}" if found - own else f"has no {RECORD}"
             raise FileExistsError(f"{target} is not a corpus: it {what}; name another folder or remove it.")
-
-
-def _replace(temporary: Path, target: Path) -> None:
-    """Put one folder in the place of another, which stays if that fails."""
-    old = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        if target.exists():
-            target.rename(old)
-        temporary.rename(target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _read_record(folder: Path) -> dict[str, Any]:

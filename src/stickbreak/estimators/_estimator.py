@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
 from ..inference import Chain, Lap, Options, Search, StateSearch, StochasticLaps, Threads
+from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
 from ..model import Model, Summary
@@ -120,7 +121,7 @@ class Estimator(BaseEstimator, ABC):
         lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, (), speed)
         names = getattr(self, "feature_names_in_", None)
         table = Table(self.n_features_in_, self.n_targets_, names, self.levels_, self.grouped_)
-        self._set_fitted(self.model_, total, self.dtype_, [*self.history_, lap], table)
+        self._set_fitted(self.model_, total, self.dtype_, [*shortened(self.history_), lap], table)
 
     def _set_fitted(
         self, model: Model, summary: Summary, dtype: np.dtype[np.floating], history: list[Lap], table: Table
@@ -137,7 +138,7 @@ class Estimator(BaseEstimator, ABC):
         self.__dict__.update(_shown(self.posterior_))
         self.lower_bound_ = model.bound(summary)
         self.lower_bounds_ = [lap.lower_bound for lap in history]
-        self.n_laps_ = len(history)
+        self.n_laps_ = history[-1].number
         self._name_clusters(model, summary)
 
     @abstractmethod

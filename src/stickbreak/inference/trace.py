@@ -1,8 +1,12 @@
 """What a fit reports lap by lap."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ..moves import MoveRecord
+
+MOST = 10_000  # laps in the history of a stream
 
 
 @dataclass(frozen=True)
@@ -11,7 +15,7 @@ class Lap:
 
     Attributes
     ----------
-    number : laps done so far, from 1
+    number : laps done so far, from 1; the laps of a long stream of `partial_fit` are listed in twos, fours, ...
     seconds : since the start of the fit
     lower_bound : the ELBO of the best model so far, in nats, after this lap and its moves
     n_clusters : its K
@@ -34,3 +38,19 @@ class Lap:
     def accepted(self) -> int:
         """Moves accepted in this lap."""
         return sum(record.accepted for record in self.moves)
+
+
+def shortened(history: Sequence[Lap]) -> list[Lap]:
+    """The laps of a stream, each two in a row as one where they are `MOST` or more: the later one, with the moves of both."""
+    if len(history) < MOST:
+        return list(history)
+    began = [0.0, *(lap.seconds for lap in history)]
+    rows = [lap.rows_per_second * (stop - start) for lap, (start, stop) in zip(history, pairwise(began), strict=True)]
+    pairs = [slice(i, i + 2) for i in range(0, len(history), 2)]
+    return [_joined(history[pair], sum(rows[pair]), began[pair.start]) for pair in pairs]
+
+
+def _joined(laps: Sequence[Lap], rows: float, began: float) -> Lap:
+    last = laps[-1]
+    moves = tuple(record for lap in laps for record in lap.moves)
+    return replace(last, moves=moves, rows_per_second=rows / max(last.seconds - began, 1e-9))

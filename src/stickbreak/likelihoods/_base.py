@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -13,6 +13,8 @@ Array = NDArray[np.floating]
 Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
 
 LARGEST = 1e150  # the square of a larger number overflows in sums
+ROUNDED = 1e-5  # of a sum over all rows in float32, that rounding may have changed
+FEW_COLUMNS = 1024  # that a table may always have, whatever else is known
 SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
 
 
@@ -236,6 +238,35 @@ class Likelihood(ABC):
         """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""
         return replace(self, **{name: getattr(self, name) * factor})
 
+    # What comes from a file ------------------------------------------------------------------------------------------
+
+    def resolved_columns(self) -> int | None:
+        """The number of columns of the data that this was resolved for, by its arrays, or None where they do not tell."""
+        return None
+
+    def check(self, D: int, N: Array, S: Array) -> None:
+        """Raise a ValueError unless data of D columns can have given this resolved likelihood, and N (K,) and S (K, F).
+
+        It is for models from files, where nothing is believed: the sizes of arrays that are there are compared before any
+        other is made, and all hyperparameters pass `resolve` once more.
+        """
+        known, F = self.resolved_columns(), self.n_statistics
+        family = type(self).__name__
+        if known != D and not (known is None and max(F, FEW_COLUMNS) >= D):
+            raise ValueError(f"a {family} for {F if known is None else known} columns does not fit {D} columns.")
+        if S.shape != (len(N), F):
+            raise ValueError(f"statistics of shape {S.shape} do not fit {len(N)} clusters of a {family} with {F} each.")
+        expected = self.resolve(Sample.of(np.ones((2, D))))
+        for f in fields(self):
+            own, wanted = getattr(self, f.name), getattr(expected, f.name)
+            if not _is_like(own, wanted) or (f.repr and not np.array_equal(own, wanted)):  # others are made from data
+                raise ValueError(f"the {family}'s {f.name} does not fit {D} columns; got {own!r:.80}.")
+        self.check_sums(N, S)
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """Raise a ValueError where what `resolve` makes from data, or the counts N and statistics S, are impossible."""
+        require(bool(np.isfinite(S).all()), "S", S, "finite")
+
     def refuse(self, value: float, column: int, where: str) -> NoReturn:
         """Raise a ValueError for a value of a column that is not `valid`."""
         family = type(self).__name__
@@ -313,3 +344,27 @@ def positive(name: str, value: Any) -> float:
     number = float(value)
     require(bool(np.isfinite(number) and number > 0.0), name, value, "a positive number")
     return number
+
+
+def check_between(name: str, sums: Array, most: Array | float = np.inf) -> None:
+    """Refuse sums (K, ...) of clusters outside [0, most] by more than rounding."""
+    slack = ROUNDED * (1.0 + np.abs(sums).sum(axis=0))
+    fine = (sums >= -slack) & (sums <= most + slack) & np.isfinite(sums)
+    if not fine.all():
+        raise ValueError(f"{name} are impossible: one is {float(sums[~fine][0]):g}.")
+
+
+def check_coordinates(origin: Any, unit: Any) -> None:
+    """Refuse origins and units of working coordinates that are not finite, or units that cannot be squared."""
+    require(bool(np.isfinite(origin).all()), "origin", origin, "finite")
+    units = np.asarray(unit)
+    fine = (units >= 1.0 / LARGEST) & (units <= LARGEST)
+    require(bool(fine.all()), "unit", unit, f"from {1.0 / LARGEST:g} to {LARGEST:g}")
+
+
+def _is_like(value: Any, other: Any) -> bool:
+    """Whether two values are of the same kind and shape."""
+    if value is None or other is None:
+        return value is other
+    one, two = np.asarray(value), np.asarray(other)
+    return one.dtype.kind == two.dtype.kind and one.shape == two.shape

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Rows, Sample
+from ._base import Array, Likelihood, Profile, Rows, Sample, check_between
 
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 
@@ -192,6 +192,17 @@ class IndependentColumns(Likelihood):
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Missing values become their posterior-predictive means."""
         return np.where(np.isnan(X), R @ self._moments(*self._split(N, S))[0], X)
+
+    def resolved_columns(self) -> int:
+        """The length of ``holes``."""
+        return self._D
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """No more missing values than rows; sums that are not negative where values are not."""
+        first = self.n_sums * self._D
+        check_between("numbers of missing values", S[:, first:], N[:, None])
+        if self.nonnegative:
+            check_between("sums of values that are never negative", S[:, :first])
 
     @property
     def _holes(self) -> NDArray[np.bool_]:

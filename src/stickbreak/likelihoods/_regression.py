@@ -11,7 +11,17 @@ from scipy.linalg import solve_triangular
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, features, positive, require
+from ._base import (
+    Array,
+    Likelihood,
+    Profile,
+    Sample,
+    check_between,
+    check_coordinates,
+    features,
+    positive,
+    require,
+)
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too
@@ -228,6 +238,16 @@ class Regression(Likelihood):
     def describes(self, D: int) -> NDArray[np.bool_]:
         """The columns of targets."""
         return np.isin(np.arange(D), self._columns(D)[0])
+
+    def resolved_columns(self) -> int:
+        """The length of ``unit``."""
+        return len(self._unit)
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """Units that can be used, and no more rows without targets than rows."""
+        check_coordinates(self.origin, self.unit)
+        if self.holes:
+            check_between("numbers of rows without targets", S[:, -1], N)
 
     # Working coordinates ---------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, psi, rel_entr
 
-from ._base import Array, Profile, Sample, positive_values
+from ._base import Array, Profile, Sample, check_between, positive_values
 from ._columns import IndependentColumns
 
 
@@ -98,6 +98,12 @@ class Bernoulli(IndependentColumns):
     def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
         a, b = self._update(n, sums)
         return (rng.random((size, len(n))) < a / (a + b)).astype(np.float64)
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """No more ones than observed values."""
+        super().check_sums(N, S)
+        n, (ones,) = self._split(N, S)
+        check_between("numbers of ones", ones, n)
 
     def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
         return self.a + sums[0], self.b + np.maximum(n - sums[0], 0.0)  # extrapolated sums may exceed their counts

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi
 
-from ._base import Array, Likelihood, Profile, Sample, require
+from ._base import Array, Likelihood, Profile, Sample, check_between, require
 
 MOST_LEVELS = 1_000_000
 
@@ -163,6 +163,15 @@ class Categorical(Likelihood):
         columns = self.posterior(N, S).probabilities
         modes = np.column_stack([(R @ p).argmax(axis=1) for p in columns])
         return np.where(np.isnan(X), modes, X)
+
+    def resolved_columns(self) -> int:
+        """The length of ``n_levels``."""
+        return len(self._levels)
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """No more rows with a level than rows."""
+        check_between("numbers of rows with a level", S)
+        check_between("numbers of rows with a value", self._by_column(S), N[:, None])
 
     @property
     def _levels(self) -> NDArray[np.integer]:

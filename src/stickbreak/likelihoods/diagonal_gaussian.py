@@ -6,10 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, psi
 
-from ._base import Array, Sample, positive_values
+from ._base import Array, Sample, check_between, check_coordinates, positive_values
 from ._columns import IndependentColumns
 from ._quadratic import SHARE_OF_SPREAD, mean_prior
 
+TINY = 1e-300  # a count of nothing that can divide
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
@@ -68,6 +69,13 @@ class DiagonalGaussian(IndependentColumns):
         default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
         rate = default if self.rate is None else positive_values("rate", self.rate, D)
         return {"mean": mean, "mean_precision": kappa, "shape": shape, "rate": rate, "origin": origin, "unit": unit}
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """Units that can be used, and squares that are large enough for the sums."""
+        check_coordinates(self.origin, self.unit)
+        super().check_sums(N, S)
+        n, (squares, sums) = self._split(N, S)
+        check_between("squares of sums", sums**2 / np.maximum(n, TINY), squares)
 
     def _posterior(self, n: Array, sums: tuple[Array, ...]) -> DiagonalGaussianPosterior:
         """Posterior means of mu and of the variance, b' / (a' - 1) (where that exists, else b' / a')."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample
+from ._base import Array, Likelihood, Profile, Sample, check_coordinates
 
 
 class GaussianPosterior(NamedTuple):
@@ -138,6 +138,14 @@ class Gaussian(Likelihood):
         L, dof = self._predictive(q, 0)
         Z = q.m[0] + quadratic.sample_student(L, dof, rng, size)
         return np.asarray(self.origin + Z * self._unit)
+
+    def resolved_columns(self) -> int:
+        """The length of ``unit``."""
+        return len(self._unit)
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """Units that can be used; that scatter is positive definite shows when it is factored."""
+        check_coordinates(self.origin, self.unit)
 
     @property
     def _unit(self) -> Array:

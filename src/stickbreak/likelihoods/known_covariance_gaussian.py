@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample
+from ._base import Array, Likelihood, Profile, Sample, check_coordinates, require
 
 
 class KnownCovarianceGaussianPosterior(NamedTuple):
@@ -52,7 +52,7 @@ class KnownCovarianceGaussian(Likelihood):
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin)
         default = quadratic.SHARE_OF_SPREAD * sample.spread(origin) ** 2
         sigma = quadratic.symmetric_matrix("covariance", default if self.covariance is None else self.covariance, D)
-        whitener = np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(sigma)).T)
+        whitener = _whitener(sigma)
         return replace(self, covariance=sigma, mean=mean, mean_precision=kappa, origin=origin, whitener=whitener)
 
     @property
@@ -109,6 +109,19 @@ class KnownCovarianceGaussian(Likelihood):
         kappa, m = self._update(np.atleast_1d(N), np.atleast_2d(S))
         return self._to_user(m[0] + rng.standard_normal((size, self.n_statistics)) * np.sqrt(1.0 + 1.0 / kappa))
 
+    def resolved_columns(self) -> int:
+        """The number of rows and columns of ``whitener``."""
+        rows, columns = self._whitener.shape
+        require(rows == columns, "whitener", self.whitener, "square")
+        return int(rows)
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """An origin that can be used, and the whitener of the covariance."""
+        check_coordinates(self.origin, 1.0)
+        expected = _whitener(np.asarray(self.covariance))
+        close = np.abs(self._whitener - expected).max() <= 1e-6 * np.abs(expected).max()
+        require(bool(close), "whitener", self.whitener, "that of the covariance")
+
     @property
     def _whitener(self) -> Array:
         if self.whitener is None:
@@ -124,3 +137,8 @@ class KnownCovarianceGaussian(Likelihood):
     def _update(self, N: Array, S: Array) -> tuple[Array, Array]:
         kappa = self.mean_precision + N
         return kappa, (self.mean_precision * self._to_work(self.mean) + S) / kappa[:, None]
+
+
+def _whitener(covariance: Array) -> Array:
+    """L^-T (D, D), with the covariance L L'."""
+    return np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(covariance)).T)

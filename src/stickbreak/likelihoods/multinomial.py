@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi, xlogy
 
-from ._base import Array, Likelihood, Profile, Rows, Sample, positive_values
+from ._base import Array, Likelihood, Profile, Rows, Sample, check_between, positive_values, require
 
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding
@@ -125,6 +125,15 @@ class Multinomial(Likelihood):
         length = float(np.sum(S)) / float(N) if N > 0.0 else self.length
         p = rng.dirichlet(c, size)
         return rng.multinomial(rng.poisson(length, size), p).astype(np.float64)
+
+    def resolved_columns(self) -> int:
+        """The length of ``concentration``."""
+        return len(self._concentration)
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """Counts and the mean total of a row are not negative."""
+        require(0.0 <= self.length < np.inf, "length", self.length, "a number of at least 0")
+        check_between("sums of counts", S)
 
     def _each_kind(self, function: Callable[[Array], Array], S: Array) -> Array:
         """A function of c + S (K, D), computed once for all clusters without any count of a kind."""

@@ -104,6 +104,10 @@ class Poisson(IndependentColumns):
         W[:, self.exposure] = b
         return W, np.zeros_like(b)
 
+    def check_sums(self, N: Array, S: Array) -> None:
+        """As for other columns, with exposures in the place of counts of rows."""
+        super().check_sums(N if self.exposure is None else S[:, self.exposure], S)
+
     def _posterior(self, n: Array, sums: tuple[Array, ...]) -> PoissonPosterior:
         """E[lambda] = (shape + s) / (rate + e); NaN for the column of exposures."""
         a, b = self._update(n, sums)

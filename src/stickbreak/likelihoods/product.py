@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Sample, column_number, features, prefers_sparse
+from ._base import Array, Likelihood, Profile, Sample, column_number, features, prefers_sparse, require
+
+MOST_UNUSED = 1 << 20  # columns of a table that belong to no part
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +194,24 @@ class Product(Likelihood):
             if column in columns:
                 part.refuse(value, int(np.flatnonzero(columns == column)[0]), where)
         super().refuse(value, column, where)
+
+    def resolved_columns(self) -> int:
+        """The number of columns that it was located in, no more than those of its parts and some that are not used."""
+        used = sum(len(columns) for _, columns in self._parts)
+        most = used + MOST_UNUSED
+        whole = isinstance(self.n_columns, int)
+        require(whole and 0 < self.n_columns <= most, "n_columns", self.n_columns, f"a whole number from 1 to {most}")
+        return int(self.n_columns)
+
+    def check(self, D: int, N: Array, S: Array) -> None:
+        """Each part fits its columns and statistics, and columns belong to one part."""
+        require(self.resolved_columns() == D, "n_columns", self.n_columns, f"{D}, as the table has")
+        require(S.shape == (len(N), self.n_statistics), "shape", S.shape, f"that of {self.n_statistics} statistics")
+        for part, columns, s in self._split(S):
+            known = isinstance(columns, np.ndarray) and columns.ndim == 1 and columns.dtype.kind in "iu"
+            require(known and bool((columns >= 0).all()), "columns", columns, "an array of numbers of at least 0")
+            part.check(len(columns), N, s)
+        self.locate(None, D)
 
     @property
     def _parts(self) -> list[tuple[Likelihood, NDArray[np.intp]]]:

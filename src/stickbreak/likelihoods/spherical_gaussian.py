@@ -7,7 +7,9 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, positive
+from ._base import Array, Likelihood, Profile, Sample, check_between, check_coordinates, positive
+
+TINY = 1e-300  # a count of nothing that can divide
 
 
 class SphericalGaussianPosterior(NamedTuple):
@@ -129,6 +131,15 @@ class SphericalGaussian(Likelihood):
         width = np.sqrt(b * (kappa + 1.0) / (a * kappa)) * np.eye(self._D)
         Z = m[0] + quadratic.sample_student(width, 2.0 * float(a[0]), rng, size)
         return np.asarray(self.origin + self.unit * Z)
+
+    def resolved_columns(self) -> int:
+        """The length of ``origin``."""
+        return self._D
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """A unit that can be used, and squares that are large enough for the sums."""
+        check_coordinates(self.origin, self.unit)
+        check_between("squares of sums", (S[:, 1:] ** 2).sum(axis=1) / np.maximum(N, TINY), S[:, 0])
 
     @property
     def _D(self) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample
+from ._base import Array, Likelihood, Profile, Sample, check_coordinates
 
 
 class ZeroMeanGaussianPosterior(NamedTuple):
@@ -120,6 +120,14 @@ class ZeroMeanGaussian(Likelihood):
         nu, L = self._update(np.atleast_1d(N), np.atleast_2d(S))
         dof = float(nu[0]) - len(self._unit) + 1.0
         return np.asarray(quadratic.sample_student(L[0] / np.sqrt(dof), dof, rng, size) * self._unit)
+
+    def resolved_columns(self) -> int:
+        """The length of ``unit``."""
+        return len(self._unit)
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """Units that can be used; that scatter is positive definite shows when it is factored."""
+        check_coordinates(0.0, self.unit)
 
     @property
     def _unit(self) -> Array:

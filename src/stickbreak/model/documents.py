@@ -44,6 +44,14 @@ class DocumentSummary(Summary):
     D: Array = cluster_axes(0)
     counts: Array = local_field()
 
+    def check(self, F: int) -> None:
+        """As for rows; the logarithms of proportions are not positive."""
+        super().check(F)
+        if not self.D > 0.0:
+            raise ValueError(f"the summary is of {self.D:g} documents.")
+        if (self.P > 0.0).any() or self.P_rest > 0.0:
+            raise ValueError("the summary's P has logarithms of proportions that are positive.")
+
 
 class Tables(NamedTuple):
     """Likelihoods of the observations, and the documents' prior.

@@ -12,7 +12,7 @@ from ..data import Chunk
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.assign import accumulate
 from ..kernels.markov import add_rows, compress, subtract_energies
-from ..likelihoods._base import features
+from ..likelihoods._base import check_between, features
 from .local import DENSE_SHARE, THRESHOLD, Drawn, Responsibilities, RowUnit, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
 from .model import Model, Parameters
@@ -35,6 +35,15 @@ class SequenceSummary(Summary):
 
     M: Array = cluster_axes(2)
     begins: Array = cluster_axes(1)
+
+    def check(self, F: int) -> None:
+        """As for rows; every step of a state is a first one or follows another, and no more follow it."""
+        super().check(F)
+        steps = self.M.sum(axis=0) + self.begins
+        check_between("transitions", self.M)
+        check_between("first states", self.begins)
+        check_between("counts", self.N, steps)
+        check_between("transitions from states", self.M.sum(axis=1), steps)
 
     @classmethod
     def of(cls, summary: Summary, M: Array, begins: Array) -> Self:

@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..likelihoods._base import check_between
+
 Array = NDArray[np.floating]
 
 
@@ -39,6 +41,24 @@ class Summary:
     S: Array = cluster_axes(1)
     H: Array = cluster_axes(1)
     base: Array = cluster_axes(0)
+
+    def check(self, F: int) -> None:
+        """Raise a ValueError unless arrays fit each other, with F statistics, and rows can add up to them.
+
+        It is for summaries from files, where nothing is believed.
+        """
+        if np.ndim(self.N) != 1 or np.size(self.N) == 0:
+            raise ValueError(f"counts of shape {np.shape(self.N)} are not those of one or more clusters.")
+        for f in fields(self):
+            values, axes = getattr(self, f.name), f.metadata["cluster_axes"]
+            shape = (self.K,) * axes + ((F,) if f.name == "S" else (0,) if f.metadata["local"] else ())
+            if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or values.shape != shape:
+                raise ValueError(f"the summary's {f.name} is {_kind(values)} instead of numbers of shape {shape}.")
+            if not np.isfinite(values).all():
+                raise ValueError(f"the summary's {f.name} has values that are not finite.")
+        if not self.N.sum() > 0.0:
+            raise ValueError(f"the counts of all clusters add up to {self.N.sum():g}.")
+        check_between("counts", self.N)
 
     @classmethod
     def zeros(cls, K: int, F: int) -> "Summary":
@@ -129,3 +149,7 @@ class Summary:
                 value = change(value, axis)
             changed[f.name] = value
         return replace(self, **changed)
+
+
+def _kind(values: Any) -> str:
+    return f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else repr(values)[:80]

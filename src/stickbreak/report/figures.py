@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.atomic import named_errors
 from ..inference import Lap
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def plot_fit(
         _draw_laps(halves[0].add_subplot(), history)
         _draw_clusters(halves[1], *_ordered(images, weights, captions))
     if path is not None:
-        figure.savefig(path, dpi=150)
+        with named_errors(path):
+            figure.savefig(path, dpi=150)
     return figure
 
 

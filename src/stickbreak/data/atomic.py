@@ -1,0 +1,183 @@
+"""Files and folders that appear when all of them is written, or not at all.
+
+What is being written lies beside its target under a temporary name, and the process that writes it holds a lock on it.
+The system lifts the lock when that process ends, however it ends.  So a temporary name without a lock is left over from
+a process that was killed, and the next write into the same folder removes it.
+"""
+
+import errno
+import os
+import platform
+import re
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+if sys.platform != "win32":  # which has no such locks, so leftovers stay there
+    import fcntl
+
+HOST = sha256(platform.node().encode()).hexdigest()[:8]  # locks of other hosts may not be visible on a shared disk
+LEFTOVER = re.compile(rf"\.stickbreak-{HOST}-[0-9a-f]{{16}}\.(tmp|old)")
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ATTEMPTS = 100  # to lock a new name before another process takes it for a leftover
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of ``path`` when the block ends, and leaves no trace if the block fails.
+
+    Raises
+    ------
+    FileNotFoundError : the folder does not exist.
+    IsADirectoryError : ``path`` is a directory.
+    OSError : the disk is full, or writing fails otherwise; the error names ``path``.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a directory; name a file to write.")
+    check_folder(path)
+    with named_errors(path):
+        if target.exists() and not target.is_file():  # a device or a pipe
+            with target.open("wb") as file:
+                yield file
+            return
+        remove_leftovers(target.parent)
+        with _temporary(target.parent, lambda new: new.touch(exist_ok=False)) as temporary:
+            with temporary.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+
+
+@contextmanager
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder to fill that takes the place of ``path`` when the block ends, and leaves no trace if the block fails.
+
+    A process that is killed between moving the old folder away and the new one in leaves the old one under a temporary
+    name; the next write beside it puts it back.
+
+    Raises
+    ------
+    FileNotFoundError : the folder that should hold ``path`` does not exist.
+    OSError : the disk is full; the error names ``path``.
+    """
+    target = Path(os.path.realpath(path))
+    check_folder(path)
+    remove_leftovers(target.parent)
+    with named_errors(path, FULL), _temporary(target.parent, Path.mkdir) as temporary:
+        yield temporary
+        _put(temporary, target)
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a path whose folder does not exist."""
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: the folder {folder} does not exist.")
+
+
+@contextmanager
+def named_errors(path: str | os.PathLike[str], numbers: tuple[int, ...] = ()) -> Iterator[None]:
+    """Name the path in system errors that name none, as those of writing, or a temporary one; if given, of some numbers only."""
+    try:
+        yield
+    except OSError as error:
+        own = error.filename is None or any(LEFTOVER.fullmatch(part) for part in Path(error.filename).parts)
+        if not own or (numbers and error.errno not in numbers):
+            raise
+        number = error.errno or errno.ENOSPC  # NumPy says only how many bytes it could write
+        advice = "; free some space or write to another disk" if number in FULL else ""
+        raise OSError(number, f"{error.strerror or error}{advice}", os.fspath(path)) from error
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes of this user and host have left in a folder; what cannot be removed stays."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for path in [folder / entry.name for entry in entries if LEFTOVER.fullmatch(entry.name)]:
+            with suppress(OSError):
+                _remove_leftover(path)
+
+
+def _remove_leftover(path: Path) -> None:
+    """Remove a file or folder that no process has locked, and put back a folder that was moved away without a successor."""
+    if sys.platform == "win32":
+        return
+    found = path.lstat()
+    if found.st_uid != os.geteuid() or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        return
+    lock = _locked(path, wait=False)
+    if lock is None:
+        return
+    try:
+        for aside in path.iterdir() if path.suffix == ".old" else ():
+            if not (path.parent / aside.name).exists():
+                aside.rename(path.parent / aside.name)
+        _remove(path)
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _temporary(folder: Path, make: Callable[[Path], Any], ending: str = "tmp") -> Iterator[Path]:
+    """A new file or folder, locked while the block runs; what is left of it then is removed."""
+    for _ in range(ATTEMPTS):
+        path = folder / f".stickbreak-{HOST}-{secrets.token_hex(8)}.{ending}"
+        make(path)
+        lock = None
+        try:
+            lock = _locked(path)
+            if path.exists():  # no other process took it for a leftover before it was locked
+                yield path
+                return
+        finally:
+            _remove(path)
+            if lock is not None:
+                os.close(lock)
+    raise OSError(errno.EAGAIN, "temporary files are removed by another process", os.fspath(folder))
+
+
+def _locked(path: Path, wait: bool = True) -> int | None:
+    """A descriptor that holds the lock of a file or folder, or None where another has it or there are no locks."""
+    if sys.platform == "win32":
+        return None
+    descriptor = None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), path.lstat()):
+            return descriptor
+    except OSError:  # also of file systems without locks, where nothing is taken for a leftover either
+        pass
+    if descriptor is not None:
+        os.close(descriptor)
+    return None
+
+
+def _put(new: Path, target: Path) -> None:
+    """Put a folder in the place of another, which stays if that fails."""
+    if not target.exists():
+        new.rename(target)
+        return
+    with _temporary(target.parent, Path.mkdir, "old") as aside:
+        old = aside / target.name
+        target.rename(old)
+        try:
+            new.rename(target)
+        except BaseException:
+            if not target.exists():
+                old.rename(target)
+            raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
