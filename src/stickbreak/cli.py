@@ -21,9 +21,10 @@ from . import HMM, Mixture, TopicModel, __version__
 from .data.atomic import replacing
 from .data.bed_files import write_bed
 from .data.corpus import is_corpus, open_bags
-from .data.files import DataError, Table, read_table
+from .data.files import read_table
 from .data.frames import Encoded
 from .data.sequence_files import is_binarised, read_sequences
+from .data.table import DEFAULT, DataError, ReadOptions, Table
 from .storage import file_version, load
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
@@ -88,14 +89,15 @@ def fit(
     jobs: int | None = None,
     float32: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(negative="")] = False,
+    reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
 ) -> None:
     """Find clusters of rows, topics of documents or states of sequences, and save the model.  Ctrl-C saves the best so far.
 
     Parameters
     ----------
     data: Path
-        Table: .npy (read piece by piece, may be larger than memory), .npz (also of a sparse matrix), .csv or .parquet.
-        Cells may be missing and columns may hold categories where the likelihood can use them.  For topics also bags of
+        Table: .npy (read piece by piece, may be larger than memory), .npz (also of a sparse matrix), .csv, .tsv (each also
+        with .gz), .parquet, .feather or .arrow.  Cells may be missing and columns may hold categories where the likelihood can use them.  For topics also bags of
         words: .ldac and .dat (LDA-C), .txt (UCI), each also with .gz, or a folder that write_corpus wrote.  For hmm a table
         whose rows are in order, also .npz with X and the lengths of its sequences, or binarised text of ChromHMM: .txt,
         .txt.gz, or a folder of chromosomes.
@@ -134,7 +136,8 @@ def fit(
     """
     _check_output(out, data)
     kind = MODELS[model]
-    table, lengths, sequences = _read(data, kind, sequence)
+    with _one_line_warnings():
+        table, lengths, sequences = _read(data, kind, sequence, reading)
     X = table.X.astype(np.float32, copy=False) if float32 else table.X
     if kind is HMM and likelihood is None and (data.is_dir() or is_binarised(data)):
         likelihood = "bernoulli"
@@ -170,6 +173,7 @@ def predict(
     sequence: str | None = None,
     bin_size: int | None = None,
     proba: Annotated[bool, Parameter(negative="")] = False,
+    reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
 ) -> None:
     """Give each row of a table its cluster or, in a sequence, its state, or each document its largest topic.
 
@@ -194,7 +198,8 @@ def predict(
         raise DataError(f"{out} has an unknown ending; labels are written as .npy or .csv, and states also as .bed.")
     estimator: Any = load(model)
     _check_bed(out, estimator, bin_size, proba)
-    table, lengths, sequences = _read(data, type(estimator), sequence)
+    with _one_line_warnings():
+        table, lengths, sequences = _read(data, type(estimator), sequence, reading)
     _check_columns(estimator, table.names, data)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
@@ -246,14 +251,16 @@ class Data(NamedTuple):
     sequences: list[str]
 
 
-def _read(data: Path, kind: type, sequence: str | None) -> Data:
+def _read(data: Path, kind: type, sequence: str | None, reading: ReadOptions) -> Data:
     """A table, bags of words with their vocabulary for names, or sequences, for a kind of estimator."""
     if kind is HMM:
-        X, lengths, names, sequences, levels = read_sequences(data, sequence)
+        X, lengths, names, sequences, levels = read_sequences(data, sequence, reading)
         return Data(Table(X, names, levels), {"lengths": lengths}, sequences)
     if sequence is not None:
         raise DataError(f"--sequence {sequence} is for a hidden Markov model, not a {kind.__name__}; leave it out.")
-    return Data(Table(*open_bags(data)) if kind is TopicModel and is_corpus(data) else read_table(data), {}, [])
+    if kind is TopicModel and is_corpus(data):
+        return Data(Table(*open_bags(data, reading)), {}, [])
+    return Data(read_table(data, reading), {}, [])
 
 
 def _predicted(model: Any, X: Any, lengths: Mapping[str, Any], proba: bool) -> NDArray[Any]:

@@ -112,7 +112,7 @@ def test_random_bytes_give_a_table_or_one_line(tmp_path_factory, content, ending
 def test_paths_that_are_no_data_files(tmp_path):
     assert "no file" in refusal(tmp_path / "missing.npy")
     assert "directory" in refusal(tmp_path)
-    assert ".npy, .npz, .csv, .parquet" in refusal(write(tmp_path / "table.xlsx", "x"))
+    assert ".npy, .npz, .csv, .tsv, .csv.gz" in refusal(write(tmp_path / "table.xlsx", "x"))
     for ending in (".npy", ".npz", ".csv", ".parquet"):
         assert "empty" in refusal(write(tmp_path / f"empty{ending}", b""))
 
@@ -238,7 +238,7 @@ def test_parquet_mistakes(tmp_path):
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     path = write(tmp_path / "X.parquet", "x")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install stickbreak[parquet]" in refusal(path)
+    assert "stickbreak[tables]" in refusal(path)
 
 
 def test_an_unreadable_file(tmp_path):

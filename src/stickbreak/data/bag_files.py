@@ -1,8 +1,6 @@
 """Bags of words in text files: LDA-C and UCI, in memory or a few documents at a time."""
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .files import DataError
+from .streams import open_stream
+from .table import DEFAULT, DataError, ReadOptions
 
 MOST = 2**31 - 2  # the largest D, V, term or count of a text file; indices stay 32 bits wide
 TEXT_BYTES = 1 << 20  # what is held of a file at once
@@ -18,7 +17,7 @@ DOCUMENT = re.compile(rb"\s*\d+(?:\s+\d+:\d+)*\s*")
 ENDINGS = {".ldac": True, ".dat": True, ".txt": False}  # LDA-C, or UCI
 
 
-def read_corpus(path: str | Path) -> tuple[sparse.csr_array, list[str] | None]:
+def read_corpus(path: str | Path, options: ReadOptions = DEFAULT) -> tuple[sparse.csr_array, list[str] | None]:
     """Read the bags of words of a text file into memory.
 
     Parameters
@@ -26,6 +25,7 @@ def read_corpus(path: str | Path) -> tuple[sparse.csr_array, list[str] | None]:
     path : the ending decides, before a ``.gz`` if there is one.  ``.ldac``, ``.dat``: LDA-C, a document a line, ``M
         term:count term:count ...`` with M pairs and terms from 0.  ``.txt``: UCI, lines with D, V and the number of
         entries, then the entries ``document word count`` in any order, documents and words from 1.
+    options : the most bytes that the file may unpack to, and that an array of D or of V numbers may take
 
     Returns
     -------
@@ -38,7 +38,7 @@ def read_corpus(path: str | Path) -> tuple[sparse.csr_array, list[str] | None]:
     DataError : the file is missing, of an unknown kind, cut off or wrong; the message names the line.
     """
     path = Path(path)
-    pieces = list(blocks(path, whole=True))
+    pieces = list(blocks(path, options, whole=True))
     V = max((block.shape[1] for block in pieces), default=0)
     words = vocabulary(path, V, longer=is_ldac(path))
     for block in pieces:
@@ -58,36 +58,36 @@ def is_ldac(path: Path) -> bool:
     return ENDINGS[suffix]
 
 
-def blocks(path: Path, whole: bool = False) -> Iterator[sparse.csr_array]:
+def blocks(path: Path, options: ReadOptions = DEFAULT, whole: bool = False) -> Iterator[sparse.csr_array]:
     """Documents of a file, a few at a time; those of a UCI file in one piece if ``whole``, and then in any order."""
     if is_ldac(path):
-        return _ldac_blocks(path)
-    D, V, nnz = _uci_header(path)
-    tables = _uci_tables(path, D, V, nnz)
+        return _ldac_blocks(path, options)
+    D, V, nnz = _uci_header(path, options)
+    tables = _uci_tables(path, options, D, V, nnz)
     return iter([_counts(np.concatenate(list(tables)), 0, D, V)]) if whole else _uci_blocks(path, tables, D, V)
 
 
-def _text(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+def _text(path: Path, options: ReadOptions) -> Iterator[tuple[int, list[bytes]]]:
     """Pieces of a file: the number of the first line, and the lines; empty lines at the end are left out."""
-    first, held = 1, list[bytes]()
+    first, blank = 1, 0  # blank: where empty lines start with which a piece ended
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as file:
-            while read := file.readlines(TEXT_BYTES):
-                lines = held + read
+        with open_stream(path, options) as file:
+            while lines := file.readlines(TEXT_BYTES):
                 n = next((n for n in range(len(lines), 0, -1) if lines[n - 1].strip()), 0)
-                held = lines[n:]
+                if n and blank:
+                    raise DataError(f"{path}, line {blank}: an empty line among others; leave it out.")
                 if n:
                     yield first, lines[:n]
-                first += n
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}, after line {first - 1}: cannot be read, or is cut off: {error}") from error
+                if n < len(lines):
+                    blank = blank or first + n
+                first += len(lines)
+    except OSError as error:
+        raise DataError(f"cannot read {path} after line {first - 1}: {error.strerror or error}.") from error
 
 
-def _ldac_blocks(path: Path) -> Iterator[sparse.csr_array]:
+def _ldac_blocks(path: Path, options: ReadOptions) -> Iterator[sparse.csr_array]:
     """Documents of an LDA-C file (n, largest term + 1)."""
-    for first, lines in _text(path):
+    for first, lines in _text(path, options):
         sizes = np.array([line.count(b":") for line in lines])
         ends = np.cumsum(1 + 2 * sizes)
         starts = ends - 1 - 2 * sizes  # where each M stands among the numbers
@@ -98,7 +98,9 @@ def _ldac_blocks(path: Path) -> Iterator[sparse.csr_array]:
                 _check_document(f"{path}, line {number}", line)
         terms, counts = np.delete(numbers, starts).reshape(-1, 2).T
         edges = np.concatenate([[0], np.cumsum(sizes)])
-        yield tidy(sparse.csr_array((counts.astype(float), terms, edges), (len(lines), terms.max(initial=-1) + 1)))
+        V = int(terms.max(initial=-1)) + 1
+        _check_width(path, options, V)
+        yield tidy(sparse.csr_array((counts.astype(float), terms, edges), (len(lines), V)))
 
 
 def _check_document(where: str, line: bytes) -> None:
@@ -117,19 +119,27 @@ def _whole(where: str, name: str, text: bytes, most: int = MOST, least: int = 0)
     return int(text)
 
 
-def _uci_header(path: Path) -> list[int]:
+def _check_width(path: Path, options: ReadOptions, V: int) -> None:
+    """Refuse words so many that an array of a number for each would be out of proportion to the file."""
+    options.check_size(path, 8 * V, f"an array with a number for each of {V:,} words takes")
+
+
+def _uci_header(path: Path, options: ReadOptions) -> list[int]:
     """D, V and the number of entries."""
     names = {"number of documents D": MOST, "number of words V": MOST, "number of entries": 2**53}
-    _, lines = next(_text(path), (1, []))
+    _, lines = next(_text(path, options), (1, []))
     if len(lines) < len(names):
         raise DataError(f"{path}, line {len(lines) + 1}: cut off before the {list(names)[len(lines)]}.")
-    return [_whole(f"{path}, line {i + 1}", name, lines[i].strip(), names[name]) for i, name in enumerate(names)]
+    D, V, nnz = (_whole(f"{path}, line {i + 1}", name, lines[i].strip(), names[name]) for i, name in enumerate(names))
+    options.check_size(path, 8 * (D + 1), f"an array with a number for each of {D:,} documents takes")
+    _check_width(path, options, V)
+    return [D, V, nnz]
 
 
-def _uci_tables(path: Path, D: int, V: int, nnz: int) -> Iterator[NDArray[np.int64]]:
+def _uci_tables(path: Path, options: ReadOptions, D: int, V: int, nnz: int) -> Iterator[NDArray[np.int64]]:
     """Entries (n, 3) of a UCI file: document from 0, word from 0, count."""
     seen = last = 0
-    for first, lines in _text(path):
+    for first, lines in _text(path, options):
         skip = 3 if first == 1 else 0
         table = _uci_table(path, first + skip, lines[skip:], D, V)
         seen, last = seen + len(table), first + len(lines) - 1

@@ -13,8 +13,9 @@ from scipy import sparse
 
 from .atomic import check_folder, replacing_folder
 from .bag_files import ENDINGS, MOST, blocks, is_ldac, read_corpus, vocabulary
-from .files import DataError
+from .numpy_files import map_npy
 from .sparse_rows import sparse_rows
+from .table import DEFAULT, DataError, ReadOptions
 
 FORMAT, VERSION = "stickbreak-corpus", 1
 RECORD, VOCABULARY = "corpus.json", "vocabulary.txt"
@@ -88,13 +89,26 @@ def is_corpus(path: str | Path) -> bool:
     return Path(path).is_dir() or Path(name).suffix in ENDINGS
 
 
-def open_bags(path: str | Path) -> tuple[sparse.csr_array, list[str] | None]:
+def open_bags(path: str | Path, options: ReadOptions = DEFAULT) -> tuple[sparse.csr_array, list[str] | None]:
     """The counts of a corpus folder, mapped, or of a text file, and the vocabulary, or None."""
     path = Path(path)
     if not path.is_dir():
-        return read_corpus(path)
-    X, file = open_corpus(path), path / VOCABULARY
-    return X, file.read_text(encoding="utf-8").splitlines() if file.is_file() else None
+        return read_corpus(path, options)
+    X = open_corpus(path)
+    return X, _read_vocabulary(path, X.shape[1])
+
+
+def _read_vocabulary(folder: Path, V: int) -> list[str] | None:
+    file, announced = folder / VOCABULARY, _read_record(folder)["vocabulary"]
+    if announced is None and not file.exists():
+        return None
+    try:
+        words = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} is missing, or is not text in UTF-8; write the corpus again: {error}") from error
+    if len(words) != V:
+        raise DataError(f"{file} has {len(words)} lines for {V} words; write the corpus again.")
+    return words
 
 
 def _write_arrays(folder: Path, blocks: Iterable[Any], n_words: int | None) -> tuple[int, int, int]:
@@ -171,27 +185,31 @@ def _check_target(target: Path) -> None:
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
+    """The record of a corpus, with sizes that an array can have."""
     file = folder / RECORD
     if not file.is_file():
         raise DataError(f"{folder} is not a corpus: it has no {RECORD}; write_corpus makes one.")
     try:
-        record = json.loads(file.read_bytes())
+        record = dict(json.loads(file.read_bytes()))
         sizes = [record[name] for name in ("n_documents", "n_words", "n_entries", "version")]
-        good = record["format"] == FORMAT and all(type(size) is int and size >= 0 for size in sizes)
-    except (ValueError, LookupError, TypeError):
+        good = record["format"] == FORMAT and all(type(size) is int and 0 <= size < 2**63 for size in sizes)
+        good = good and record["vocabulary"] in (None, VOCABULARY)
+    except (ValueError, LookupError, TypeError, RecursionError):
         good = False
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror or error}.") from error
     if not good:
         raise DataError(f"{file} is damaged, or not the record of a corpus; write the corpus again.")
     if record["version"] > VERSION:
         raise DataError(f"{folder} has format {record['version']}, this version reads {VERSION}; upgrade stickbreak.")
-    return dict(record)
+    return record
 
 
 def _map(file: Path, dtype: str, size: int) -> NDArray[Any]:
     try:
-        found = np.load(file, mmap_mode="r", allow_pickle=False)
+        found = map_npy(file)
         if found.shape != (size,) or found.dtype != np.dtype(dtype):
             raise ValueError(f"{found.shape} numbers of type {found.dtype} instead of {(size,)} of {np.dtype(dtype)}")
-    except (OSError, EOFError, ValueError) as error:
+    except ValueError as error:
         raise DataError(f"{file} is missing, damaged or cut off; write the corpus again: {error}") from error
     return np.asanyarray(found)

@@ -1,10 +1,7 @@
 """Sequences in files: tables that say where each sequence ends, and ChromHMM's binarised text."""
 
-import gzip
 import os
 import re
-import zipfile
-import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,8 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from .files import DataError, Table, read_table
+from .files import read_table
 from .frames import Levels
+from .numpy_files import is_archive, read_headers, read_npz
+from .streams import open_stream
+from .table import DEFAULT, DataError, ReadOptions, Table
 
 Name = str | os.PathLike[str]
 BINARISED = "binarised text of ChromHMM (.txt, .txt.gz)"
@@ -46,7 +46,9 @@ class Binarised(NamedTuple):
     cells: NDArray[np.uint8]
 
 
-def read_sequences(paths: Name | Iterable[Name], column: str | None = None) -> SequenceTable:
+def read_sequences(
+    paths: Name | Iterable[Name], column: str | None = None, options: ReadOptions = DEFAULT
+) -> SequenceTable:
     """Read sequences of rows of numbers.
 
     Parameters
@@ -57,6 +59,7 @@ def read_sequences(paths: Name | Iterable[Name], column: str | None = None) -> S
         `files.read_table`, which is one sequence unless there is ``column`` or, in a ``.npz`` beside X, either
         ``lengths`` (G,) or ``doc_range``, the rows 0, ..., T at which sequences start and end (G + 1,).
     column : name, or number from 0, of the column that says which sequence a row belongs to; it is taken out of X.
+    options : what a table does not say itself, and the most bytes that a file may unpack to
 
     Returns
     -------
@@ -74,9 +77,9 @@ def read_sequences(paths: Name | Iterable[Name], column: str | None = None) -> S
     if other is not None:
         cure = "put all rows in one table with a column that names the sequence."
         expect(len(files) == 1, f"{other} cannot be read with other files, as {BINARISED} can; {cure}")
-        return _split_table(other, column)
+        return _split_table(other, column, options)
     expect(column is None, f"{files[0]} is {BINARISED}, where each file is a sequence; leave out column {column!r}.")
-    return _stack([_read_binarised(path) for path in files])
+    return _stack([_read_binarised(path, options) for path in files])
 
 
 def expect(good: bool | np.bool_, message: str) -> None:
@@ -117,8 +120,8 @@ def _stack(parts: Sequence[Binarised]) -> SequenceTable:
     return SequenceTable(X, np.array([len(part.cells) for part in parts]), marks, sequences)
 
 
-def _read_binarised(path: Path) -> Binarised:
-    content = _content(path)
+def _read_binarised(path: Path, options: ReadOptions) -> Binarised:
+    content = _content(path, options)
     expect(bool(content.strip()), f"{path} is empty.")
     first, second, body = [*content.split(b"\n", 2), b"", b""][:3]
     origin, marks = _words(f"{path}, line 1", first), _words(f"{path}, line 2", second)
@@ -137,14 +140,14 @@ def _read_binarised(path: Path) -> Binarised:
     raise DataError(next(f"{path}, line {number}{mistake}" for number, mistake in mistakes if mistake))
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, options: ReadOptions) -> bytes:
     """The text of a file, packed or not, with plain ends of lines."""
     expect(path.is_file(), f"there is no file {path}.")
     try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read, or is cut off: {error}") from error
+        with open_stream(path, options) as stream:
+            content = stream.read()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}.") from error
     return content.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
 
 
@@ -164,32 +167,30 @@ def _mistake(line: bytes, marks: list[str]) -> str | None:
     return next((f", mark {mark!r}: {cell!r} is not 0, 1, or 2 for missing." for mark, cell in wrong), None)
 
 
-def _split_table(path: Path, column: str | None) -> SequenceTable:
-    table, lengths = read_table(path), _stored_lengths(path)
+def _split_table(path: Path, column: str | None, options: ReadOptions) -> SequenceTable:
+    table, lengths = read_table(path, options), _stored_lengths(path, options)
     expect(not sparse.issparse(table.X), f"{path} holds a sparse matrix; sequences need a dense one, X.toarray().")
     if column is not None:
         expect(lengths is None, f"{path} says where its sequences end; leave out column {column!r}.")
         return _split_by(path, table, column)
     X = np.asarray(table.X, np.float64)
     lengths = np.array([len(X)]) if lengths is None else lengths
-    expect(lengths.sum() == len(X), f"{path}: the sequences have {lengths.sum()} rows together, but X has {len(X)}.")
+    total = sum(lengths.tolist())  # without overflow
+    expect(total == len(X), f"{path}: the sequences have {total} rows together, but X has {len(X)}.")
     return SequenceTable(X, lengths, table.names, [str(g) for g in range(len(lengths))], table.levels)
 
 
-def _stored_lengths(path: Path) -> NDArray[np.int64] | None:
+def _stored_lengths(path: Path, options: ReadOptions) -> NDArray[np.int64] | None:
     """The lengths (G,) that a .npz file holds beside X, if any."""
-    if path.suffix.lower() != ".npz" or not zipfile.is_zipfile(path):
+    if path.suffix.lower() != ".npz" or not is_archive(path):
         return None
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            found = {name: data[name] for name in ("lengths", "doc_range") if name in data.files}
-    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path} is damaged, or its lengths are no numbers: {error}") from error
-    if "lengths" in found:
-        return integers(f"{path}: lengths", found["lengths"], 1)
-    if "doc_range" not in found:
+    name = next((name for name in ("lengths", "doc_range") if name in read_headers(path)), None)
+    if name is None:
         return None
-    offsets = integers(f"{path}: doc_range", found["doc_range"], 0)
+    values = read_npz(path, options, {name})[name]
+    if name == "lengths":
+        return integers(f"{path}: lengths", values, 1)
+    offsets = integers(f"{path}: doc_range", values, 0)
     expect(offsets[0] == 0 and len(offsets) > 1, f"{path}: doc_range must run from 0 to all rows; it is {offsets[:3]}.")
     return integers(f"{path}: steps of doc_range", np.diff(offsets), 1)
 

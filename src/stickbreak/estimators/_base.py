@@ -103,8 +103,8 @@ def _encoded(estimator: Any, X: Any, reset: bool) -> tuple[Any, Any]:
         _check_n_features(estimator, X, reset=reset)
         table = encode(frame, known)
     elif isinstance(X, Encoded):
-        table = X if known is None else recode(X, known)
         _check_n_features(estimator, X.X, reset=reset)
+        table = X if known is None else recode(X, known)
         if reset:
             estimator.feature_names_in_ = np.asarray(X.names, dtype=object)
     else:

@@ -1,0 +1,423 @@
+"""Tables in .csv and .tsv files, read by Arrow block by block: what separates the cells, and what they hold."""
+
+import codecs
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import compute, csv
+
+from .arrow_files import Categories, stacked, with_levels
+from .streams import open_stream
+from .table import MISSING, DataError, ReadOptions, Table, one_line
+
+HEAD_LINES, HEAD_CHARACTERS = 200, 1 << 20  # what is looked at for the delimiter and the decimals
+BLOCK_ROWS, LEAST_BLOCK, MOST_BLOCK = 256, 1 << 20, 1 << 27  # rows of a block, and bytes; every column costs time per block
+LARGEST_BLOCK = (1 << 31) - 1  # for rows longer than a block
+DELIMITERS = (",", ";", "\t")
+NUMBER = {
+    ".": r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$",
+    ",": r"^[+-]?(?:\d+,?\d*|,\d+)(?:[eE][+-]?\d+)?$",
+}
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")  # 1,234 may be a number of thousands
+QUOTED = re.compile('"(?:[^"]|"")*"')
+HIDDEN = {ord(delimiter): 0xE000 + i for i, delimiter in enumerate(DELIMITERS)}  # for delimiters in quotes
+SHOWN = {code: delimiter for delimiter, code in HIDDEN.items()}
+TOO_LONG = ("straddling object", "Empty CSV file or block")  # how Arrow says that a row is longer than a block
+MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+DECIMAL = 'decimal="," (--decimal ,)'
+
+
+class Dialect(NamedTuple):
+    """How the rows of a text file are to be cut and read, the most columns that it can have, and the bytes of a block."""
+
+    delimiter: str
+    decimal: str
+    encoding: str
+    width: int
+    block: int
+
+
+class Mistakes(NamedTuple):
+    """Cells (D,) that are neither numbers nor missing, the cells that are not missing, and the first row that is wrong."""
+
+    wrong: NDArray[np.int64]
+    present: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
+class _LongRow(Exception):
+    """A row is longer than a block."""
+
+
+def read_csv(path: Path, options: ReadOptions) -> Table:
+    """Rows of cells in text, with or without a line of column names; columns of text become categories."""
+    dialect = _dialect(path, options)
+    while True:
+        try:
+            return _table(path, options, dialect)
+        except _LongRow:
+            dialect = dialect._replace(block=min(16 * dialect.block, LARGEST_BLOCK))
+        except UnicodeError as error:
+            raise _not_text(path, options, dialect.encoding) from error
+
+
+def _table(path: Path, options: ReadOptions, dialect: Dialect) -> Table:
+    batches = _batches(path, options, dialect)
+    first = next(batches)
+    names = _names(path, dialect, first)
+    D, skipped = first.num_columns, int(names is not None)
+    pieces: list[NDArray[np.float64]] = []
+    mistakes = Mistakes(*np.zeros((2, D), np.int64), np.full(D, -1))
+    n_rows = 0
+    for batch in _chain(first.slice(skipped), batches):
+        values, wrong = _parse(pa.concat_arrays(batch.columns), dialect.decimal)
+        pieces.append(values.reshape(D, -1).T)
+        if wrong is not None:
+            _count(mistakes, wrong.reshape(D, -1), n_rows + skipped)
+        mistakes.present[:] += (~np.isnan(values)).reshape(D, -1).sum(axis=1)
+        n_rows += batch.num_rows
+    if n_rows == 0:
+        raise DataError(f"{path} holds no data: only a line of column names.")
+    text = 2 * mistakes.wrong > mistakes.present
+    for d in np.flatnonzero((mistakes.wrong > 0) & ~text)[:1]:
+        raise _stray(path, options, dialect, names, int(d), int(mistakes.first[d]))
+    X = stacked(pieces, n_rows)
+    if not text.any():
+        return Table(X, names)
+    return _with_categories(path, options, dialect, Table(X, names), np.flatnonzero(text).tolist())
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    if first.num_rows:
+        yield first
+    yield from rest
+
+
+def _count(mistakes: Mistakes, wrong: NDArray[np.bool_], row: int) -> None:
+    """Note the wrong cells (D, n) of some rows, the first of which is row ``row`` of the file."""
+    found = wrong.sum(axis=1)
+    mistakes.wrong[:] += found
+    mistakes.present[:] += found  # their values are NaN
+    new = (found > 0) & (mistakes.first < 0)
+    mistakes.first[new] = row + wrong[new].argmax(axis=1)
+
+
+def _batches(path: Path, options: ReadOptions, dialect: Dialect, columns: Sequence[int] | None = None) -> Iterator[Any]:
+    """Columns of text, all or some, a block of rows at a time; a line of names is a row like the others."""
+    ragged: list[Any] = []
+
+    def refuse(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    read = csv.ReadOptions(
+        use_threads=False, block_size=dialect.block, autogenerate_column_names=True, encoding=dialect.encoding
+    )
+    parse = csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=refuse)
+    names = [f"f{d}" for d in range(dialect.width)]  # as Arrow calls the columns
+    convert = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    if columns is not None:
+        convert.include_columns = [names[d] for d in columns]
+    with open_stream(path, options) as stream:
+        try:
+            yield from csv.open_csv(stream, read, parse, convert)
+        except pa.ArrowInvalid as error:
+            raise _refusal(path, options, dialect, ragged, error) from error
+
+
+def _refusal(path: Path, options: ReadOptions, dialect: Dialect, ragged: list[Any], error: Exception) -> Exception:
+    """What is wrong with a file that Arrow refuses."""
+    message = one_line(error)
+    if ragged:
+        row = ragged[0]
+        line = _line(path, options, dialect, row.number - 1)
+        return DataError(
+            f"{path}, line {line}: {row.actual_columns} cells where {row.expected_columns} are expected; quote cells that "
+            'hold the delimiter, or name another with delimiter=";" (--delimiter ";").'
+        )
+    if any(phrase in message for phrase in TOO_LONG) and dialect.block < LARGEST_BLOCK and dialect.block < _size(path, options):
+        return _LongRow()
+    if "UTF8" in message:
+        return _not_text(path, options, dialect.encoding)
+    if any(phrase in message for phrase in TOO_LONG):
+        return DataError(f"{path}: a quote is opened and not closed; close it, or double quotes within cells.")
+    return DataError(f"{path} is not a table of text, or is damaged: {message}")
+
+
+def _names(path: Path, dialect: Dialect, first: Any) -> list[str] | None:
+    """The names of the columns, if the first row has any."""
+    cells = [column[0].as_py().strip() for column in first.columns]
+    if all(_value(cell, dialect.decimal) is not None for cell in cells):
+        return None
+    if "" in cells:
+        raise DataError(
+            f"{path}: column {cells.index('') + 1} has no name, like an index that pandas wrote; "
+            "give it one or leave the column out (index=False)."
+        )
+    return cells
+
+
+def _value(cell: str, decimal: str) -> float | None:
+    """The number in a cell, NaN if it is missing, or None if it holds something else."""
+    if cell.lower() in MISSING:
+        return np.nan
+    if "_" in cell or (decimal == "," and "." in cell):
+        return None
+    try:
+        value = float(cell.replace(",", ".") if decimal == "," else cell)
+    except ValueError:
+        return None
+    return None if np.isnan(value) else value
+
+
+def _parse(cells: Any, decimal: str) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+    """The numbers (n,) in cells of text, NaN for the others, and which are neither numbers nor missing, if any."""
+    if decimal == "." or not compute.any(compute.match_substring(cells, ".")).as_py():
+        try:
+            values = _cast(cells, decimal)
+        except pa.ArrowInvalid:
+            pass
+        else:
+            if not np.isnan(values).any():  # such as -nan
+                return values, None
+    return _parse_mixed(cells, decimal)
+
+
+def _cast(cells: Any, decimal: str) -> NDArray[np.float64]:
+    plain = cells if decimal == "." else compute.replace_substring(cells, ",", ".")
+    values: NDArray[np.float64] = plain.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _parse_mixed(cells: Any, decimal: str) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+    """Numbers in cells among which others are: what is no plain number is looked at once for each text."""
+    cells = compute.utf8_trim_whitespace(cells)
+    plain = compute.match_substring_regex(cells, NUMBER[decimal])
+    values = _cast(compute.if_else(plain, cells, pa.scalar(None, pa.string())), decimal)
+    other = np.flatnonzero(~plain.to_numpy(zero_copy_only=False))
+    encoded = cells.take(pa.array(other)).dictionary_encode()
+    found = [_value(text.strip(), decimal) for text in encoded.dictionary.to_pylist()]
+    numbers = np.array([np.nan if value is None else value for value in found])
+    strange = np.array([value is None for value in found], np.bool_)
+    codes = encoded.indices.to_numpy()
+    values = np.array(values)  # Arrow's are read-only
+    values[other] = numbers[codes]
+    if not strange.any():
+        return values, None
+    wrong = np.zeros(len(values), np.bool_)
+    wrong[other] = strange[codes]
+    return values, wrong
+
+
+def _with_categories(path: Path, options: ReadOptions, dialect: Dialect, table: Table, columns: list[int]) -> Table:
+    """A table with codes in its columns of text, for which the file is read again."""
+    categories = {d: Categories() for d in columns}
+    row = -int(table.names is not None)
+    for batch in _batches(path, options, dialect, columns):
+        batch = batch.slice(1) if row < 0 else batch
+        row = max(row, 0)
+        for d, column in zip(columns, batch.columns):
+            table.X[row : row + batch.num_rows, d] = categories[d].codes(_without_missing(column))
+        row += batch.num_rows
+    for d in columns:
+        _check_decimals(_where(path, table.names, d), categories[d].seen, dialect)
+    return with_levels(table.X, table.names, categories)
+
+
+def _without_missing(column: Any) -> Any:
+    """A column of text, stripped, as categories, with null where a cell is missing."""
+    encoded = column.dictionary_encode()
+    texts = [text.strip() for text in encoded.dictionary.to_pylist()]
+    dictionary = pa.array([None if text.lower() in MISSING else text for text in texts], pa.string())
+    return pa.DictionaryArray.from_arrays(encoded.indices, dictionary)
+
+
+def _check_decimals(where: str, texts: Sequence[str] | dict[str, int], dialect: Dialect) -> None:
+    """Refuse to take numbers for categories because of what precedes their decimals."""
+    other = "," if dialect.decimal == "." else "."
+    numbers = [text for text in texts if re.fullmatch(NUMBER[other][1:-1], text) or THOUSANDS.fullmatch(text)]
+    if 2 * len(numbers) > len(texts):
+        raise DataError(f"{where} holds {numbers[0][:40]!r} and the like; {_cure(numbers[0], dialect.decimal)}")
+
+
+def _cure(cell: str, decimal: str) -> str:
+    """What to do about a cell that is not a number."""
+    if decimal == ",":
+        return 'decimals follow a comma here; pass decimal="." (--decimal .) if they follow a point, else correct the cells.'
+    if THOUSANDS.fullmatch(cell):
+        return f"leave out the commas of thousands, or pass {DECIMAL} if decimals follow them."
+    return f"pass {DECIMAL} if decimals follow a comma."
+
+
+def _stray(
+    path: Path, options: ReadOptions, dialect: Dialect, names: list[str] | None, d: int, row: int
+) -> DataError:
+    """The first cell of a column of numbers that is something else; ``row`` counts from that of the names, if any."""
+    seen = 0
+    for batch in _batches(path, options, dialect, [d]):
+        if row < seen + batch.num_rows:
+            cell = batch.columns[0][row - seen].as_py().strip()
+            break
+        seen += batch.num_rows
+    other = "," if dialect.decimal == "." else "."
+    decimals = re.fullmatch(NUMBER[other][1:-1], cell) or THOUSANDS.fullmatch(cell)
+    cure = _cure(cell, dialect.decimal) if decimals else "drop the column or encode it as numbers."
+    where = _where(path, names, d, _line(path, options, dialect, row))
+    return DataError(f"{where}: {cell[:40]!r} is not a number; {cure}")
+
+
+def _where(path: Path, names: list[str] | None, d: int, line: int | None = None) -> str:
+    start = f"{path}" if line is None else f"{path}, line {line}"
+    return f"{start}, column {d + 1}" + ("" if names is None else f" ({names[d]!r})")
+
+
+def _dialect(path: Path, options: ReadOptions) -> Dialect:
+    """How to read a file, by its first rows where the options do not say."""
+    encoding = _encoding(path, options)
+    rows = _head(path, options, encoding)
+    if not rows:
+        raise DataError(f"{path} is empty.")
+    delimiter, decimal = _delimiter(path, options, rows), options.decimal
+    if decimal is None:
+        decimal = _decimal(rows, delimiter)
+        if decimal == ",":
+            warnings.warn(
+                f"{path}: decimals follow a comma, as in 1,5 for 1.5; pass {DECIMAL} to say so.", UserWarning, stacklevel=2
+            )
+    block = min(max(LEAST_BLOCK, BLOCK_ROWS * len(rows[0])), MOST_BLOCK)
+    return Dialect(delimiter, decimal, encoding, rows[0].count(delimiter) + 1, block)
+
+
+def _encoding(path: Path, options: ReadOptions) -> str:
+    if options.encoding is not None:
+        try:
+            return codecs.lookup(options.encoding).name.replace("utf-8", "utf8")  # that Arrow reads without converting
+        except LookupError:
+            raise DataError(f"{path}: encoding {options.encoding!r} is unknown; use one such as latin-1.") from None
+    with open_stream(path, options) as stream:
+        return MARKS.get(stream.read(2), "utf8")
+
+
+def _lines(path: Path, options: ReadOptions, encoding: str) -> Iterator[str]:
+    """Lines of text; ends of lines are kept."""
+    with io.TextIOWrapper(open_stream(path, options), "utf-8-sig" if encoding == "utf8" else encoding, newline="") as text:
+        yield from text
+
+
+def _rows(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
+    """Rows that are not empty, which quotes may spread over lines, with the number of the first line of each."""
+    held: list[str] = []
+    quoted = False
+    for number, line in enumerate(lines, 1):
+        held.append(line)
+        quoted ^= line.count('"') % 2 == 1
+        if not quoted:
+            row = "".join(held).rstrip("\r\n")
+            if row:
+                yield number - len(held) + 1, row
+            held = []
+    if held:
+        yield number - len(held) + 1, "".join(held)
+
+
+def _head(path: Path, options: ReadOptions, encoding: str) -> list[str]:
+    """The first rows of a file; the last may be cut off."""
+    found: list[str] = []
+    size = 0
+    try:
+        for _, row in islice(_rows(_lines(path, options, encoding)), HEAD_LINES):
+            if not (found or row.strip()):
+                continue
+            found.append(row)
+            size += len(row)
+            if size > HEAD_CHARACTERS:
+                break
+    except UnicodeError as error:
+        raise _not_text(path, options, encoding) from error
+    return found
+
+
+def _cells(row: str, delimiter: str) -> list[str]:
+    """The cells of a row of the head, stripped and without their quotes."""
+    if '"' not in row:
+        return [cell.strip() for cell in row.split(delimiter)]
+    hidden = QUOTED.sub(lambda quoted: quoted[0].translate(HIDDEN), row)
+    return [cell.translate(SHOWN).strip().strip('"').strip() for cell in hidden.split(delimiter)]
+
+
+def _delimiter(path: Path, options: ReadOptions, rows: list[str]) -> str:
+    """The delimiter that cuts all rows into equally many cells, most of them numbers."""
+    if options.delimiter is not None:
+        return options.delimiter
+    if "\t" in rows[0] and path.name.lower().removesuffix(".gz").endswith(".tsv"):
+        return "\t"
+    commas = options.decimal != "," or any('"' in row for row in rows)  # quotes may keep apart what is which
+    possible = DELIMITERS if commas else DELIMITERS[1:]
+    scores: dict[str, tuple[float, int]] = {}
+    for delimiter in possible:
+        table = [_cells(row, delimiter) for row in rows]
+        widths = {len(cells) for cells in table}
+        if widths != {1} and len(widths) == 1:
+            scores[delimiter] = _numeric(table[1:] or table, delimiter, options.decimal), widths.pop()
+    if not scores:
+        return max(possible, key=rows[0].count)
+    best = max(scores.values())
+    chosen = [delimiter for delimiter, score in scores.items() if score == best]
+    if len(chosen) > 1:
+        raise DataError(
+            f"{path}: {' and '.join(map(repr, chosen))} both cut its rows into {best[1]} cells; "
+            'say which it is, with delimiter=";" (--delimiter ";") or another.'
+        )
+    return chosen[0]
+
+
+def _numeric(table: list[list[str]], delimiter: str, decimal: str | None) -> float:
+    """The share of cells that are numbers, or missing."""
+    possible = [decimal] if decimal is not None else ["."] if delimiter == "," else [".", ","]
+    cells = [cell for row in table for cell in row]
+    return max(sum(_value(cell, point) is not None for cell in cells) for point in possible) / len(cells)
+
+
+def _decimal(rows: list[str], delimiter: str) -> str:
+    """A comma if that precedes the decimals of all numbers in the first rows that have any, and surely so; else a point."""
+    if delimiter == ",":
+        return "."
+    numbers = [cell for row in rows for cell in _cells(row, delimiter) if re.fullmatch(NUMBER[","][1:-1], cell)]
+    commas = [cell for cell in numbers if "," in cell]
+    points = any("." in cell and _value(cell, ".") is not None for row in rows for cell in _cells(row, delimiter))
+    sure = any(not THOUSANDS.fullmatch(cell) for cell in commas)
+    return "," if sure and not points else "."
+
+
+def _line(path: Path, options: ReadOptions, dialect: Dialect, row: int) -> int:
+    """The line, from 1, on which a row, from 0, starts."""
+    encoding = "latin-1" if dialect.encoding == "utf8" else dialect.encoding
+    return next(islice(_rows(_lines(path, options, encoding)), row, None), (0, ""))[0]
+
+
+def _size(path: Path, options: ReadOptions) -> int:
+    """The number of bytes in a file, unpacked."""
+    with open_stream(path, options) as stream:
+        return sum(len(piece) for piece in iter(lambda: stream.read(1 << 20), b""))
+
+
+def _not_text(path: Path, options: ReadOptions, encoding: str) -> DataError:
+    """Where a file is not text in its encoding, and what to do."""
+    number = 0
+    try:
+        for number, _ in enumerate(_lines(path, options, encoding), 1):
+            pass
+    except UnicodeError as error:
+        return DataError(
+            f"{path}, line {number + 1}: not text in {encoding.upper().replace('UTF8', 'UTF-8')} ({error}); save it as "
+            'UTF-8, or name its encoding, such as encoding="latin-1" (--encoding latin-1).'
+        )
+    return DataError(f"{path} is not text in {encoding}; save it as UTF-8, or name its encoding (--encoding).")

@@ -1,0 +1,81 @@
+"""What a file of rows holds, how to read one, and what is raised where that cannot be done."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from .frames import Levels
+
+MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})  # cells of text, in upper or lower case
+LEAST_LIMIT, LIMIT_RATIO = 1 << 30, 100  # the default of `max_bytes`: 1 GiB, or this many times the size of the file
+
+
+class DataError(ValueError):
+    """A data file that cannot be used as it is; the message says why in one line."""
+
+
+class Table(NamedTuple):
+    """Rows of numbers (N, D), the names of the columns, where the file has any, and the levels of those with categories.
+
+    Missing values are NaN, and categories are codes of their sorted levels.
+    """
+
+    X: Any
+    names: list[str] | None
+    levels: Levels = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a file, where the file itself does not say.
+
+    Parameters
+    ----------
+    delimiter : what separates the cells of a row of text: a comma, a semicolon or a tab; by default the one that cuts all
+        rows into the same number of cells
+    decimal : what precedes the decimals in text, a point or a comma; by default a point, or a comma where the cells say so
+    encoding : of text; by default UTF-8, or UTF-16 where the file starts with its mark
+    max_bytes : the most that a file may ask for: what a packed file unpacks to, or what the sizes in its header announce.
+        By default 1 GiB, or 100 times the size of the file if that is more.
+    """
+
+    delimiter: Literal[",", ";", "\t"] | None = None
+    decimal: Literal[".", ","] | None = None
+    encoding: str | None = None
+    max_bytes: int | None = None
+
+    def limit(self, path: Path) -> int:
+        """The most bytes that a file may ask for."""
+        if self.max_bytes is not None:
+            return self.max_bytes
+        return max(LEAST_LIMIT, LIMIT_RATIO * path.stat().st_size)
+
+    def check_size(self, path: Path, n_bytes: int, what: str) -> None:
+        """Refuse what takes more bytes than the file may ask for."""
+        if n_bytes > self.limit(path):
+            raise DataError(
+                f"{path}: {what} more than the {self.limit(path):,} bytes that are allowed; pass a larger max_bytes "
+                "(--max-bytes) if that is right."
+            )
+
+
+DEFAULT = ReadOptions()
+
+
+@contextmanager
+def damage(path: Path, kind: str) -> Iterator[None]:
+    """Whatever a library raises on reading a damaged file, in one line that names the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:  # parsers of binary files raise nearly anything on damaged ones, MemoryError included
+        raise DataError(f"{path} is not {kind}, or is damaged: {one_line(error)}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error, shortened to a line; its name if it has none."""
+    return (" ".join(str(error).split()) or type(error).__name__)[:200]
