@@ -31,11 +31,12 @@ class Threads:
     caller's limits again when the last of them has left.  Ctrl-C is deferred while entry, exit and submission are under way.
     """
 
+    _pool: ThreadPoolExecutor | None = None
+    _hold: blas.Hold | None = None
+    _shield = False
+
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n = n_threads(n_jobs)
-        self._pool: ThreadPoolExecutor | None = None
-        self._hold: blas.Hold | None = None
-        self._shield = False
 
     @interrupts.shielded
     def __enter__(self) -> Self:
