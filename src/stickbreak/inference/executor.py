@@ -4,10 +4,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from types import TracebackType
 from typing import Self, TypeVar
 
-from threadpoolctl import threadpool_limits
+from . import blas, interrupts
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -24,31 +25,90 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 class Threads:
-    """An ordered map over stateless tasks.  Results come in the order of the items, whatever the number of threads."""
+    """An ordered map over stateless tasks.  Results come in the order of the items, whatever the number of threads.
+
+    Linear algebra runs on one thread from entry to exit, whatever other threads enter and leave meanwhile, and has the
+    caller's limits again when the last of them has left.  Ctrl-C is deferred while entry, exit and submission are under way.
+    """
+
+    _pool: ThreadPoolExecutor | None = None
+    _hold: blas.Hold | None = None
+    _shield = False
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n = n_threads(n_jobs)
 
+    @interrupts.shielded
     def __enter__(self) -> Self:
-        self._limits = threadpool_limits(1, user_api="blas")
-        self._pool = ThreadPoolExecutor(self.n)
+        self._shield = interrupts.begin()
+        try:
+            self._hold = blas.hold()
+            if interrupts.pending():
+                interrupts.deliver()
+        except BaseException:
+            self._leave()
+            raise
         return self
 
+    @interrupts.shielded
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._limits.restore_original_limits()
+        self._leave()
+        interrupts.deliver()
+
+    def __del__(self) -> None:
+        if self._hold is not None:  # an exception that is no interrupt, raised from outside, prevented `__exit__`
+            blas.release(self._hold)
+        if self._shield:
+            interrupts.end()
 
     def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``task(item)`` for each item in order; at most a few results wait in memory."""
-        if self.n == 1:
-            yield from map(task, items)
+        blas.keep()
+        rest = iter(items)
+        first = list(islice(rest, 2))
+        if self.n == 1 or len(first) < 2:  # one task is soonest done here
+            yield from map(task, chain(first, rest))
             return
         waiting = deque[Future[Result]]()
-        for item in items:
-            waiting.append(self._pool.submit(task, item))
-            if len(waiting) > 2 * self.n:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        try:
+            for item in chain(first, rest):
+                waiting.append(self._submit(task, item))
+                if len(waiting) > 2 * self.n:
+                    yield _first(waiting)
+            while waiting:
+                yield _first(waiting)
+        finally:
+            for future in waiting:  # after an error, an interrupt, or where no more results are wanted
+                future.cancel()
+
+    @interrupts.shielded
+    def _submit(self, task: Callable[[Item], Result], item: Item) -> Future[Result]:
+        """Start a task; every thread that is started is one that `_leave` waits for."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n, initializer=blas.limit_thread)
+        future = self._pool.submit(task, item)
+        interrupts.deliver()
+        return future
+
+    def _leave(self) -> None:
+        """Wait for the threads, put the limits back, and then the handler of interrupts."""
+        pool, self._pool = self._pool, None
+        held, self._hold = self._hold, None
+        try:
+            if pool is not None:
+                pool.shutdown(wait=True, cancel_futures=True)
+        finally:
+            if held is not None:
+                blas.release(held)
+            if self._shield:
+                self._shield = False
+                interrupts.end()
+
+
+def _first(waiting: deque[Future[Result]]) -> Result:
+    """The result of the first task, which leaves the queue when there is one."""
+    result = waiting[0].result()
+    waiting.popleft()
+    return result

@@ -4,15 +4,13 @@ Responsibilities travel as compressed sparse rows: the entries of row n are ``in
 ascending) and the same slice of ``values``.  `softmax_rows_reference` is the plain NumPy statement of the main kernel.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ._jit import jit as _jit
+
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
-
-_SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=_SAFE_MATH)
 
 
 @_jit

@@ -7,15 +7,14 @@ and Z_e = sum_k E_ek p_k, so that no exponential is taken per entry.
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ._jit import jit as _jit
 from .special import digamma
 
 Array = NDArray[np.floating]
 
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 FLOOR = 1e-150  # of E and of p in float64: their product stays a number
 _LARGEST_EXPONENT = 60.0

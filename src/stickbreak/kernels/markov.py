@@ -13,9 +13,11 @@ a forward message below exp(-345), is less than what comes to the same state fro
 on numbers near the smallest there are is slow.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from ._jit import inline as _inline
+from ._jit import jit as _jit
 
 Array = NDArray[np.floating]
 
@@ -23,9 +25,6 @@ WIDTH = 8
 FLOOR = -300.0  # of log potentials
 LEAST = -650.0  # of log likelihoods
 _NOTHING = np.exp(-345.0)  # of forward messages
-
-_inline = numba.njit(inline="always")  # as a function of its own it would not be vectorised
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 
 @_jit

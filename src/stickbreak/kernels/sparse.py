@@ -1,9 +1,8 @@
 """The two matrix products for compressed sparse rows of statistics, at a cost in proportion to the entries stored."""
 
-import numba
 import numpy as np
 
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+from ._jit import jit as _jit
 
 
 @_jit

@@ -2,9 +2,7 @@
 
 import math
 
-import numba
-
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+from ._jit import jit as _jit
 
 _SHIFT = 8
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)

@@ -1,11 +1,12 @@
 """Building sufficient statistics block by block."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ._jit import jit as _jit
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
+
+@_jit
 def pack_products(X, origin, unit, linear, T):
     """Write ``[z_a z_b for a <= b]``, followed by z itself if ``linear``, with z = (x - origin) / unit.
 

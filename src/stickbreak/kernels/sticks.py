@@ -1,11 +1,9 @@
 """The bound of sticks and its gradient, for which the search for the best sticks asks often."""
 
-import numba
 import numpy as np
 
+from ._jit import jit as _jit
 from .special import log_gamma_and_digamma, trigamma
-
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 _SMALLEST = 1e-300
 

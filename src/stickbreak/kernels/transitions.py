@@ -5,11 +5,8 @@ Counts are ``counted`` (K + 1, K), first states and then the transitions from ea
 
 import math
 
-import numba
-
+from ._jit import jit as _jit
 from .special import digamma, log_gamma_and_digamma
-
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 _SMALLEST = 1e-300
 

@@ -1,0 +1,92 @@
+"""Ctrl-C is deferred while certain functions run, so that what belongs together happens together.
+
+An interrupt can reach Python code between any two instructions, also before the first one of a ``finally`` block or of
+``__exit__``.  So a handler of ours stands in for the handler of SIGINT from the first shielded call to the last, and
+looks at the stack: while a shielded function is on it, the interrupt is only noted, and `deliver` hands it on.
+Signals reach the main thread alone; in other threads all of this does nothing.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_shielded: set[CodeType] = set()
+
+
+class _State:
+    """Of the main thread: how many users the handler has, the handler that it stands for, and whether one waits."""
+
+    users = 0
+    previous: Callable[[int, FrameType | None], Any] = signal.default_int_handler
+    pending = False
+
+
+def shielded(function: Function) -> Function:
+    """Defer interrupts while the function is on the stack; it ends with `deliver`."""
+    _shielded.add(function.__code__)
+    return function
+
+
+def begin() -> bool:
+    """Let the handler stand in; whether `end` must be called. To be called from a shielded function."""
+    if not _in_main_thread():
+        return False
+    if _State.users == 0:
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # ignored, fatal, or not of Python: nothing will be raised here
+            return False
+        _State.previous, _State.pending = handler, False
+        signal.signal(signal.SIGINT, _handle)
+    _State.users += 1
+    return True
+
+
+def end() -> None:
+    """Give up what `begin` began; the last one out puts the handler back."""
+    _State.users -= 1
+    if _State.users == 0 and _in_main_thread() and signal.getsignal(signal.SIGINT) is _handle:
+        signal.signal(signal.SIGINT, _State.previous)
+
+
+def pending() -> bool:
+    """Whether an interrupt of this thread waits."""
+    return _State.pending and _in_main_thread()
+
+
+def deliver() -> None:
+    """Hand on an interrupt that waits, which as a rule raises KeyboardInterrupt here."""
+    if pending():
+        _State.pending = False
+        _State.previous(signal.SIGINT, sys._getframe(1))
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _handle(number: int, frame: FrameType | None) -> None:
+    place = frame
+    while place is not None:
+        if place.f_code in _shielded:
+            _State.pending = True
+            return
+        place = place.f_back
+    _State.previous(number, frame)
+
+
+def _after_fork() -> None:
+    """A child goes on outside of whatever its parent was in the middle of."""
+    if _State.users:
+        _State.users, _State.pending = 0, False
+        if signal.getsignal(signal.SIGINT) is _handle:
+            signal.signal(signal.SIGINT, _State.previous)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
