@@ -13,6 +13,7 @@ Array = NDArray[np.floating]
 Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
 
 LARGEST = 1e150  # the square of a larger number overflows in sums
+LOST = 1e-3  # nats that the score of a row may lose to rounding
 SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
 
 
@@ -263,11 +264,17 @@ def entries(likelihood: Likelihood, row_size: int) -> int:
     return likelihood.row_entries if prefers_sparse(likelihood) else likelihood.n_statistics
 
 
-def features(likelihood: Likelihood, X: Rows) -> Any:
-    """All features of rows X at once: a fresh array, or CSR where rows or features are sparse."""
+def features(likelihood: Likelihood, X: Rows, dtype: Any = np.float64, out: Array | None = None) -> Any:
+    """All features of rows X at once, in the given precision: in ``out`` or a fresh array, or CSR where these are sparse."""
+    X = X.astype(dtype, copy=False)
     if sparse.issparse(X) or prefers_sparse(likelihood):
         return likelihood.features(X, None)
-    return likelihood.features(X, np.empty((len(X), likelihood.n_statistics), X.dtype))
+    return likelihood.features(X, np.empty((len(X), likelihood.n_statistics), dtype) if out is None else out)
+
+
+def largest_terms(dtype: Any) -> float:
+    """The largest terms of a score, in nats, whose rounding errors in this precision stay below `LOST`."""
+    return LOST / (0.5 * float(np.finfo(dtype).eps))
 
 
 def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
