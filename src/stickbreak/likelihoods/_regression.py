@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, features, positive, require
+from ._base import Array, Likelihood, Profile, Sample, farthest, features, positive, require
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too
@@ -114,6 +114,11 @@ class Regression(Likelihood):
         )
         variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
         return replace(draft, scale=quadratic.prior_scale(self.scale, variance, draft.degrees_of_freedom))
+
+    @property
+    def largest(self) -> Any:
+        """The largest size of a value, (D,) where units are known."""
+        return farthest(self.origin, self.unit)
 
     @property
     def n_statistics(self) -> int:
@@ -318,6 +323,8 @@ class Regression(Likelihood):
 
     def _update(self, N: Array, S: Array) -> _Belief:
         J = self._products(N, S, self._place_stacked)
+        squares = np.flatnonzero(self._order < len(self._unit))  # of columns; 1 times 1 is a count
+        J[:, squares, squares] *= quadratic.GRAIN
         J += self._prior
         return _Belief(self.degrees_of_freedom + self._counts(N, S), quadratic.cholesky(J), self._M)
 
