@@ -72,7 +72,7 @@ def dense(name: str, missing: float = 0.0) -> dict[str, object]:
             start = done % (len(T) - size + 1)
             t = T[start : start + size]
             C = t @ flat.W.T
-            softmax_rows(C, flat.bias, 1e-12, indptr, indices, values)
+            softmax_rows(C, flat.bias, 1e-12, np.inf, indptr, indices, values)
             S += C.T @ t
             done += size
         return S

@@ -404,7 +404,7 @@ def allocation(request):
 
 def features(likelihood, X, dtype=np.float64):
     """Statistics as a dense array, whatever form the library prefers."""
-    T = features_of(likelihood, X.astype(dtype, copy=False))
+    T = features_of(likelihood, X, dtype)
     return T.toarray() if sparse.issparse(T) else T
 
 

@@ -14,7 +14,7 @@ def softmax(C, bias, threshold):
     """The kernel's output: dense responsibilities and the kept entries as (indptr, indices, values)."""
     C = C.copy()
     indptr, indices, values = np.empty(len(C) + 1, np.int64), np.empty(C.size, np.int32), np.empty(C.size, C.dtype)
-    kept = assign.softmax_rows(C, bias, threshold, indptr, indices, values)
+    kept = assign.softmax_rows(C, bias, threshold, np.inf, indptr, indices, values)
     return C, (indptr, indices[:kept], values[:kept])
 
 

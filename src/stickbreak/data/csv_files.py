@@ -19,7 +19,11 @@ from .streams import open_stream
 from .table import MISSING, DataError, ReadOptions, Table, one_line
 
 HEAD_LINES, HEAD_CHARACTERS = 200, 1 << 20  # what is looked at for the delimiter and the decimals
-BLOCK_ROWS, LEAST_BLOCK, MOST_BLOCK = 256, 1 << 20, 1 << 27  # rows of a block, and bytes; every column costs time per block
+BLOCK_ROWS, LEAST_BLOCK, MOST_BLOCK = (
+    256,
+    1 << 20,
+    1 << 27,
+)  # rows of a block, and bytes; every column costs time per block
 LARGEST_BLOCK = (1 << 31) - 1  # for rows longer than a block
 DELIMITERS = (",", ";", "\t")
 NUMBER = {
@@ -143,7 +147,11 @@ def _refusal(path: Path, options: ReadOptions, dialect: Dialect, ragged: list[An
             f"{path}, line {line}: {row.actual_columns} cells where {row.expected_columns} are expected; quote cells that "
             'hold the delimiter, or name another with delimiter=";" (--delimiter ";").'
         )
-    if any(phrase in message for phrase in TOO_LONG) and dialect.block < LARGEST_BLOCK and dialect.block < _size(path, options):
+    if (
+        any(phrase in message for phrase in TOO_LONG)
+        and dialect.block < LARGEST_BLOCK
+        and dialect.block < _size(path, options)
+    ):
         return _LongRow()
     if "UTF8" in message:
         return _not_text(path, options, dialect.encoding)
@@ -257,9 +265,7 @@ def _cure(cell: str, decimal: str) -> str:
     return f"pass {DECIMAL} if decimals follow a comma."
 
 
-def _stray(
-    path: Path, options: ReadOptions, dialect: Dialect, names: list[str] | None, d: int, row: int
-) -> DataError:
+def _stray(path: Path, options: ReadOptions, dialect: Dialect, names: list[str] | None, d: int, row: int) -> DataError:
     """The first cell of a column of numbers that is something else; ``row`` counts from that of the names, if any."""
     seen = 0
     for batch in _batches(path, options, dialect, [d]):
@@ -290,7 +296,9 @@ def _dialect(path: Path, options: ReadOptions) -> Dialect:
         decimal = _decimal(rows, delimiter)
         if decimal == ",":
             warnings.warn(
-                f"{path}: decimals follow a comma, as in 1,5 for 1.5; pass {DECIMAL} to say so.", UserWarning, stacklevel=2
+                f"{path}: decimals follow a comma, as in 1,5 for 1.5; pass {DECIMAL} to say so.",
+                UserWarning,
+                stacklevel=2,
             )
     block = min(max(LEAST_BLOCK, BLOCK_ROWS * len(rows[0])), MOST_BLOCK)
     return Dialect(delimiter, decimal, encoding, rows[0].count(delimiter) + 1, block)
@@ -308,7 +316,9 @@ def _encoding(path: Path, options: ReadOptions) -> str:
 
 def _lines(path: Path, options: ReadOptions, encoding: str) -> Iterator[str]:
     """Lines of text; ends of lines are kept."""
-    with io.TextIOWrapper(open_stream(path, options), "utf-8-sig" if encoding == "utf8" else encoding, newline="") as text:
+    with io.TextIOWrapper(
+        open_stream(path, options), "utf-8-sig" if encoding == "utf8" else encoding, newline=""
+    ) as text:
         yield from text
 
 

@@ -63,7 +63,9 @@ def read_sparse(path: Path, options: ReadOptions) -> sparse.csr_array:
             warnings.simplefilter("ignore")  # of types that are refused below
             matrix = sparse.load_npz(path)
         if matrix.ndim != 2:
-            raise DataError(f"{path} holds {matrix.ndim} dimensions of {matrix.dtype}, not rows and columns of numbers.")
+            raise DataError(
+                f"{path} holds {matrix.ndim} dimensions of {matrix.dtype}, not rows and columns of numbers."
+            )
         options.check_size(path, 8 * (matrix.shape[0] + 1), f"{matrix.shape[0]:,} rows take")
         return sparse_rows(matrix, str(path))
 
@@ -100,7 +102,9 @@ def _header(where: str, file: BinaryIO, size: int) -> Header:
             warnings.simplefilter("ignore")  # of the parser, about what stands in a damaged header
             shape, fortran_order, dtype = HEADERS[version](file)  # type: ignore[no-untyped-call]
     except Exception as error:  # among others SyntaxError, TokenError and MemoryError, as the header is an expression
-        raise DataError(f"{where} is no array of NumPy, is damaged, or holds Python objects; save it as numbers.") from error
+        raise DataError(
+            f"{where} is no array of NumPy, is damaged, or holds Python objects; save it as numbers."
+        ) from error
     if dtype.hasobject:
         raise DataError(f"{where} holds Python objects; save it as numbers.")
     found, announced = size - file.tell(), math.prod(shape) * dtype.itemsize

@@ -14,13 +14,14 @@ Index = NDArray[np.integer]
 
 
 @_jit
-def softmax_rows(C, bias, threshold, indptr, indices, values):
+def softmax_rows(C, bias, threshold, largest, indptr, indices, values):
     """Softmax of ``C + bias`` along each row, keeping the entries above ``threshold`` and renormalising them.
 
     C : (n, K) in: scores; out: the same responsibilities, dense
     bias : (K,) in
+    largest : the largest size of a row's best score; rows beyond it, or whose best score is not a number, are refused
     indptr : (n + 1,), indices, values : (n * K,) out: the kept entries
-    returns : the number of kept entries
+    returns : the number of kept entries, or -1 if a row is refused: what was written is then of no use
     """
     n, K = C.shape
     floor = np.log(threshold)
@@ -31,6 +32,8 @@ def softmax_rows(C, bias, threshold, indptr, indices, values):
         for k in range(K):
             C[i, k] += bias[k]
             top = max(top, C[i, k])
+        if not abs(top) <= largest:
+            return -1
         total = 0.0
         start = count
         for k in range(K):

@@ -15,6 +15,10 @@ Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.c
 LARGEST = 1e150  # the square of a larger number overflows in sums
 ROUNDED = 1e-5  # of a sum over all rows in float32, that rounding may have changed
 FEW_COLUMNS = 1024  # that a table may always have, whatever else is known
+SMALLEST = 1e-140  # the square of a smaller number loses digits
+FARTHEST = 1e100  # units of its column from the origin, beyond which the score of a row may overflow
+RESOLVED = 4.0 * float(np.finfo(np.float64).eps)  # of its mean: a column that spreads less than this is constant
+LOST = 1e-3  # nats that the score of a row may lose to rounding
 SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
 
 
@@ -55,7 +59,10 @@ class Sample:
 
     def mean(self) -> Array:
         """Weighted mean of the observed values of each column, (D,); zero where there are none."""
-        return self._average(self.X)
+        if sparse.issparse(self.X):
+            return self._average(self.X)
+        first = self._first()
+        return np.asarray(first + self._average(self.X - first))  # an offset in the data costs no precision
 
     def median(self) -> Array:
         """Weighted median of the observed values of each column of dense rows, (D,); zero where there are none."""
@@ -65,14 +72,33 @@ class Sample:
         middle = (weights < 0.5 * weights[-1]).sum(axis=0)
         return np.asarray(np.nan_to_num(np.take_along_axis(ranked, middle[None], axis=0)[0]))
 
-    def mean_square(self, center: Array) -> Array:
-        """Weighted mean square of each column about ``center``, (D,)."""
-        return self._average((self.X - center) ** 2)
+    def deviation(self, center: Array) -> Array:
+        """Weighted standard deviation of each column of dense rows about ``center``, (D,); zero for constant columns.
+
+        A column is constant if it spreads less than rounding can tell.
+
+        Raises
+        ------
+        ValueError : a column varies, but so little that squares of its deviations would underflow.
+        """
+        away = np.abs(self.X - center)
+        size = np.fmax.reduce(away, axis=0, initial=0.0)
+        scale = np.where(size > 0.0, size, 1.0)
+        deviation = scale * np.sqrt(self._average((away / scale) ** 2))
+        varies = deviation > RESOLVED * np.abs(center)
+        lost = np.flatnonzero(varies & (deviation < SMALLEST))
+        if len(lost):
+            column = f"column {lost[0]}" + ("" if self.names is None else f" ({self.names[lost[0]]!r})")
+            raise ValueError(
+                f"{column} has a standard deviation of {deviation[lost[0]]:.3g}, too small to be squared. "
+                "Multiply the column by a constant first."
+            )
+        return np.asarray(np.where(varies, deviation, 0.0))
 
     def spread(self, center: Array) -> Array:
-        """Weighted standard deviation of each column about ``center``, (D,); 1 for constant columns."""
-        deviation = np.sqrt(self.mean_square(center))
-        return np.asarray(np.where(deviation > 1e-12 * np.abs(center), deviation, 1.0))
+        """The `deviation` of each column about ``center``, (D,); 1 for constant columns."""
+        deviation = self.deviation(center)
+        return np.where(deviation > 0.0, deviation, 1.0)
 
     def take(self, columns: NDArray[np.integer]) -> "Sample":
         """The sample of some of the columns."""
@@ -81,13 +107,21 @@ class Sample:
         return Sample(self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels)
 
     def _average(self, values: Any) -> Array:
+        weights = self.weights / self.weights.sum()
         if sparse.issparse(values):
-            return np.asarray(values.T @ self.weights / self.weights.sum())
+            return np.asarray(values.T @ weights)
         seen = ~np.isnan(values)
         if seen.all():
-            return np.asarray(np.average(values, axis=0, weights=self.weights))
-        total = self.weights @ seen
-        return np.asarray(self.weights @ np.where(seen, values, 0.0) / np.where(total > 0.0, total, 1.0))
+            return np.asarray(np.average(values, axis=0, weights=weights))
+        total = weights @ seen
+        return np.asarray(weights @ np.where(seen, values, 0.0) / np.where(total > 0.0, total, 1.0))
+
+    def _first(self) -> Array:
+        """The first observed value of each column of dense rows, (D,); zero where there are none."""
+        if not len(self.X):
+            return np.zeros(self.D)
+        rows = np.argmin(np.isnan(self.X), axis=0)
+        return np.asarray(np.nan_to_num(self.X[rows, np.arange(self.D)]))
 
 
 class Profile(NamedTuple):
@@ -200,7 +234,12 @@ class Likelihood(ABC):
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Which values of X (n, D), or which stored values of CSR rows (m,), may be used."""
-        return np.asarray(np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max)))
+        return np.asarray(np.abs(X) <= np.minimum(self.largest, np.finfo(X.dtype).max).astype(X.dtype))
+
+    @property
+    def largest(self) -> Any:
+        """The largest size of a value, a number or (D,): its square, in units of the column too, must not overflow."""
+        return LARGEST
 
     def may_miss(self, D: int) -> NDArray[np.bool_]:
         """The columns (D,) in which values may be missing, because they can be integrated out exactly."""
@@ -276,6 +315,8 @@ class Likelihood(ABC):
             what, cure = "infinity", "Drop or fill such rows first."
         elif abs(value) > LARGEST:
             what, cure = f"{value}, a value too large to be squared", "Divide the column by a constant first."
+        elif abs(value) > (limit := np.ravel(self.largest)[column if np.ndim(self.largest) else 0]):
+            what, cure = f"{value:g}, a value too far from the data of the fit", f"Leave out values beyond {limit:.3g}."
         else:
             what, cure = f"{value:g}", f"{family} takes {self.domain}."
         negative = "Negative values in data: " if value < 0.0 and not self.takes_negative else ""
@@ -294,11 +335,17 @@ def entries(likelihood: Likelihood, row_size: int) -> int:
     return likelihood.row_entries if prefers_sparse(likelihood) else likelihood.n_statistics
 
 
-def features(likelihood: Likelihood, X: Rows) -> Any:
-    """All features of rows X at once: a fresh array, or CSR where rows or features are sparse."""
+def features(likelihood: Likelihood, X: Rows, dtype: Any = np.float64, out: Array | None = None) -> Any:
+    """All features of rows X at once, in the given precision: in ``out`` or a fresh array, or CSR where these are sparse."""
+    X = X.astype(dtype, copy=False)
     if sparse.issparse(X) or prefers_sparse(likelihood):
         return likelihood.features(X, None)
-    return likelihood.features(X, np.empty((len(X), likelihood.n_statistics), X.dtype))
+    return likelihood.features(X, np.empty((len(X), likelihood.n_statistics), dtype) if out is None else out)
+
+
+def largest_terms(dtype: Any) -> float:
+    """The largest terms of a score, in nats, whose rounding errors in this precision stay below `LOST`."""
+    return LOST / (0.5 * float(np.finfo(dtype).eps))
 
 
 def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
@@ -314,6 +361,13 @@ def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
     if not -D <= number < D:
         raise ValueError(f"there is no column {number}: the table has {D}.")
     return number % D
+
+
+def farthest(origin: Any, unit: Any) -> Any:
+    """The largest size of values (D,) that are not too far from ``origin``, in ``unit``, for their squares; unknown: any."""
+    if unit is None:
+        return LARGEST
+    return np.minimum(LARGEST, np.maximum(2.0 * np.abs(origin), FARTHEST * np.asarray(unit)))
 
 
 def require(condition: bool, name: str, value: Any, wanted: str) -> None:

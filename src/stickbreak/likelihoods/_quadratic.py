@@ -13,6 +13,12 @@ from ._base import Array, column_values, positive, require
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 
 
+# Sums of squares round, in the last digits, what a cluster far from the origin spreads about its mean.  So squares count for a
+# trifle more, in statistics and weights alike: a cluster is never narrower than rounding can tell, and the bound stays exact.
+GRAIN = 1.0 + 2.0**-44
+FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations in them
+
+
 def n_products(D: int) -> int:
     """Number of distinct products of D columns, D (D + 1) / 2."""
     return D * (D + 1) // 2
@@ -25,18 +31,19 @@ def upper_triangle(D: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def unpack_symmetric(P: Array, D: int) -> Array:
-    """The symmetric matrices (K, D, D) whose upper triangles are the rows of P (K, D (D + 1) / 2)."""
+    """The symmetric matrices (K, D, D) whose upper triangles are the rows of P (K, D (D + 1) / 2), squares times `GRAIN`."""
     a, b = upper_triangle(D)
     M = np.empty((len(P), D, D))
     M[:, a, b] = P
     M[:, b, a] = P
+    M[:, np.arange(D), np.arange(D)] *= GRAIN
     return M
 
 
 def pack_quadratic(M: Array) -> Array:
-    """The weights (K, D (D + 1) / 2) on packed products that give the quadratic forms z' M_k z."""
+    """The weights (K, D (D + 1) / 2) on packed products that give the quadratic forms z' M_k z, squares times `GRAIN`."""
     a, b = upper_triangle(M.shape[-1])
-    return np.asarray(M[:, a, b] * np.where(a == b, 1.0, 2.0))
+    return np.asarray(M[:, a, b] * np.where(a == b, GRAIN, 2.0))
 
 
 def prior_scale(scale: Any, variance: Array, degrees_of_freedom: float) -> Array:
@@ -121,6 +128,19 @@ def sample_student(L: Array, dof: float, rng: np.random.Generator, size: int) ->
 def _log_gamma(a: Array, D: int) -> Array:
     """Log of the multivariate gamma function, (K,); scipy's goes from dimension to dimension in Python."""
     return np.asarray(0.25 * D * (D - 1) * np.log(np.pi) + gammaln(a[:, None] - 0.5 * np.arange(D)).sum(axis=1))
+
+
+def standardised(X: Array, origin: Array, unit: Any, out: Array | None = None) -> Array:
+    """Working coordinates z = (x - origin) / unit of rows X (n, D), in their precision, as if rounded once."""
+    near, scale = origin.astype(X.dtype), np.asarray(unit)
+    if X.dtype == np.float64 or not FLOAT32[0] < scale.min(initial=1.0) <= scale.max(initial=1.0) < FLOAT32[1]:
+        return np.divide(X - origin, scale, out=out, casting="same_kind")
+    Z = np.subtract(X, near, out=out)
+    Z /= scale.astype(X.dtype)
+    rest = (origin - near) / scale  # what the precision of X cannot tell of the origin
+    if rest.any():
+        Z -= rest.astype(X.dtype)
+    return Z
 
 
 def squared_distances(Z: Array, centers: Array) -> Array:

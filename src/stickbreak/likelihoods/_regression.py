@@ -18,6 +18,7 @@ from ._base import (
     Sample,
     check_between,
     check_coordinates,
+    farthest,
     features,
     positive,
     require,
@@ -124,6 +125,11 @@ class Regression(Likelihood):
         )
         variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
         return replace(draft, scale=quadratic.prior_scale(self.scale, variance, draft.degrees_of_freedom))
+
+    @property
+    def largest(self) -> Any:
+        """The largest size of a value, (D,) where units are known."""
+        return farthest(self.origin, self.unit)
 
     @property
     def n_statistics(self) -> int:
@@ -338,6 +344,8 @@ class Regression(Likelihood):
 
     def _update(self, N: Array, S: Array) -> _Belief:
         J = self._products(N, S, self._place_stacked)
+        squares = np.flatnonzero(self._order < len(self._unit))  # of columns; 1 times 1 is a count
+        J[:, squares, squares] *= quadratic.GRAIN
         J += self._prior
         return _Belief(self.degrees_of_freedom + self._counts(N, S), quadratic.cholesky(J), self._M)
 

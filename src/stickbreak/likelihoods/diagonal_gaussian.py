@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, psi
 
-from ._base import Array, Sample, check_between, check_coordinates, positive_values
+from ._base import Array, Sample, check_between, check_coordinates, farthest, positive_values
 from ._columns import IndependentColumns
-from ._quadratic import SHARE_OF_SPREAD, mean_prior
+from ._quadratic import GRAIN, SHARE_OF_SPREAD, mean_prior, standardised
 
 TINY = 1e-300  # a count of nothing that can divide
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -77,18 +77,23 @@ class DiagonalGaussian(IndependentColumns):
         n, (squares, sums) = self._split(N, S)
         check_between("squares of sums", sums**2 / np.maximum(n, TINY), squares)
 
+    @property
+    def largest(self) -> Any:
+        """The largest size of a value, (D,) where units are known."""
+        return farthest(self.origin, self.unit)
+
     def _posterior(self, n: Array, sums: tuple[Array, ...]) -> DiagonalGaussianPosterior:
         """Posterior means of mu and of the variance, b' / (a' - 1) (where that exists, else b' / a')."""
         return DiagonalGaussianPosterior(*self._moments(n, sums))
 
     def _sums(self, X: Array) -> tuple[Array, ...]:
-        z = (X - self.origin.astype(X.dtype)) / self.unit.astype(X.dtype)
+        z = standardised(X, self.origin, self.unit)
         return z * z, z
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         kappa, m, a, b = self._update(n, sums)
         tau = a / b
-        return (-0.5 * tau, tau * m), 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * m**2)
+        return (-0.5 * tau * GRAIN, tau * m), 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * m**2)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
         (kappa, _, a, b), nothing = self._update(n, sums), np.zeros(1)
@@ -126,5 +131,5 @@ class DiagonalGaussian(IndependentColumns):
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + n
         m = (self.mean_precision * m0 + sums[1]) / kappa
-        scatter = sums[0] + self.mean_precision * m0**2 - kappa * m**2
+        scatter = GRAIN * sums[0] + self.mean_precision * m0**2 - kappa * m**2
         return kappa, m, self.shape + 0.5 * n, self.rate / self.unit**2 + 0.5 * np.maximum(scatter, 0.0)

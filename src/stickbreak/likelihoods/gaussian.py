@@ -7,7 +7,7 @@ import numpy as np
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_coordinates
+from ._base import Array, Likelihood, Profile, Sample, check_coordinates, farthest
 
 
 class GaussianPosterior(NamedTuple):
@@ -75,6 +75,11 @@ class Gaussian(Likelihood):
         nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
         B = quadratic.prior_scale(self.scale, unit**2, nu)
         return replace(self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit)
+
+    @property
+    def largest(self) -> Any:
+        """The largest size of a value, (D,) where units are known."""
+        return farthest(self.origin, self.unit)
 
     @property
     def n_statistics(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_coordinates, require
+from ._base import Array, Likelihood, Profile, Sample, check_coordinates, farthest, require
 
 
 class KnownCovarianceGaussianPosterior(NamedTuple):
@@ -56,13 +56,18 @@ class KnownCovarianceGaussian(Likelihood):
         return replace(self, covariance=sigma, mean=mean, mean_precision=kappa, origin=origin, whitener=whitener)
 
     @property
+    def largest(self) -> Any:
+        """The largest size of a value, (D,) where units are known."""
+        return farthest(self.origin, None if self.whitener is None else 1.0 / np.abs(self.whitener).max(axis=1))
+
+    @property
     def n_statistics(self) -> int:
         """F = D."""
         return len(self._whitener)
 
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): the rows in units in which the covariance is one, z = L^-1 (x - origin)."""
-        np.matmul(X - self.origin.astype(X.dtype), self._whitener.astype(X.dtype, copy=False), out=out)
+        out[...] = self._to_work(X)  # in float64: columns that are nearly the same cancel
         return out
 
     def log_base(self, X: Array) -> Array:

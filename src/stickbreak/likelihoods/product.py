@@ -235,7 +235,7 @@ class Product(Likelihood):
         places, values = [], []
         for part, columns in self._parts:
             rows, F = np.ascontiguousarray(X[:, columns]), part.n_statistics
-            T = features(part, rows)
+            T = features(part, rows, rows.dtype)
             if sparse.issparse(T):
                 places.append(first + T.indices.reshape(n, part.row_entries))
                 values.append(T.data.reshape(n, part.row_entries))

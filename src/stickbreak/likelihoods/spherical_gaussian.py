@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_between, check_coordinates, positive
+from ._base import Array, Likelihood, Profile, Sample, check_between, check_coordinates, farthest, positive
 
 TINY = 1e-300  # a count of nothing that can divide
 
@@ -57,8 +57,7 @@ class SphericalGaussian(Likelihood):
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         origin = sample.mean()
-        constant = np.sqrt(sample.mean_square(origin)) <= 1e-12 * np.abs(origin)
-        variance = float(sample.mean_square(origin)[~constant].sum() / sample.D) or 1.0
+        variance = float((sample.deviation(origin) ** 2).sum() / sample.D) or 1.0
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin)
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         default = quadratic.SHARE_OF_SPREAD * variance * (shape - 1.0 if shape > 1.0 else shape)
@@ -68,6 +67,11 @@ class SphericalGaussian(Likelihood):
         )
 
     @property
+    def largest(self) -> Any:
+        """The largest size of a value, (D,) where units are known."""
+        return farthest(self.origin, self.unit)
+
+    @property
     def n_statistics(self) -> int:
         """F = 1 + D."""
         return 1 + self._D
@@ -75,8 +79,7 @@ class SphericalGaussian(Likelihood):
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): the squared length of the working coordinates z = (x - origin) / unit, then z."""
         z = out[:, 1:]
-        np.subtract(X, self.origin.astype(X.dtype), out=z)
-        z /= X.dtype.type(self.unit)
+        quadratic.standardised(X, self.origin, self.unit, z)
         np.einsum("nd,nd->n", z, z, out=out[:, 0])
         return out
 
@@ -89,7 +92,7 @@ class SphericalGaussian(Likelihood):
         kappa, m, a, b = self._update(N, S)
         tau, D = a / b, self._D
         constant = 0.5 * (D * (psi(a) - np.log(b) - 1.0 / kappa) - tau * (m**2).sum(axis=1))
-        return np.column_stack([-0.5 * tau, tau[:, None] * m]), np.asarray(constant)
+        return np.column_stack([-0.5 * tau * quadratic.GRAIN, tau[:, None] * m]), np.asarray(constant)
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa', a', b') - logZ(kappa, a, b), (K,)."""
@@ -152,6 +155,6 @@ class SphericalGaussian(Likelihood):
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + N
         m = (self.mean_precision * m0 + S[:, 1:]) / kappa[:, None]
-        scatter = S[:, 0] + self.mean_precision * (m0**2).sum() - kappa * (m**2).sum(axis=1)
+        scatter = quadratic.GRAIN * S[:, 0] + self.mean_precision * (m0**2).sum() - kappa * (m**2).sum(axis=1)
         rate = self.rate / self.unit**2 + 0.5 * np.maximum(scatter, 0.0)
         return kappa, m, self.shape + 0.5 * self._D * N, rate

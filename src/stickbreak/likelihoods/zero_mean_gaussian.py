@@ -7,7 +7,7 @@ import numpy as np
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_coordinates
+from ._base import Array, Likelihood, Profile, Sample, check_coordinates, farthest
 
 
 class ZeroMeanGaussianPosterior(NamedTuple):
@@ -48,6 +48,11 @@ class ZeroMeanGaussian(Likelihood):
         nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
         unit = sample.spread(np.zeros(sample.D))
         return replace(self, degrees_of_freedom=nu, scale=quadratic.prior_scale(self.scale, unit**2, nu), unit=unit)
+
+    @property
+    def largest(self) -> Any:
+        """The largest size of a value, (D,) where units are known."""
+        return farthest(0.0, self.unit)
 
     @property
     def n_statistics(self) -> int:

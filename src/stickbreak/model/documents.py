@@ -11,7 +11,7 @@ from scipy.special import gammaln, psi
 from ..data import ArraySource, BagSource, Groups
 from ..kernels.documents import FLOOR, document_counts, document_statistics, entry_mass
 from ..likelihoods._base import features
-from .local import THRESHOLD, Drawn, product_with
+from .local import THRESHOLD, Drawn, exact_scores
 from .model import Model, Parameters
 from .summary import Summary, cluster_axes, local_field
 
@@ -216,9 +216,8 @@ def _observations(model: Model, prepared: Prepared, X: Any) -> tuple[Tables, Any
     """The tables of what a chunk holds, and the features of its rows where these are no words."""
     if prepared.words is not None:
         return prepared.words, None
-    T, parameters = features(model.likelihood, X.X), prepared.parameters
-    scores = product_with(T, parameters.W).astype(np.float64) + parameters.bias
-    return tables(scores, parameters.prior, words=False), T
+    T, scores, _ = exact_scores(model, prepared.parameters, X.X)
+    return tables(scores, prepared.parameters.prior, words=False), T
 
 
 def document_step(

@@ -1,6 +1,5 @@
 """The local step of mixtures: rows to responsibilities to a summary, in blocks that stay in cache."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from ..data import ArraySource
 from ..data.distinct import distinct_rows
 from ..kernels.assign import accumulate, count_and_entropy, gather_mass, select_rows, softmax_rows
 from ..kernels.sparse import csr_accumulate, csr_scores
-from ..likelihoods._base import Rows, features, prefers_sparse
+from ..likelihoods._base import Rows, features, largest_terms, prefers_sparse
 from .model import Model, Parameters
 from .summary import Summary
 
@@ -19,6 +18,7 @@ Array = NDArray[np.floating]
 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
 THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
+FARTHEST = 1e300  # the largest score of a row
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
 
 
@@ -139,36 +139,105 @@ def restricted_step(
     The base measure is left at zero, since the rows are counted elsewhere.
     """
     summary, pieces = Summary.zeros(*parameters.W.shape), []
-    for block, T in _blocks(model, X, len(parameters.bias)):
-        if sparse.issparse(T):
-            parameters = Parameters(np.asfortranarray(parameters.W), parameters.bias)
-        pieces.append(features_step(parameters, T, weights[block], mass[block], summary))
+    n, F, dtype = X.shape[0], model.likelihood.n_statistics, parameters.W.dtype
+    is_sparse = sparse.issparse(X) or prefers_sparse(model.likelihood)
+    if is_sparse:
+        parameters = Parameters(np.asfortranarray(parameters.W), parameters.bias)
+    rows = min(block_rows(-(-X.size // max(n, 1)) if is_sparse else F, len(parameters.bias)), max(n, 1))
+    T = None if is_sparse else np.empty((rows, F), dtype)  # used again for every block
+    for start in range(0, n, rows):
+        block = slice(start, min(start + rows, n))
+        out = None if T is None else T[: block.stop - start]
+        pieces.append(block_step(model, parameters, X[block], weights[block], mass[block], summary, out))
     return summary, join(pieces)
 
 
-def features_step(parameters: Parameters, T: Any, weights: Array, mass: Array, summary: Summary) -> Responsibilities:
-    """`restricted_step` for rows whose features T (n, F) are at hand; their summary is added to ``summary``."""
-    scores = product_with(T, parameters.W)
-    kept = softmax(scores, parameters.bias, responsibility_threshold(scores.dtype))
+def block_step(
+    model: Model,
+    parameters: Parameters,
+    X: Rows,
+    weights: Array,
+    mass: Array,
+    summary: Summary,
+    out: Array | None = None,
+) -> Responsibilities:
+    """`restricted_step` for one block of rows, whose features may be written to ``out``; the summary is added to ``summary``.
+
+    A block with rows so far from every cluster that their scores are too large for the precision of W is done exactly.
+    """
+    W, bias = parameters.W, parameters.bias
+    T, scores = scores_of(model, parameters, X, out)
+    kept = softmax(scores, bias, responsibility_threshold(W.dtype), largest_terms(W.dtype))
+    if kept is None:
+        T, scores, _ = exact_scores(model, parameters, X)
+        kept = softmax(scores, np.zeros(len(bias)), responsibility_threshold(scores.dtype), np.inf)
+        assert kept is not None
     count_and_entropy(*kept, weights, mass, summary.N, summary.H)
     weights = weights * mass
     if sparse.issparse(T):
         csr_accumulate(*kept, weights, T.indptr, T.indices, T.data, summary.S)
     elif kept.values.size > DENSE_SHARE * scores.size:
         R = scores * weights[:, None]  # float64 also for float32 data: sums of rounded products would move the bound
-        summary.S.__iadd__(R.T @ T.astype(np.float64, copy=False))
+        np.add(summary.S, R.T @ T.astype(np.float64, copy=False), out=summary.S)
     else:
         accumulate(*kept, weights, T, summary.S)
     return kept
 
 
-def softmax(C: Array, bias: Array, threshold: float) -> Responsibilities:
-    """Responsibilities of a block of rows with scores ``C + bias`` (n, K) (Thesis Eq. 3.49); C becomes their dense form."""
+def softmax(C: Array, bias: Array, threshold: float, largest: float) -> Responsibilities | None:
+    """Responsibilities of a block of rows with scores ``C + bias`` (n, K) (Thesis Eq. 3.49); C becomes their dense form.
+
+    None if the best score of a row is beyond ``largest`` either way, or not a number; C is then spoilt.
+    """
     n, K = C.shape
     indptr = np.empty(n + 1, dtype=np.int64)
     indices, values = np.empty(n * K, dtype=np.int32), np.empty(n * K, dtype=C.dtype)
-    kept = softmax_rows(C, bias, threshold, indptr, indices, values)
-    return Responsibilities(indptr, indices[:kept], values[:kept])
+    kept = softmax_rows(C, bias, threshold, largest, indptr, indices, values)
+    return None if kept < 0 else Responsibilities(indptr, indices[:kept], values[:kept])
+
+
+def scores_of(
+    model: Model, parameters: Parameters, X: Rows, out: Array | None = None, product: Array | None = None
+) -> tuple[Any, Array]:
+    """Features T of rows X and scores T @ W.T (n, K) without bias, in the precision of W; not finite for distant rows."""
+    with np.errstate(over="ignore", invalid="ignore"):  # whoever asks sees what is not finite, and does it again
+        T = features(model.likelihood, X, parameters.W.dtype, out)
+        return T, product_with(T, parameters.W, product)
+
+
+def exact_scores(model: Model, parameters: Parameters, X: Rows) -> tuple[Any, Array, Array]:
+    """Float64 features of rows X, scores (n, K) with bias, less the best of each row, and the best scores (n,)."""
+    precise = Parameters(parameters.W.astype(np.float64), parameters.bias.astype(np.float64))
+    T, scores = scores_of(model, precise, X)
+    scores += precise.bias
+    best = scores.max(axis=1)
+    far = np.flatnonzero(~(np.abs(best) <= largest_terms(np.float64)))
+    best[far] = 0.0
+    scores -= best[:, None]
+    if len(far):
+        scores[far], best[far] = _distant_scores(T[far], precise)
+    return T, scores, best
+
+
+def _distant_scores(T: Any, parameters: Parameters) -> tuple[Array, Array]:
+    """Scores of rows with features T as in `exact_scores`, where their size leaves nothing of their differences.
+
+    With T = c t and |t| <= 1, the difference from a good cluster j,  c [ t . (W_k - W_j) + (b_k - b_j) / c ],  neither
+    overflows before it is multiplied by c nor rounds what all clusters have in common.
+    """
+    W, bias = parameters.W, parameters.bias
+    size = abs(T).max(axis=1)
+    c = np.maximum(size.toarray() if sparse.issparse(size) else size, 1.0).reshape(-1, 1)
+    t = sparse.csr_array(T / c) if sparse.issparse(T) else T / c
+    scaled = t @ W.T + bias / c
+    leader, scores = scaled.argmax(axis=1), np.empty(scaled.shape)
+    for j in np.unique(leader):
+        rows = np.flatnonzero(leader == j)
+        scores[rows] = t[rows] @ (W - W[j]).T + (bias - bias[j]) / c[rows]
+    scores -= scores.max(axis=1, keepdims=True)
+    with np.errstate(over="ignore"):  # to minus infinity: a responsibility of zero
+        best = np.clip(scaled.max(axis=1) * c[:, 0], -FARTHEST, FARTHEST)
+        return np.asarray(scores * c), best
 
 
 def product_with(T: Any, W: Array, out: Array | None = None) -> Array:
@@ -180,24 +249,11 @@ def product_with(T: Any, W: Array, out: Array | None = None) -> Array:
     return C
 
 
-def _blocks(model: Model, X: Rows, K: int) -> Iterator[tuple[slice, Any]]:
-    """Rows X in blocks that fit the cache, with their features: dense ones in a buffer that is used again."""
-    n, F = X.shape[0], model.likelihood.n_statistics
-    is_sparse = sparse.issparse(X) or prefers_sparse(model.likelihood)
-    numbers = -(-X.size // max(n, 1)) if is_sparse else F
-    rows = min(block_rows(numbers, K), max(n, 1))
-    T = None if is_sparse else np.empty((rows, F), X.dtype)
-    for start in range(0, n, rows):
-        block = slice(start, min(start + rows, n))
-        yield block, model.likelihood.features(X[block], None if T is None else T[: block.stop - start])
-
-
 def refined(model: Model, clusters: Summary, X: Rows, weights: Array) -> Summary:
     """One local step on a sample of rows at the parameters that a summary of clusters implies."""
-    T = features(model.likelihood, X)
-    parameters = model.parameters(clusters, T.dtype)
+    parameters = model.parameters(clusters, X.dtype)
     summary = Summary.zeros(*parameters.W.shape)
-    features_step(parameters, T, weights, np.ones(len(weights)), summary)
+    block_step(model, parameters, X, weights, np.ones(len(weights)), summary)
     return summary
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.markov import FLOOR, WIDTH, backward, best_path, clear_least, follow, forward, shift_rows
-from ..likelihoods._base import features, prefers_sparse
-from .local import product_with
+from ..likelihoods._base import largest_terms, prefers_sparse
+from .local import exact_scores, scores_of
 from .model import Model, Parameters
 
 Array = NDArray[np.floating]
@@ -125,16 +125,33 @@ def _padded(values: Array) -> Array:
 
 def _table(model: Model, parameters: Parameters, X: Array, weights: Array) -> Scores:
     """Scores of distinct rows X (U, D)."""
-    T = features(model.likelihood, X)
     (C, L), top = np.empty((2, len(X), padded(len(parameters.bias)))), np.empty(len(X))
-    _exponentials(product_with(T, parameters.W), parameters.bias, weights, C, L, top)
+    T = _exponentials(model, parameters, X, weights, C, L, top)
     return Scores(C, L, top, T, np.empty(0, np.int32))
 
 
-def _exponentials(product: Array, bias: Array, weights: Array, C: Array, L: Array, top: Array) -> None:
-    shift_rows(product, bias, weights, C, L, top)
+def _exponentials(
+    model: Model,
+    parameters: Parameters,
+    X: Array,
+    weights: Array,
+    C: Array,
+    L: Array,
+    top: Array,
+    out: Array | None = None,
+    product: Array | None = None,
+) -> Any:
+    """Fill C, L and top (see `Scores`) for rows X, and return their features; ``out`` and ``product`` may hold results."""
+    T, product = scores_of(model, parameters, X, out, product)
+    with np.errstate(invalid="ignore"):
+        shift_rows(product, parameters.bias, weights, C, L, top)
+    if not np.abs(top).max(initial=0.0) <= largest_terms(parameters.W.dtype):
+        T, product, best = exact_scores(model, parameters, X)
+        shift_rows(product, np.zeros(product.shape[1]), weights, C, L, top)
+        top += weights * best
     np.exp(L, out=L)
     clear_least(L)
+    return T
 
 
 class _Blocks:
@@ -169,12 +186,13 @@ class _Blocks:
             return self.prepared.table._replace(codes=self.joined(i, self.X.codes))
         if i in self.known:
             return self.known[i]
-        likelihood, W, bias = self.model.likelihood, self.prepared.parameters.W, self.prepared.parameters.bias
+        W, bias = self.prepared.parameters.W, self.prepared.parameters.bias
         X = self.joined(i, self.X.rows)
-        T = likelihood.features(X, self.array("T", i, likelihood.n_statistics, 0, X.dtype) if self.dense else None)
+        held = self.array("T", i, self.model.likelihood.n_statistics, 0, W.dtype) if self.dense else None
         C, L = self.array("C", i, len(self.prepared.start)), self.array("L", i, len(self.prepared.start))
         product, top = WORKSPACE.array("product", (len(X), len(bias)), W.dtype), np.empty(len(X))
-        _exponentials(product_with(T, W, product), bias, self.joined(i, self.X.weights), C, L, top)
+        weights = self.joined(i, self.X.weights)
+        T = _exponentials(self.model, self.prepared.parameters, X, weights, C, L, top, held, product)
         found = Scores(C, L, top, T, np.arange(len(X)))
         if self.keep:
             self.known[i] = found

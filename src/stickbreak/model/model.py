@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..allocations import Allocation
 from ..likelihoods import Likelihood
+from ..likelihoods._base import largest_terms
 from .summary import Summary
 
 Array = NDArray[np.floating]
@@ -60,11 +61,14 @@ class Model:
     def parameters(
         self, summary: Summary, dtype: np.dtype[np.floating], clusters: Clusters | None = None
     ) -> Parameters:
-        """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43), rounded to the data's type.
+        """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43).
 
-        Here and below, ``clusters`` may be given where it is known already.
+        They are rounded to ``dtype``, the precision of the data, where that is enough: features and scores of rows are
+        formed in the precision of W.  Here and below, ``clusters`` may be given where it is known already.
         """
         W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)
+        if dtype != np.float64 and not _mean_terms(summary, W, b).max(initial=0.0) <= largest_terms(dtype):
+            dtype = np.dtype(np.float64)
         update = self.allocation.update(summary)
         if self.allocation.unit == "documents":
             return Parameters(W, b, update)
@@ -113,3 +117,12 @@ class Model:
         rows = np.where(summary.N > 1e-9, summary.N, np.inf)  # an empty cluster has no mean row
         scores = (summary.S / rows[:, None]) @ W.T + b
         return np.asarray(np.diagonal(scores)[:, None] - scores)
+
+
+def _mean_terms(summary: Summary, W: Array, b: Array) -> Array:
+    """Size of the terms that add up to the score of an average row of each cluster under that cluster, in nats, (K,).
+
+    They cancel where a cluster is narrow and far from the origin, or where counts are large.
+    """
+    rows = np.where(summary.N > 0.0, summary.N, np.inf)
+    return np.asarray(np.einsum("kf,kf->k", np.abs(summary.S / rows[:, None]), np.abs(W)) + np.abs(b))
