@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from stickbreak import Mixture, load
-from stickbreak.data.frames import encode, mixed_frame
+from stickbreak.data.frames import Encoded, encode, mixed_frame
 from stickbreak.likelihoods import Bernoulli, Categorical, DiagonalGaussian, Poisson, Product
 
 N = 240
@@ -108,11 +108,85 @@ def test_auto_chooses_a_likelihood_for_every_column(library):
 
 
 @frames
-def test_both_libraries_and_arrays_of_codes_say_the_same(library):
+def test_both_libraries_and_encoded_tables_say_the_same(library):
     found = mixture().fit(frame("pandas"))
     np.testing.assert_array_equal(found.predict_proba(frame(library)), found.predict_proba(frame("pandas")))
+    table = Encoded(codes(), list(frame(library).columns), found.levels_)
+    np.testing.assert_array_equal(found.predict_proba(table), found.predict_proba(frame(library)))
+
+
+@frames
+def test_arrays_hold_values_and_no_codes(library):
+    """What a plain array holds is looked up among the levels, also where it looks like a code."""
+    found = mixture().fit(frame(library))
+    want = found.predict_proba(frame(library))
+    values = np.array([[row[name] for name in columns()] for row in pd.DataFrame(columns(), dtype=object).to_dict("records")])
     with pytest.warns(UserWarning, match="does not have valid feature names"):
-        np.testing.assert_array_equal(found.predict_proba(codes()), found.predict_proba(frame(library)))
+        np.testing.assert_array_equal(found.predict_proba(values), want)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        np.testing.assert_array_equal(found.predict_proba(np.ma.array(values, mask=values == None)), want)  # noqa: E711
+    for method in (found.predict, found.predict_proba, found.score_samples, found.impute, found.score):
+        with pytest.raises(ValueError, match=r"column 'colour' holds 1.0, which is not among its levels: 'green', 'red'"):
+            method(codes())
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "text", "memory map", "masked", "float32"])
+def test_numbers_that_are_categories_are_looked_up(kind, tmp_path):
+    """Categories 1, 2, 3 are not the codes 0, 1, 2."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(3, size=200)
+    X = np.column_stack([z + 1.0, 20.0 * z + rng.normal(size=200)])
+    found = mixture().fit(pd.DataFrame(X, columns=["c", "x"]).astype({"c": int}).astype({"c": "category"}))
+    assert found.levels_ == {0: [1, 2, 3]}
+    want = found.score_samples(Encoded(np.column_stack([z, X[:, 1]]), ["c", "x"], found.levels_))
+    given = {"array": X, "list": X.tolist(), "masked": np.ma.array(X, mask=False), "float32": X.astype(np.float32)}
+    given["text"] = np.array([[str(int(a)), b] for a, b in X.tolist()], dtype=object)
+    if kind == "memory map":
+        np.save(tmp_path / "X.npy", X)
+        given[kind] = np.load(tmp_path / "X.npy", mmap_mode="r")
+    if kind == "text":
+        with pytest.raises(ValueError, match="column 'c' holds '1', which is not among its levels: 1, 2, 3"):
+            found.score_samples(given[kind])
+        return
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        scores = found.score_samples(given[kind])
+    np.testing.assert_allclose(scores, want, rtol=1e-5 if kind == "float32" else 1e-12)
+    with pytest.raises(ValueError, match="column 'c' holds 0.0"):
+        found.predict(X - [[1.0, 0.0]])
+
+
+@frames
+def test_what_is_drawn_and_filled_in_are_values(library):
+    found = mixture().fit(frame(library))
+    X, labels = found.sample(300)
+    assert set(X[:, 1]) == {"red", "green"}
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert np.mean(found.predict(X) == labels) > 0.9
+    X[::7, 1] = None
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        filled = found.impute(X)
+    assert set(filled[:, 1]) == {"red", "green"}
+    kept = np.arange(300) % 7 != 0
+    np.testing.assert_array_equal(filled[kept], X[kept])
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (Encoded(np.array([[0.0], [2.0]]), ["c"], {0: ["a", "b"]}), "column 'c' holds 2 in row 1, which is no code of its 2"),
+        (Encoded(np.array([[0.5]]), None, {0: ["a", "b"]}), "column 0 holds 0.5 in row 0"),
+        (Encoded(np.array([[-1.0]]), None, {0: ["a", "b"]}), "column 0 holds -1 in row 0"),
+        (Encoded(np.array([[1.0]]), None, {1: ["a", "b"]}), "levels for column 1, but X has 1 columns"),
+        (Encoded(np.array([[1.0]]), ["a", "b"], {}), "2 names, but X has 1 columns"),
+        (Encoded(np.array([1.0]), None, {}), "Expected 2D array"),
+    ],
+)
+def test_encoded_tables_are_checked(table, words):
+    with pytest.raises(ValueError, match=words):
+        mixture("categorical").fit(table)
+    found = mixture("categorical").fit(Encoded(np.eye(2)[:, :1], ["c"], {0: ["a", "b"]}))
+    with pytest.raises(ValueError, match=words):
+        found.predict(table)
 
 
 @frames

@@ -86,16 +86,16 @@ def test_missing_values_of_frames_are_named_by_column():
 
 
 WRONG = {
-    "text": (np.array([["a", "b"]] * 5), "could not convert string to float"),
-    "text objects": (np.array([["a", "b"]] * 5, dtype=object), "could not convert string to float"),
-    "nested objects": (np.array([[[1], [2]]] * 5 + [[{}, 1]], dtype=object), "float|sequence"),
+    "text": (np.array([["a", "b"]] * 5), "text is no number"),
+    "text objects": (np.array([["a", "b"]] * 5, dtype=object), "text is no number"),
+    "nested objects": (np.array([[[1], [2]]] * 5 + [[{}, 1]], dtype=object), "row 0, column 0.*list"),
     "complex": (blobs() + 1j, "Complex data not supported"),
     "sparse": (scipy.sparse.csr_array(blobs()), r"[Ss]parse.*dense.*toarray"),
     "coo": (scipy.sparse.coo_matrix(blobs()), r"[Ss]parse.*dense.*toarray"),
     "one axis": (blobs()[:, 0], "Expected 2D array, got 1D"),
     "three axes": (blobs()[None], "dim 3"),
     "no axis": (3.0, "Expected 2D array, got scalar"),
-    "nothing": (None, "Expected 2D array"),
+    "nothing": (None, "X must be an array, a list or a frame; got None"),
     "no rows": (blobs()[:0], r"0 sample\(s\)"),
     "no columns": (blobs()[:, :0], r"0 feature\(s\)"),
     "ragged": ([[1.0, 2.0], [3.0]], "inhomogeneous"),
@@ -436,7 +436,7 @@ WRONG_WEIGHTS = {
     "nan": (np.where(np.arange(180) == 5, np.nan, 1.0), "NaN"),
     "infinite": (np.where(np.arange(180) == 5, np.inf, 1.0), "infinity"),
     "infinite sum": (np.full(180, 1e308), "finite|large"),
-    "text": ("balanced", "could not convert"),
+    "text": ("balanced", "text is no number"),
 }
 
 

@@ -1,21 +1,57 @@
 """Tables with named columns of any type, as numbers: categories become codes, and their levels are remembered."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import NUMBERS, is_date, is_missing, number, numbers
+
 Levels = Mapping[int, Sequence[Any]]
 
 
 class Encoded(NamedTuple):
-    """A table of numbers: X (N, D), missing values as NaN, the names of its columns, and the levels of coded columns."""
+    """A table of numbers: X (N, D), missing values as NaN, the names of its columns, and the levels of coded columns.
+
+    The only way in which codes of levels reach an estimator: in any other table values are looked up among the levels.
+    """
 
     X: NDArray[np.floating]
-    names: Sequence[str]
+    names: Sequence[str] | None
     levels: Levels
+
+    def checked(self) -> "Encoded":
+        """The same with X as an array of numbers.
+
+        Raises
+        ------
+        ValueError, TypeError : X is no table, or holds codes that stand for no level.
+        """
+        X = numbers(self.X)
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: the X of an encoded table has rows and columns.")
+        if self.names is not None and len(self.names) != X.shape[1]:
+            raise ValueError(f"an encoded table has {len(self.names)} names, but X has {X.shape[1]} columns.")
+        for d, levels in self.levels.items():
+            if not 0 <= d < X.shape[1]:
+                raise ValueError(f"an encoded table has levels for column {d}, but X has {X.shape[1]} columns.")
+            wrong = ~(np.isnan(X[:, d]) | ((X[:, d] >= 0) & (X[:, d] < len(levels)) & (X[:, d] % 1 == 0)))
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise ValueError(
+                    f"column {column_name(self.names, d)!r} holds {X[row, d]:g} in row {row}, "
+                    f"which is no code of its {len(levels)} levels."
+                )
+        return self._replace(X=X)
+
+
+def column_name(names: Sequence[Any] | None, d: int) -> Any:
+    """The name of a column, or its number where it has none."""
+    return d if names is None else names[d]
 
 
 def as_frame(X: Any) -> Any:
@@ -29,51 +65,99 @@ def as_frame(X: Any) -> Any:
 
 
 def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
-    """X as a frame of narwhals if it is one that has, or should have, columns of categories, else None."""
+    """X as a frame of narwhals if it is one that has, or should have, columns of anything but numbers, else None."""
     frame = as_frame(X)
-    if frame is None or (not levels and all(column.dtype.is_numeric() for column in frame.iter_columns())):
+    if frame is None or (not levels and all(_is_plain(column.dtype) for column in frame.iter_columns())):
         return None
     return frame
 
 
-def encode(frame: Any, levels: Levels | None = None) -> Encoded:
-    """A frame as numbers.
+def as_column(x: Any) -> Any:
+    """X as a series of narwhals if it is one (pandas, polars, pyarrow), else None."""
+    if isinstance(x, (np.ndarray, list, tuple)):
+        return None
+    column = nw.from_native(x, allow_series=True, pass_through=True)
+    return column if isinstance(column, nw.Series) else None
+
+
+def encode(*frames: Any, levels: Levels | None = None) -> Encoded:
+    """Frames with the same columns, one below the other, as numbers.
 
     Parameters
     ----------
-    frame : of narwhals
+    frames : of narwhals; the columns of the first give the order
     levels : of the table that a model was fitted to, for the same codes; by default categories in their order, other values
         sorted
 
     Raises
     ------
-    ValueError : a column holds neither numbers nor categories, a level that is not known, or text where there were numbers.
+    ValueError : a column is missing in one of the frames; or holds neither numbers nor categories, a level that is not
+        known, or text where there were numbers.
     """
-    X = np.empty(frame.shape)
+    names = list(frames[0].columns)
+    tables = [_in_order(frame, names, i) for i, frame in enumerate(frames)]
+    single = all(column.dtype == nw.Float32 for columns in tables for column in columns)
+    X = np.empty((sum(map(len, frames)), len(names)), np.float32 if single and not levels else np.float64)
     found: dict[int, Sequence[Any]] = {}
-    for d, (name, column) in enumerate(zip(frame.columns, frame.iter_columns())):
+    for d, name in enumerate(names):
+        columns = [table[d] for table in tables]
         known = None if levels is None else levels.get(d)
-        values = None if known is None and _is_number(column.dtype) else column.to_list()
-        if values is None:
-            X[:, d] = column.cast(nw.Float64).to_numpy()
-        elif known is None and column.dtype not in (nw.Categorical, nw.Enum) and _all_numbers(values):
-            X[:, d] = [np.nan if _is_missing(value) else float(value) for value in values]
+        if known is None and all(_is_plain(column.dtype) or column.dtype == nw.Boolean for column in columns):
+            X[:, d] = np.concatenate([column.cast(nw.Float64).to_numpy() for column in columns])
+            continue
+        values = [value for column in columns for value in column.to_list()]
+        declared = any(column.dtype in (nw.Categorical, nw.Enum) for column in columns)
+        if declared:  # categories may be dates
+            values = [None if type(value).__name__ == "NaTType" else value for value in values]
+        else:
+            _refuse_dates(columns, values, name)
+        if known is None and not declared and _all_numbers(values):
+            X[:, d] = [number(value) for value in values]
         elif known is None and levels is not None:
             raise ValueError(f"column {name!r} holds categories, but held numbers when the model was fitted.")
         else:
-            found[d] = _levels(column, values, name) if known is None else known
+            found[d] = _levels(columns, values, name) if known is None else known
             X[:, d] = codes(values, found[d], name)
-    return Encoded(X, list(frame.columns), found)
+    return Encoded(X, names, found)
 
 
-def codes(values: Sequence[Any], levels: Sequence[Any], name: str) -> NDArray[np.floating]:
+def look_up(X: NDArray[Any], levels: Levels, names: Sequence[Any] | None = None) -> Encoded:
+    """A table (N, D) of numbers, text or objects with the codes of the given levels in place of their values.
+
+    Raises
+    ------
+    ValueError, TypeError : a value is not among the levels of its column, or no number where there are no levels.
+    """
+    out = np.empty(X.shape)
+    for d in range(X.shape[1]):
+        if d in levels:
+            out[:, d] = codes(X[:, d].tolist(), levels[d], column_name(names, d))
+        elif X.dtype.kind in NUMBERS:
+            out[:, d] = X[:, d]
+        else:
+            out[:, d] = numbers(X[:, d], f"column {column_name(names, d)!r}")
+    return Encoded(out, names, levels)
+
+
+def values_of(X: NDArray[np.floating], levels: Levels) -> NDArray[Any]:
+    """A table with its codes replaced by the levels they stand for: of floats, or of objects if some levels are text."""
+    if not levels:
+        return X
+    words = any(isinstance(level, str) for known in levels.values() for level in known)
+    out = X.astype(object) if words else X.copy()
+    for d, known in levels.items():
+        out[:, d] = [np.nan if code != code else known[int(code)] for code in X[:, d].tolist()]
+    return out
+
+
+def codes(values: Sequence[Any], levels: Sequence[Any], name: Any) -> NDArray[np.floating]:
     """The position of each value among the levels; NaN where it is missing.  Numbers match their text, such as 1 and "1"."""
     known: dict[Any, float] = {level: float(code) for code, level in enumerate(levels)}
     out = np.empty(len(values))
     for i, value in enumerate(values):
-        code = np.nan if _is_missing(value) else known.get(_level(value))
+        code = np.nan if is_missing(value) else known.get(_level(value))
         if code is None:
-            code = known.get(f"{value:g}" if isinstance(value, float) else str(value))
+            code = known.get(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
         if code is None:
             shown = ", ".join(map(repr, list(levels)[:8])) + (", ..." if len(levels) > 8 else "")
             raise ValueError(f"column {name!r} holds {value!r}, which is not among its levels: {shown}.")
@@ -86,13 +170,17 @@ def recode(table: Encoded, levels: Levels) -> Encoded:
     X = np.array(table.X, dtype=np.float64)
     for d in table.levels:
         if d not in levels:
-            raise ValueError(f"column {table.names[d]!r} holds categories, but held numbers when the model was fitted.")
+            raise ValueError(
+                f"column {column_name(table.names, d)!r} holds categories, but held numbers when the model was fitted."
+            )
     for d, known in levels.items():
         own = table.levels.get(d)
+        if own is not None and list(own) == list(known):
+            continue
         values = X[:, d].tolist()
         if own is not None:
             values = [None if value != value else own[int(value)] for value in values]
-        X[:, d] = codes(values, known, str(table.names[d]))
+        X[:, d] = codes(values, known, column_name(table.names, d))
     return Encoded(X, table.names, levels)
 
 
@@ -101,7 +189,7 @@ def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:
     columns = []
     for d, column in enumerate(frame.iter_columns()):
         values = column.to_list()
-        missing = [_is_missing(value) for value in values]
+        missing = [is_missing(value) for value in values]
         if any(missing) and (d not in levels or len(levels[d])):
             fill = X[:, d].tolist() if d not in levels else [levels[d][int(code)] for code in X[:, d]]
             kept = d in levels or column.dtype == nw.Boolean  # a mean of whole numbers is none
@@ -121,38 +209,70 @@ def _series(column: Any, values: list[Any], kept: bool) -> Any:
     return nw.new_series(column.name, values, column.dtype if kept else None, backend=column.implementation)
 
 
-def _is_number(dtype: Any) -> bool:
-    return bool(dtype.is_numeric() or dtype == nw.Boolean)
+def _in_order(frame: Any, names: list[Any], which: int) -> list[Any]:
+    """The columns of a frame in the order of the names, which must be its own."""
+    own = list(frame.columns)
+    if own == names:
+        return list(frame.iter_columns())
+    missing, more = [n for n in names if n not in own], [n for n in own if n not in names]
+    if missing or more:
+        less = f" lacks {', '.join(map(repr, missing))}" if missing else ""
+        extra = f" has {', '.join(map(repr, more))} more" if more else ""
+        raise ValueError(
+            f"all frames of a list must have the same columns; that at position {which}{less}{' and' if less and extra else ''}"
+            f"{extra}."
+        )
+    columns = list(frame.iter_columns())
+    return [columns[own.index(name)] for name in names]
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether a column holds numbers of a type that NumPy knows, with missing values as NaN."""
+    return bool(dtype.is_numeric() and dtype != nw.Decimal)
+
+
+def _refuse_dates(columns: Sequence[Any], values: Sequence[Any], name: str) -> None:
+    """Refuse columns of dates and times, also where all of them are missing."""
+    temporal = next((column.dtype for column in columns if column.dtype.is_temporal()), None)
+    date = next((value for value in values if is_date(value)), None)
+    if temporal is not None or (date is not None and not any(isinstance(value, str) for value in values)):
+        raise ValueError(
+            f"column {name!r} holds {'dates' if temporal is None else temporal}, neither numbers nor categories; drop it, or "
+            "subtract a date and divide by a unit, such as a day."
+        )
 
 
 def _all_numbers(values: Sequence[Any]) -> bool:
     """Whether an object column holds numbers, and at least one."""
-    present = [value for value in values if not _is_missing(value)]
-    return bool(present) and all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in present)
+    present = [value for value in values if not is_missing(value)]
+    return bool(present) and all(isinstance(value, (Real, Decimal, np.bool_)) for value in present)
 
 
-def _levels(column: Any, values: Sequence[Any], name: str) -> list[Any]:
+def _levels(columns: Sequence[Any], values: Sequence[Any], name: str) -> list[Any]:
+    declared = [_declared(column) for column in columns]
+    first = declared[0]
+    if first is not None and all(other == first for other in declared):
+        return first
+    kinds = {type(value) for value in values if not is_missing(value)}
+    if not all(issubclass(kind, (str, bool, int, float)) for kind in kinds):
+        raise ValueError(f"column {name!r} holds {columns[0].dtype}, neither numbers nor categories; drop or convert it.")
+    try:
+        return sorted({value for value in values if not is_missing(value)})
+    except TypeError:
+        raise ValueError(f"column {name!r} mixes text and numbers; convert it to one of them.") from None
+
+
+def _declared(column: Any) -> list[Any] | None:
+    """The levels that the type of a column declares, if it does."""
     if column.dtype == nw.Enum:
         return [_level(value) for value in column.dtype.categories]
     native = column.to_native()
     if column.dtype == nw.Categorical and hasattr(native, "cat") and hasattr(native.cat, "categories"):  # pandas
         return [_level(value) for value in native.cat.categories]
-    kinds = {type(value) for value in values if not _is_missing(value)}
-    if not all(issubclass(kind, (str, bool, int, float)) for kind in kinds):
-        raise ValueError(f"column {name!r} holds {column.dtype}, neither numbers nor categories; drop or convert it.")
-    try:
-        return sorted({value for value in values if not _is_missing(value)})
-    except TypeError:
-        raise ValueError(f"column {name!r} mixes text and numbers; convert it to one of them.") from None
+    return None
 
 
 def _level(value: Any) -> Any:
     """A level as a text, a number or a truth value, which a model file can hold."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, (str, bool, int, float)) else str(value)
-
-
-def _is_missing(value: Any) -> bool:
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )

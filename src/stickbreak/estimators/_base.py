@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_feature_names, _check_n_features, _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..data import ArraySource, Chunk, SparseSource
-from ..data.frames import Encoded, encode, mixed_frame, recode
+from ..data.arrays import NUMBERS, as_array, numbers
+from ..data.frames import Encoded, Levels, as_frame, encode, look_up, mixed_frame, recode
 from ..data.sparse_rows import sparse_rows
 from ..inference import Threads
 from ..likelihoods import Likelihood
@@ -30,31 +31,35 @@ def as_source(
     ValueError, TypeError
         As scikit-learn's `validate_data`.
     """
-    X, levels = _encoded(estimator, X, reset)
-    takes_sparse = bool(estimator.__sklearn_tags__().input_tags.sparse)
-    if sparse.issparse(X) and takes_sparse:
-        X = sparse_rows(X)
-    if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub":
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        array = X
-    elif levels is None:
-        array = validate_data(
-            estimator,
-            _unmasked(X),
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            accept_sparse="csr" if takes_sparse else False,
-        )
+    known = {} if reset else estimator.levels_
+    table = _encoded(estimator, X, known, reset)
+    if table is not None:
+        array, levels = table.X, dict(table.levels)
+        if len(array) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     else:
-        array = X
+        array, levels = _plain(estimator, X, known, reset), known
     if reset:
-        estimator.levels_ = {} if levels is None else dict(levels)
+        estimator.levels_ = levels
     array = _with_targets(array, y, 0 if reset else estimator.n_targets_)
     weights = _weights(sample_weight, array)
     if sparse.issparse(array):
         return SparseSource(array if array is X else sparse_rows(array), weights)
     return ArraySource(array, weights)
+
+
+def whole_numbers(name: str, given: Any, least: int, total: int) -> NDArray[np.int64]:
+    """The rows of each sequence or document as an array of whole numbers that add up to the rows there are."""
+    sizes = as_array(given, name)
+    if sizes.dtype == object and all(isinstance(size, (int, np.integer)) for size in sizes.ravel().tolist()):
+        sizes = np.array(sizes.tolist())
+    whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and ((sizes >= least) & (sizes <= total)).all()
+    if not whole or sizes.astype(np.int64).sum() != total:
+        of = "sequence" if least else "document"
+        raise ValueError(
+            f"{name} must be whole numbers of at least {least}, the rows of each {of}, that add up to {total}."
+        )
+    return sizes.astype(np.int64)
 
 
 class Columns(NamedTuple):
@@ -94,32 +99,48 @@ def survey(estimator: BaseEstimator, likelihood: Likelihood, source: ArraySource
     return Columns(missing, largest)
 
 
-def _encoded(estimator: Any, X: Any, reset: bool) -> tuple[Any, Any]:
-    """X with its categories as codes, and their levels, or X itself and None where there are no categories."""
-    known = None if reset else getattr(estimator, "levels_", None)
-    frame = None if isinstance(X, Encoded) else mixed_frame(X, known)
-    if frame is not None:
-        _check_feature_names(estimator, X, reset=reset)
-        _check_n_features(estimator, X, reset=reset)
-        table = encode(frame, known)
-    elif isinstance(X, Encoded):
-        _check_n_features(estimator, X.X, reset=reset)
-        table = X if known is None else recode(X, known)
-        if reset:
-            estimator.feature_names_in_ = np.asarray(X.names, dtype=object)
-    else:
-        return X, None
-    if len(table.X) == 0:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    return table.X, table.levels
+def _encoded(estimator: Any, X: Any, known: Levels, reset: bool) -> Encoded | None:
+    """X with its categories as codes, where it is a frame or an encoded table that has, or should have, categories."""
+    if isinstance(X, Encoded):
+        table = X.checked()
+        validate_data(estimator, table.X, reset=reset, skip_check_array=True)
+        if reset and table.names is not None:
+            estimator.feature_names_in_ = np.asarray(table.names, dtype=object)
+        return table if reset else recode(table, known)
+    frame = mixed_frame(X, known)
+    if frame is None:
+        return None
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return encode(frame, levels=None if reset else known)
 
 
-def _unmasked(X: Any) -> Any:
-    """Masked values of numbers as NaN."""
-    if not isinstance(X, np.ma.MaskedArray) or X.dtype.kind not in "fiub":
+def _plain(estimator: Any, X: Any, known: Levels, reset: bool) -> Any:
+    """X as an array of floats or CSR; its values are looked up among the levels of a model that has any."""
+    if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in NUMBERS and not known:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if 0 in X.shape:
+            validate_data(estimator, np.asarray(X), reset=reset)  # which refuses it in the words of all others
         return X
-    filled: Any = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
-    return filled.filled(np.nan)
+    takes_sparse = bool(estimator.__sklearn_tags__().input_tags.sparse)
+    if sparse.issparse(X):
+        X = sparse_rows(X) if takes_sparse else X
+    elif as_frame(X) is None:
+        X = _looked_up(estimator, as_array(X), known) if known else numbers(X)
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        accept_sparse="csr" if takes_sparse else False,
+    )
+
+
+def _looked_up(estimator: Any, X: NDArray[Any], known: Levels) -> Any:
+    """An array with codes for the values in columns of categories; other shapes are left to be refused."""
+    if X.ndim != 2 or X.shape[1] != estimator.n_features_in_:
+        return np.zeros(X.shape)
+    return look_up(X, known, getattr(estimator, "feature_names_in_", None)).X
 
 
 def _with_targets(X: Any, y: Any, n_targets: int) -> Any:
@@ -128,7 +149,7 @@ def _with_targets(X: Any, y: Any, n_targets: int) -> Any:
         return X
     if y is None:
         y = np.full((len(X), n_targets), np.nan)
-    y = np.asarray(_unmasked(y), dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    y = numbers(y, "y").astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
     if y.ndim not in (1, 2) or len(y) != len(X):
         raise ValueError(
             f"y must hold one target, or one row of targets, for each of {len(X)} rows; got shape {y.shape}."
@@ -142,14 +163,32 @@ def _with_targets(X: Any, y: Any, n_targets: int) -> Any:
 def _weights(sample_weight: Any, array: Any) -> Array | None:
     if sample_weight is None:
         return None
-    if isinstance(sample_weight, np.ma.MaskedArray):
-        sample_weight = sample_weight.filled(0)
-    weights = _check_sample_weight(sample_weight, array, dtype=np.float64, ensure_non_negative=True)
+    n = array.shape[0]
+    weights = numbers(sample_weight, "sample_weight").astype(np.float64, copy=False)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
+    if len(weights) != n:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}!")
+    _refuse_weights(weights)
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not 0.0 < total < np.inf:
         raise ValueError("sample_weight must have a finite sum above zero.")
-    return np.asarray(weights)
+    return weights
+
+
+def _refuse_weights(weights: Array) -> None:
+    """Refuse weights that are negative, infinite, NaN or masked, naming the first."""
+    wrong = ~((weights >= 0.0) & (weights < np.inf))
+    if wrong.any():
+        row = int(wrong.argmax())
+        value = weights[row]
+        what = "Input sample_weight contains infinity" if np.isinf(value) else "Negative values in data: sample_weight"
+        if np.isnan(value):
+            what = "Input sample_weight contains NaN or a masked value"
+        raise ValueError(f"{what}: {value:g} for row {row}. Weights are numbers of at least 0; 0 leaves a row out.")
 
 
 def _first_trouble(X: Any, fine: NDArray[np.bool_], start: int) -> tuple[float, int, int]:

@@ -22,7 +22,7 @@ from ..model import DocumentSummary, Model, Summary
 from ..model.documents import NOTHING, Kept, Tables, bags_of, document_step, tables
 from ..model.seeding import hard_summary
 from . import _choices as choices
-from ._base import Columns, as_source, survey
+from ._base import Columns, as_source, survey, whole_numbers
 
 Array = NDArray[np.floating]
 
@@ -47,11 +47,7 @@ def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource
         return BagSource(sparse.csr_array(np.asarray(source.X, dtype=source.dtype)) if dense else source.X)
     if isinstance(source, SparseSource):
         raise TypeError("rows in groups must be dense; a sparse X holds counts of words, a document in each row.")
-    sizes, N = np.asarray(lengths), source.n_rows
-    whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and ((sizes >= 0) & (sizes <= N)).all()
-    if not whole or sizes.astype(np.int64).sum() != N:
-        raise ValueError(f"lengths must be whole numbers of at least 0, the rows of each document, that add up to {N}.")
-    return GroupSource(source.X, sizes.astype(np.int64))
+    return GroupSource(source.X, whole_numbers("lengths", lengths, 0, source.n_rows))
 
 
 def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:

@@ -5,11 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
 from ..data import ArraySource, Sequences, SequenceSource
+from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
+from ..data.frames import Encoded, as_column, as_frame, encode
 from ..inference import Options, StateSearch, Threads
 from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
@@ -20,7 +22,7 @@ from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
 from ..model.sequences import labelled
 from ..moves.blocks import block_states
 from . import _choices as choices
-from ._base import as_source
+from ._base import as_source, whole_numbers
 from ._reader import Reader
 
 Array = NDArray[np.floating]
@@ -31,33 +33,86 @@ SEARCH_ROWS = 20_000  # of the sample on which stochastic inference finds its st
 REPEATED = 4  # rows are looked up by their distinct patterns where these are fewer than one in so many
 
 
-def stacked(X: Any, lengths: Any) -> tuple[Any, Any]:
-    """The rows of all sequences one after another, and their lengths: X itself, or a list of sequences."""
-    if not isinstance(X, (list, tuple)) or not len(X) or not all(getattr(x, "ndim", 0) == 2 for x in X):
+def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any]:
+    """The rows of all sequences one after another, and their lengths: X itself, or a list of sequences.
+
+    A list is one of sequences where it holds arrays, frames, columns or tables as nested lists; one-dimensional items are
+    sequences of one column.  A nested list of single numbers is a table.
+    """
+    if not isinstance(X, (list, tuple)) or not any(map(_is_sequence, X)):
         return X, lengths
     if lengths is not None:
-        raise ValueError("lengths go with one array of all rows; a list of sequences says itself how long they are.")
-    widths = {x.shape[1] for x in X}
-    if len(widths) > 1:
-        raise ValueError(f"all sequences must have the same columns; there are some of {sorted(widths)}.")
-    if hasattr(X[0], "iloc"):
-        import pandas as pd
+        raise ValueError(
+            "lengths go with one array of all rows; pass either a list of sequences or one array with lengths."
+        )
+    frames = _as_frames(X)
+    if frames is not None:
+        validate_data(estimator, frames[0].to_native(), reset=reset, skip_check_array=True)
+        sizes = [len(frame) for frame in frames]
+        table = encode(*frames)
+        named = all(isinstance(name, str) for name in table.names or ())
+        rows: Any = table if named else table._replace(names=None)
+    else:
+        arrays = [_table(x, i) for i, x in enumerate(X)]
+        sizes, widths = [len(x) for x in arrays], [x.shape[1] for x in arrays]
+        if len(set(widths)) > 1:
+            other = next(i for i, width in enumerate(widths) if width != widths[0])
+            raise ValueError(
+                f"all sequences must have the same columns; that at position 0 has {widths[0]}, "
+                f"that at position {other} has {widths[other]}."
+            )
+        kinds = {x.dtype.kind for x in arrays}
+        rows = np.concatenate(arrays if kinds <= set(NUMBERS) else [x.astype(object) for x in arrays])
+    if 0 in sizes:
+        raise ValueError(f"the sequence at position {sizes.index(0)} of the list has no rows; leave it out.")
+    return rows, sizes
 
-        return pd.concat(X), [len(x) for x in X]
-    return np.concatenate([np.asarray(x) for x in X]), [len(x) for x in X]
+
+def _is_sequence(x: Any) -> bool:
+    """Whether an item of a list is a sequence of its own, and not a row of numbers."""
+    if isinstance(x, (list, tuple)):
+        return len(x) > 0 and any(isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) > 0 for row in x[:1])
+    return bool(getattr(x, "ndim", 0)) or isinstance(x, Encoded) or as_frame(x) is not None or as_column(x) is not None
+
+
+def _as_frames(X: Any) -> list[Any] | None:
+    """Frames or columns of a list as frames of narwhals with the same names of columns, or None where it holds arrays."""
+    frames, columns = [as_frame(x) for x in X], [as_column(x) for x in X]
+    if all(column is not None for column in columns):
+        names = {column.name for column in columns}
+        name = columns[0].name if len(names) == 1 and isinstance(columns[0].name, str) and columns[0].name else None
+        if name is None and all(column.dtype.is_numeric() for column in columns):
+            return None
+        return [column.alias(name or "value").to_frame() for column in columns]
+    if all(frame is not None for frame in frames):
+        return frames
+    mixed = [type(x).__name__ for x, frame, c in zip(X, frames, columns) if frame is not None or c is not None]
+    if mixed:
+        other = next(type(x).__name__ for x, f, c in zip(X, frames, columns) if f is None or type(x).__name__ != mixed[0])
+        raise TypeError(f"a list of sequences must hold items of one kind; got {mixed[0]} and {other}.")
+    return None
+
+
+def _table(x: Any, position: int) -> NDArray[Any]:
+    """A sequence of a list as a table of rows; one-dimensional ones have one column."""
+    try:
+        array = as_array(x)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"the sequence at position {position} of the list: {error}") from None
+    if array.ndim not in (1, 2):
+        raise ValueError(f"the sequence at position {position} of the list has {array.ndim} axes; it must have 1 or 2.")
+    return array if array.ndim == 2 else array[:, None]
 
 
 def as_sequences(estimator: Any, X: Any, lengths: Any, lags: int, reset: bool) -> SequenceSource:
     """Rows and the lengths of their sequences as a source, remembering or comparing the columns."""
-    X, lengths = stacked(X, lengths)
+    X, lengths = stacked(estimator, X, lengths, reset)
     source = as_source(estimator, X, reset=reset)
     if type(source) is not ArraySource:
         raise TypeError("sequences must be dense; pass X.toarray().")
-    sizes, T = np.asarray([source.n_rows] if lengths is None else lengths), source.n_rows
-    whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and ((sizes >= 1) & (sizes <= T)).all()
-    if not whole or sizes.astype(np.int64).sum() != T:
-        raise ValueError(f"lengths must be whole numbers of at least 1, the rows of each sequence, that add up to {T}.")
-    return SequenceSource(source.X, sizes.astype(np.int64), lags)
+    T = source.n_rows
+    sizes = whole_numbers("lengths", [T] if lengths is None else lengths, 1, T)
+    return SequenceSource(source.X, sizes, lags)
 
 
 def collapsed(source: SequenceSource) -> SequenceSource:

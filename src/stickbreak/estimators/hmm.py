@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, Duration
 from ..data import SequenceSource
+from ..data.frames import values_of
 from ..inference import Options, Stochastic, Threads
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
@@ -238,7 +239,7 @@ class HMM(ClusterMixin, Estimator):
             return X, states
         for k in np.unique(states):
             X[states == k] = family.sample(float(N[k]), S[k], rng, int((states == k).sum()))
-        return X, states
+        return values_of(X, self.levels_), states
 
     def summary(self, n_states: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the most frequent states and what sets each apart, with the names of columns if known."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..allocations import Allocation
 from ..data import ArraySource
 from ..data.distinct import collapse
-from ..data.frames import as_frame, decode
+from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import Options, Stochastic, Threads
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
@@ -191,13 +191,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def impute(self, X: Any) -> Any:
         """Fill in the missing values of X: each by its posterior-predictive mean, or mode for categories and yes/no columns.
 
-        Returns an array, or for a frame a frame like it.
+        Returns an array, or for a frame a frame like it.  In an array, too, categories are levels; of `Encoded` tables, codes.
         """
         with Threads(self.n_jobs) as threads:
             source, reader = self._checked(X, None, threads)
             filled = np.concatenate(list(by_chunk(source, threads, reader.impute)))
         frame = as_frame(X)
-        return filled if frame is None else decode(filled, frame, self.levels_)
+        if frame is not None:
+            return decode(filled, frame, self.levels_)
+        return filled if isinstance(X, Encoded) else values_of(filled, self.levels_)
 
     def predict_targets(self, X: Any) -> Array:
         """Posterior-predictive mean of the targets y that the model was fitted to, given X: (n,), or (n, q) of several.
@@ -217,7 +219,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         return float(self.score_samples(X, y).mean())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
-        """Draw rows from the posterior predictive: X (n_samples, D) and their clusters (n_samples,), sorted by cluster."""
+        """Draw rows from the posterior predictive: X (n_samples, D) and their clusters (n_samples,), sorted by cluster.
+
+        Categories are levels: with text among them X is an array of objects.
+        """
         check_is_fitted(self)
         if not choices.whole(n_samples):
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
@@ -226,7 +231,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         N, S = self.summary_.N, self.summary_.S
         sizes = np.bincount(labels, minlength=self.n_clusters_)
         draws = [self.model_.likelihood.sample(N[k], S[k], rng, size) for k, size in enumerate(sizes) if size]
-        return np.concatenate(draws), labels
+        return values_of(np.concatenate(draws), self.levels_), labels
 
     def summary(self, n_clusters: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the largest clusters and what sets each apart; columns by name where names are known or given."""
