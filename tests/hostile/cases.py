@@ -99,6 +99,7 @@ class Case:
     algorithm: str = "memoized"
     init: str = ""
     n_init: int = 4
+    laps: int = 6
     moves: tuple[str, ...] = MOVES[0]
     moves_as: str = "tuple"
     domain: str = "own"
@@ -173,6 +174,7 @@ def fits(draw, estimator: str, likelihood: str | None = None) -> Case:
         algorithm=draw(mostly(("memoized", "full"), ("stochastic",), 4)),
         init=draw(mostly(INITS[estimator], GIVEN_INITS, 4)),
         n_init=draw(st.sampled_from((4, 1, 2, 9))),
+        laps=draw(mostly((6,), (40,), 8)),
         moves=draw(mostly(MOVES[:2], MOVES[2:], 5)),
         moves_as=draw(mostly(("tuple",), ("list", "iterator", "set", "text"), 9)),
         domain=draw(mostly(("own",), ("reals", "bits", "codes", "counts", "durations", "mixed"), 9)),

@@ -202,7 +202,7 @@ def _doors(draw) -> Door:
 def fitted(estimator: str) -> Any:
     likelihood = "multinomial" if estimator == "TopicModel" else "gaussian"
     lengths = "ragged" if estimator == "HMM" else "none given"
-    inputs = build(Case(estimator, likelihood, n=20, lengths=lengths, parameters=(("max_laps", 3),)))
+    inputs = build(Case(estimator, likelihood, n=20, lengths=lengths, laps=3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return inputs.estimator.fit(**inputs.fit)

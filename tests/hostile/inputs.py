@@ -14,7 +14,7 @@ import stickbreak
 from stickbreak import allocations
 from stickbreak import likelihoods as lk
 
-from .cases import SPARSE, Case
+from .cases import FRAMES, SPARSE, Case
 
 GARBAGE = 77.0  # under the mask of a masked array
 
@@ -70,7 +70,10 @@ def _shifted(offset, X, rng):
 
 
 def _counted(size, X, rng):
-    return np.floor(np.abs(X) * size / 10.0 + rng.uniform(0.0, np.sqrt(size), X.shape))
+    """Counts of about this size, in groups that differ by a few percent."""
+    group = np.argsort(np.argsort(X, axis=0), axis=0) * 3 // len(X)
+    rate = size * (1.0 + 0.03 * group)
+    return rng.poisson(rate).astype(float) if size < 1e15 else np.floor(rate)
 
 
 DISTORTIONS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
@@ -189,8 +192,12 @@ def _nullable(X):
 
 
 def _categories(X):
-    """Every column as categories named by the numbers that they hold."""
-    return _frame(X).astype("category")
+    """Every column as categories, which are numbers in the order opposite to that of the values."""
+    return _frame(_opposite(X)).astype("category")
+
+
+def _opposite(X):
+    return np.nanmax(X) - X if X.dtype.kind in "iuf" and not np.isnan(X).all() else X
 
 
 def _polars(X):
@@ -333,7 +340,8 @@ def benign(case: Case) -> Case:
         d=case.d + (case.likelihood in ("autoregressive_gaussian", "linear_regression")) * (case.d % 2),
         n=40,
         lengths="ragged" if groups else "none given",
-        parameters=(("max_laps", 3),),
+        container=case.container if case.container in FRAMES else "array",
+        laps=3,
     )
 
 
@@ -345,7 +353,7 @@ def start(case: Case) -> Any:
         "": None,
         "labels": codes,
         "names": np.array([f"k{c}" for c in codes]),
-        "mixed labels": [c if c % 2 else str(c) for c in codes.tolist()],
+        "mixed labels": np.array([c if c % 2 else str(c) for c in codes.tolist()], object),
         "responsibilities": words if case.estimator == "TopicModel" else np.eye(K)[codes],
         "too few": codes[:-1],
         "nonsense": {"a": 1},
@@ -439,7 +447,7 @@ def build(case: Case) -> Inputs:
         "algorithm": case.algorithm,
         counted: case.n_init,
         "moves": _moves(case),
-        "max_laps": 6,
+        "max_laps": case.laps,
         "n_jobs": 1,
         "random_state": case.seed,
         **given,
@@ -466,6 +474,8 @@ def _reading(case: Case, X: Any) -> Any:
     if case.read_as == "same" or case.container in PIECES:
         return X
     plain = cast(table(case), case.dtype)
+    if case.container == "pandas categories":
+        plain = _opposite(plain)
     if case.read_as == "narrower":
         return plain[:, :-1]
     if case.read_as == "wider":

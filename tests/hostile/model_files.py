@@ -50,7 +50,7 @@ def saved(estimator: str, likelihood: str) -> tuple[bytes, dict, dict, dict]:
     """The bytes of a small model, its metadata and tensors, and rows to read."""
     groups = estimator == "HMM" or (estimator == "TopicModel" and likelihood != "multinomial")
     lengths = "ragged" if groups else "none given"
-    case = Case(estimator, likelihood, n=30, d=4, lengths=lengths, parameters=(("max_laps", 2),))
+    case = Case(estimator, likelihood, n=30, d=4, lengths=lengths, laps=2)
     inputs = build(case)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="hostile") as folder:
         warnings.simplefilter("ignore")
