@@ -7,6 +7,7 @@ reported with the case that did it.
 import argparse
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -36,6 +37,7 @@ PER_SEED = 12  # cases drawn from one seed
 MEMORY = 10 << 30  # bytes of address space of a worker
 PER_WORKER = 1500  # cases, after which a worker is replaced, so that what leaks does not add up
 WAIT = 0.2  # seconds between looks at the workers
+PLACE = re.compile(r"\[[^\[\]]*:\d+\]$")  # at the end of what is said of an error
 SHOWN = 3  # cases shown per finding
 
 
@@ -175,8 +177,8 @@ class Tally:
         self.counts[name][outcome.kind] += 1
         self.seconds[name] += seconds
         if outcome.is_finding:
-            place = outcome.detail[outcome.detail.rfind("[") :] if "[" in outcome.detail else ""
-            self.findings[name, outcome.kind, place].append((text, outcome.detail))
+            place = PLACE.search(outcome.detail)
+            self.findings[name, outcome.kind, place[0] if place else ""].append((text, outcome.detail))
 
     def line(self) -> str:
         seconds = time.time() - self.began

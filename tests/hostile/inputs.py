@@ -192,12 +192,12 @@ def _nullable(X):
 
 
 def _categories(X):
-    """Every column as categories, which are numbers in the order opposite to that of the values."""
-    return _frame(_opposite(X)).astype("category")
+    """Every column as categories that are numbers from 1."""
+    return _frame(_from_one(X)).astype("category")
 
 
-def _opposite(X):
-    return np.nanmax(X) - X if X.dtype.kind in "iuf" and not np.isnan(X).all() else X
+def _from_one(X):
+    return X - np.nanmin(X) + 1 if X.dtype.kind in "iuf" and not np.isnan(X).all() else X
 
 
 def _polars(X):
@@ -370,11 +370,12 @@ def start(case: Case) -> Any:
 
 
 class Inputs(NamedTuple):
-    """An estimator, the arguments of its fit, and the rows (with lengths) that the fitted one is to read."""
+    """An estimator, the arguments of its fit, and rows (with lengths) to read: as they are to be read, and as in the fit."""
 
     estimator: Any
     fit: dict[str, Any]
     read: dict[str, Any]
+    same: dict[str, Any]
 
 
 def product(d: int) -> lk.Product:
@@ -465,19 +466,22 @@ def build(case: Case) -> Inputs:
         fit["sample_weight"] = weights(case)
     elif lengths is not None:
         fit["lengths"] = lengths
-    read = {"X": _reading(case, X), **({"lengths": lengths} if "lengths" in fit else {})}
-    return Inputs(getattr(stickbreak, case.estimator)(**parameters), fit, read)
+    read, same = ({"X": Y, **({"lengths": lengths} if "lengths" in fit else {})} for Y in _reading(case, X))
+    return Inputs(getattr(stickbreak, case.estimator)(**parameters), fit, read, same)
 
 
-def _reading(case: Case, X: Any) -> Any:
-    """The same rows as a fitted model is handed them, in another container or with another number of columns."""
+def _reading(case: Case, X: Any) -> tuple[Any, Any]:
+    """Rows as a fitted model is handed them, in another container or with another number of columns; and as in the fit."""
     if case.read_as == "same" or case.container in PIECES:
-        return X
+        return X, X
     plain = cast(table(case), case.dtype)
-    if case.container == "pandas categories":
-        plain = _opposite(plain)
     if case.read_as == "narrower":
-        return plain[:, :-1]
+        return plain[:, :-1], X
     if case.read_as == "wider":
-        return np.hstack([plain, plain])
-    return contained(plain, case.read_as)
+        return np.hstack([plain, plain]), X
+    if case.container == "pandas categories" and case.estimator == "Mixture" and hasattr(X, "iloc"):
+        plain = _from_one(plain)  # without the last level, whose number is no code
+        low = (plain < np.nanmax(plain, axis=0)).all(axis=1) if plain.dtype.kind in "iuf" else np.ones(len(plain), bool)
+        low = low if low.any() else ~low
+        plain, X = plain[low], X[low]
+    return contained(plain, case.read_as), X

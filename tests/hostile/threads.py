@@ -92,4 +92,4 @@ def in_order(case: Order) -> None:
     require(not problems, "threads disturb one another", "; ".join(sorted(set(problems))))
 
 
-ATTACKERS = [Attacker("threads", CASES, run, {"Order": Order}, seconds=60.0)]
+ATTACKERS = [Attacker("threads", CASES, run, {"Order": Order}, seconds=120.0)]

@@ -27,7 +27,7 @@ FEW_ROWS = 6  # of which the evidence is enumerated
 SLACK = {"float64": 1e-9, "float32": 1e-6}
 DATA = (
     *("column", "row", "value", "X ", "feature", "sample", "count", "categor", "document", "level", "token", "data"),
-    *("word", "observation", "frame", "sparse", "sequence", "number", "dense", "target", "table", "dimension"),
+    *("word", "observation", "frame", "sparse", "sequence", "number", "dense", "target", "table", "dimension", "array"),
 )
 
 
@@ -305,9 +305,7 @@ def check_answers(case: Case, inputs: Inputs, fitted: Any) -> None:
     words = (*hostile_words(case), *DATA) if case.read_as in ("narrower", "wider") else hostile_words(case)
     found = answers(case, fitted, inputs.read, words)
     if case.read_as != "same":
-        same = {**inputs.fit}
-        same.pop("sample_weight", None)
-        expected = answers(case, fitted, same, words)
+        expected = answers(case, fitted, inputs.same, words)
         for name in found.keys() & expected.keys() - {"impute"}:
             one, other = np.asarray(found[name]), np.asarray(expected[name])
             near = one.shape == other.shape and np.allclose(one, other, rtol=1e-3, atol=1e-3)
