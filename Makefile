@@ -4,12 +4,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types examples bench
+.PHONY: help demo test attack lint types examples bench
 .NOTPARALLEL:
 
 help:
 	@echo "make demo      cluster handwritten digits; the picture is demo/digits.png"
 	@echo "make test      run the tests"
+	@echo "make attack    run hostile fits, files, signals and threads for an hour; ATTACK=\"--minutes 5 --only fits\""
 	@echo "make lint      check style and format"
 	@echo "make types     check types"
 	@echo "make examples  run the examples of the README, the tutorial and the docstrings"
@@ -20,6 +21,9 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n auto
+
+attack: $(VENV)/.test
+	@PYTHONPATH=tests $(BIN)/python -m hostile.attack $(ATTACK)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .

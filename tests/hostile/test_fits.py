@@ -1,0 +1,37 @@
+"""The attack in small: the same few hundred cases in every run; ``make attack`` runs as many others as there is time for."""
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from hostile import doors, input_files, model_files, sparse_arrays
+from hostile.cases import ESTIMATORS, LIKELIHOODS, fits
+from hostile.verdict import run
+
+PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+OTHERS = {a.name: a for module in (doors, input_files, model_files, sparse_arrays) for a in module.ATTACKERS}
+
+
+def assert_ends_well(outcome):
+    assert not outcome.is_finding, f"{outcome.kind}: {outcome.detail}"
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_fit_is_sound_or_refused_with_a_reason(estimator, likelihood):
+    @settings(max_examples=8, phases=PHASES, suppress_health_check=SLOW)
+    @given(fits(estimator, likelihood))
+    def attack(case):
+        assert_ends_well(run(case))
+
+    attack()
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_attacks_end_well(name):
+    @settings(max_examples=60, phases=PHASES, suppress_health_check=SLOW)
+    @given(OTHERS[name].cases)
+    def attack(case):
+        assert_ends_well(OTHERS[name].run(case))
+
+    attack()
