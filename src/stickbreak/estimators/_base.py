@@ -44,7 +44,7 @@ def as_source(
     array = _with_targets(array, y, 0 if reset else estimator.n_targets_)
     weights = _weights(sample_weight, array)
     if sparse.issparse(array):
-        return SparseSource(array if array is X else sparse_rows(array), weights)
+        return SparseSource(array, weights)
     return ArraySource(array, weights)
 
 
