@@ -262,3 +262,16 @@ def test_codes_beyond_the_number_of_levels_given_are_refused(n_levels):
     )
     with pytest.raises(ValueError, match="n_levels must be whole numbers"):
         fit(X, Categorical(n_levels=[3, 9, 2]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_of_bits_with_weights_of_any_size_are_finite(seed):
+    """A difference of sums, of the rows and of those with a one, may miss zero by more than the prior holds."""
+    rng = np.random.default_rng(seed)
+    X, weights = (rng.random((60, 8)) < 0.9).astype(float), 10.0 ** rng.uniform(-8, 8, 60)
+    for rows in (X, sparse.csr_array(X)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = Mixture("bernoulli", random_state=0, max_laps=15).fit(rows, sample_weight=weights)
+        assert np.isfinite(found.score_samples(rows)).all()
+        assert np.isfinite(found.score_samples(1.0 - X)).all()

@@ -1,7 +1,6 @@
 """Tables in files: .npy, .npz, .csv and .parquet, with errors that say where and what to do."""
 
 import csv
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from scipy import sparse
 from .frames import Encoded, Levels, codes, recode
 from .sparse_rows import sparse_rows
 
+INTEGERS = {"indices", "indptr", "row", "col", "coords", "offsets", "shape"}  # in the file of a sparse matrix
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
 
 
@@ -99,9 +99,13 @@ def _read_numpy(path: Path) -> Table:
 def _sparse(path: Path) -> sparse.csr_array:
     """A sparse matrix that SciPy saved; it believes what the file says, so everything is checked after."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of types that are refused below
-            matrix = sparse.load_npz(path)
+        with np.load(path, allow_pickle=False) as data:
+            kinds = {name: data[name].dtype for name in INTEGERS.intersection(data.files)}
+        if wrong := [name for name, dtype in kinds.items() if dtype.kind not in "iu"]:
+            raise ValueError(
+                f"{wrong[0]} holds values of type {kinds[wrong[0]]}, not integers."
+            )  # SciPy would round them
+        matrix = sparse.load_npz(path)
         return sparse_rows(matrix, str(path))
     except (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError) as error:
         raise DataError(f"{path} holds no sparse matrix that can be read: {_one_line(error)}") from error
