@@ -376,7 +376,8 @@ def mutant(rng):
                 if rng.random() < 0.1:
                     setattr(X, name, getattr(X, name)[: rng.integers(20)])
                     break
-                row = list(getattr(X, name)[i])
+                row = getattr(X, name)[i]
+                row = list(row) if isinstance(row, list) else []
                 value = [*NUMBERS, "x", None, 0.5, 10**30][rng.integers(len(NUMBERS) + 4)]
                 row[: int(rng.random() < 0.7)] = [value]
                 getattr(X, name)[i] = row if rng.random() < 0.95 else value
