@@ -144,7 +144,7 @@ def _pieces(name: str, block: Any, n_words: int | None) -> Iterator[sparse.csr_a
         edges = block.indptr[start : start + BLOCK_ROWS + 1].astype(np.int64)
         arrays = block.data[edges[0] : edges[-1]], block.indices[edges[0] : edges[-1]], edges - edges[0]
         X = sparse.csr_array(arrays, (len(edges) - 1, block.shape[1]), copy=True)
-        wrong = X.data[~((X.data >= 0) & (X.data <= np.finfo(np.float32).max))]
+        wrong = X.data[~((X.data >= 0) & (X.data <= float(np.finfo(np.float32).max)))]
         if len(wrong):
             raise DataError(f"{name} holds a count of {wrong[0]}; counts must be finite in float32 and at least 0.")
         X = X.astype(np.float32)

@@ -15,6 +15,7 @@ from .table import DataError, ReadOptions, damage
 
 KIND = "a NumPy file"
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+INTEGERS = {"indices", "indptr", "row", "col", "coords", "offsets", "shape"}  # arrays of a sparse matrix
 MOST_DEFLATED = 1100  # deflate packs at most 1032 to 1
 PACKING = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
@@ -59,6 +60,9 @@ def read_sparse(path: Path, options: ReadOptions) -> sparse.csr_array:
     with damage(path, KIND):
         headers = read_headers(path)
         _check_sizes(path, options, set(headers))
+        wrong = next((name for name in headers if name in INTEGERS and headers[name].dtype.kind not in "iu"), None)
+        if wrong is not None:  # SciPy would round them
+            raise DataError(f"{path}: {wrong} holds values of type {headers[wrong].dtype}, not integers; save it again.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of types that are refused below
             matrix = sparse.load_npz(path)
