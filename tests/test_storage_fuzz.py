@@ -5,9 +5,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from conftest import FAMILIES
 from model_file_mutations import as_version_1, mutations, outcome
-
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.likelihoods import AutoregressiveGaussian
 

@@ -7,7 +7,7 @@ arrays must have is said by `Likelihood.check` and `Summary.check`, and paramete
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -73,7 +73,7 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
         "levels": [[int(d), list(levels)] for d, levels in estimator.levels_.items()],
         "converged": bool(estimator.converged_),
         "lower_bound": float(estimator.lower_bound_),
-        "history": [asdict(lap) for lap in estimator.history_],
+        "history": [vars(lap) | {"moves": [asdict(move) for move in lap.moves]} for lap in estimator.history_],
     }
 
 
@@ -139,6 +139,8 @@ RECORD = {
     "converged",
     "history",
 }
+
+LAP, COUNTED = {f.name for f in fields(Lap)}, {"number", "n_clusters", "explored_clusters"}
 
 
 def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
@@ -233,10 +235,9 @@ def _laps(record: Any) -> list[Lap]:
 
 
 def _lap(record: Any) -> Lap:
-    names = [f.name for f in fields(Lap)]
-    _expect_keys("lap", record, set(names))
-    values: dict[str, Any] = {name: _number(name, record[name]) for name in names if name != "moves"}
-    values |= {name: _whole(name, record[name], 1) for name in ("number", "n_clusters", "explored_clusters")}
+    _expect_keys("lap", record, LAP)
+    values: dict[str, Any] = {name: _number(name, record[name]) for name in LAP - COUNTED - {"moves"}}
+    values |= {name: _whole(name, record[name], 1) for name in COUNTED}
     return Lap(**values, moves=tuple(_move(entry) for entry in _list("moves", record["moves"])))
 
 
