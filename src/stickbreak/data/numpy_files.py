@@ -4,7 +4,7 @@ import math
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,15 @@ KIND = "a NumPy file"
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 MOST_DEFLATED = 1100  # deflate packs at most 1032 to 1
 PACKING = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-INDICES = {"indices", "indptr", "row", "col", "coords", "offsets", "shape"}  # arrays of a sparse matrix that are integers
+INDICES = {
+    "indices",
+    "indptr",
+    "row",
+    "col",
+    "coords",
+    "offsets",
+    "shape",
+}  # arrays of a sparse matrix that are integers
 
 
 class Header(NamedTuple):
@@ -32,11 +40,10 @@ def map_npy(path: Path) -> NDArray[Any]:
     """The array of a .npy file, mapped where it holds anything."""
     with damage(path, KIND), path.open("rb") as file:
         shape, fortran_order, dtype, offset = _header(str(path), file, path.stat().st_size)
-        order = "F" if fortran_order else "C"
         if math.prod(shape) == 0:
-            return np.empty(shape, dtype, order)  # type: ignore[arg-type]
-        mapped: NDArray[Any] = np.memmap(path, dtype, "r", offset, shape, order)  # type: ignore[call-overload]
-        return mapped
+            return np.empty(shape, dtype)
+        order: Literal["C", "F"] = "F" if fortran_order else "C"
+        return np.memmap(path, dtype, "r", offset, shape, order)
 
 
 def is_archive(path: Path) -> bool:
@@ -61,12 +68,16 @@ def read_sparse(path: Path, options: ReadOptions) -> sparse.csr_array:
         _check_sizes(path, options, set(headers))
         wrong = next((name for name in headers if name in INDICES and headers[name].dtype.kind not in "iu"), None)
         if wrong is not None:
-            raise DataError(f"{path}: {wrong} holds values of type {headers[wrong].dtype}, not integers; save it again.")
+            raise DataError(
+                f"{path}: {wrong} holds values of type {headers[wrong].dtype}, not integers; save it again."
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # about what SciPy converts
             matrix = sparse.load_npz(path)
         if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-            raise DataError(f"{path} holds {matrix.ndim} dimensions of {matrix.dtype}, not rows and columns of numbers.")
+            raise DataError(
+                f"{path} holds {matrix.ndim} dimensions of {matrix.dtype}, not rows and columns of numbers."
+            )
         options.check_size(path, 8 * (matrix.shape[0] + 1), f"{matrix.shape[0]:,} rows take")
         if matrix.format in ("csr", "csc", "bsr"):
             matrix.check_format(full_check=True)  # what converts it believes the indices
@@ -102,12 +113,14 @@ def _check_sizes(path: Path, options: ReadOptions, names: set[str]) -> None:
 def _header(where: str, file: BinaryIO, size: int) -> Header:
     """The header of an array that takes ``size`` bytes with it."""
     try:
-        version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+        version = np.lib.format.read_magic(file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the parser, about what stands in a damaged header
-            shape, fortran_order, dtype = HEADERS[version](file)  # type: ignore[no-untyped-call]
+            shape, fortran_order, dtype = HEADERS[version](file)
     except Exception as error:  # among others SyntaxError, TokenError and MemoryError, as the header is an expression
-        raise DataError(f"{where} is no array of NumPy, is damaged, or holds Python objects; save it as numbers.") from error
+        raise DataError(
+            f"{where} is no array of NumPy, is damaged, or holds Python objects; save it as numbers."
+        ) from error
     if dtype.hasobject:
         raise DataError(f"{where} holds Python objects; save it as numbers.")
     found, announced = size - file.tell(), math.prod(shape) * dtype.itemsize
