@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, features, positive, require
+from ._base import Array, Likelihood, Profile, Sample, Size, features, positive, require
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too
@@ -114,6 +114,10 @@ class Regression(Likelihood):
         )
         variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
         return replace(draft, scale=quadratic.prior_scale(self.scale, variance, draft.degrees_of_freedom))
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """That of all products of D columns."""
+        return quadratic.size(len(largest))
 
     @property
     def n_statistics(self) -> int:
