@@ -14,7 +14,8 @@ from ..moves.schedule import MEMORY as TRACKED
 
 NUMBER = 8  # bytes
 SMALL = 1 << 28  # bytes; a fit that needs less is not worth asking how much there is
-COPIES = 4  # of the rows that priors are scaled from, while they are
+BASE = 1 << 25  # bytes for compiled code and small things
+COPIES = 6  # of the rows that priors are scaled from, while they are
 SUMS = 4  # summaries of the whole data at a time: the total, the one before, the one extrapolated, the weights
 LIVE = 2  # summaries of a batch at a time: as it is, and as it was
 
@@ -71,7 +72,7 @@ class Sizes:
             fits = min(self.threads, K) * (2 * sample * self.entries + min(sample, CHILDREN[-1]) * step)
         summaries = K * F * (SUMS + (LIVE * self.batches if self.batches > 1 else LIVE - 1))
         work = max(blocks + waiting, fits, K * step, COPIES * self.sample * self.columns)
-        return NUMBER * (self.prior + work + summaries + tracked + K * self.local)
+        return BASE + NUMBER * (self.prior + work + summaries + tracked + K * self.local)
 
     def most_clusters(self, bytes_available: float) -> int:
         """The largest number of clusters for which that much suffices; none if it is not enough for one."""
