@@ -61,7 +61,9 @@ def read_sparse(path: Path, options: ReadOptions) -> sparse.csr_array:
         _check_sizes(path, options, set(headers))
         wrong = next((name for name in headers if name in INTEGERS and headers[name].dtype.kind not in "iu"), None)
         if wrong is not None:  # SciPy would round them
-            raise DataError(f"{path}: {wrong} holds values of type {headers[wrong].dtype}, not integers; save it again.")
+            raise DataError(
+                f"{path}: {wrong} holds values of type {headers[wrong].dtype}, not integers; save it again."
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of types that are refused below
             matrix = sparse.load_npz(path)

@@ -1,5 +1,6 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -8,7 +9,8 @@ import numpy as np
 
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
 from ..data import ArraySource, SparseSource
-from ..inference import Stochastic
+from ..inference import Stochastic, memory
+from ..inference.executor import n_threads
 from ..likelihoods import (
     REGISTRY,
     Bernoulli,
@@ -34,6 +36,8 @@ FEW = 10.0
 PRIOR_ROWS = 100_000  # rows that default priors are scaled from
 ROWS_PER_BATCH, MOST_BATCHES = 5000, 10
 MEMO = 1 << 28  # bytes for the summaries of a hundred clusters on all batches
+MANY = 100  # clusters, more than which are seldom
+SHARE = 8  # of the memory there is, which summaries of so many clusters may take
 ROWS_PER_STEP, MOST_STEPS = 1000, 100  # the same for stochastic inference
 
 
@@ -83,12 +87,32 @@ def model(
     estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns, allocation: Allocation
 ) -> Model:
     """The model of an estimator, its hyperparameters scaled from the data where they were not given."""
+    sizes = _sizes(estimator, likelihood, source, columns)
+    room = _room(estimator, sizes)
     rows = source.present()
     spaced = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), PRIOR_ROWS)).astype(np.intp))
     X, weights = source.take(rows[spaced])
     names = _names(estimator, source)
     sample = Sample(X.astype(np.float64, copy=False), weights, *columns, names, estimator.levels_)
-    return Model(likelihood.resolve(sample), allocation)
+    return Model(likelihood.resolve(sample), allocation, room)
+
+
+def _sizes(estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns) -> memory.Sizes:
+    """What the memory of a fit depends on, known before anything large is made."""
+    size = likelihood.size(*columns)
+    is_sparse = isinstance(source, SparseSource)
+    return memory.Sizes(
+        rows=source.n_rows,
+        columns=source.row_size,
+        statistics=size.statistics,
+        entries=min(source.row_size, size.entries) if is_sparse else size.entries,
+        update=size.update,
+        prior=size.prior,
+        sample=min(source.n_rows, PRIOR_ROWS),
+        threads=n_threads(estimator.n_jobs),
+        batches=1 if stochastic(estimator.algorithm) else _batches(estimator, size.statistics, source),
+        births="birth" in estimator.moves,
+    )
 
 
 def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
@@ -127,16 +151,55 @@ def stochastic(algorithm: str | Stochastic) -> Stochastic | None:
     return Stochastic() if algorithm == "stochastic" else None
 
 
+def _room(estimator: Any, sizes: memory.Sizes) -> int:
+    """The most clusters that memory has room for, beside the data.
+
+    Raises
+    ------
+    MemoryError
+        If there is no room for the clusters of the start.
+    """
+    first = _first_clusters(estimator)
+    needed = sizes.needed(first)
+    if needed < memory.SMALL and sizes.needed(MANY) < memory.SMALL:
+        return sys.maxsize
+    free = memory.available()
+    if needed > free:
+        batches = "n_batches=1, " if sizes.batches > 1 else ""
+        squares = sizes.update > sizes.statistics  # matrices
+        family = 'likelihood="diagonal_gaussian" where that is enough, ' if squares else ""
+        raise MemoryError(
+            f"{sizes.rows} rows of {sizes.statistics} statistics each need about {memory.shown(needed)} of memory to begin "
+            f"with, and {memory.shown(free)} are available; use {batches}{family}fewer columns, a smaller n_jobs, or fewer "
+            "clusters to begin with."
+        )
+    return sizes.most_clusters(free)
+
+
+def _first_clusters(estimator: Any) -> int:
+    """How many clusters a fit begins with, where the parameters say so."""
+    if not isinstance(estimator.init, str) or estimator.init == "one":
+        return 1
+    names = ("n_init_clusters", "n_init_topics", "n_init_states")
+    return int(next(getattr(estimator, name) for name in names if hasattr(estimator, name)))
+
+
 def n_batches(estimator: Any, likelihood: Likelihood, source: ArraySource) -> int:
-    """Batches per lap: fewer where one summary of a hundred clusters is large."""
+    """Batches per lap: fewer where one summary of a hundred clusters is large, or memory is short."""
+    return _batches(estimator, likelihood.n_statistics, source)
+
+
+def _batches(estimator: Any, F: int, source: ArraySource) -> int:
     if estimator.algorithm == "full":
         return 1
     if estimator.n_batches is not None:
         return min(int(estimator.n_batches), source.n_rows)
     if stochastic(estimator.algorithm) is not None:
         return int(np.clip(source.n_rows // ROWS_PER_STEP, 1, MOST_STEPS))
-    most = int(np.clip(MEMO // (800 * likelihood.n_statistics), 1, MOST_BATCHES))
-    return int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, most))
+    wanted = int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, MOST_BATCHES))
+    if wanted * MANY * F * memory.NUMBER < memory.SMALL // SHARE:
+        return wanted
+    return int(np.clip(min(MEMO, memory.available() / SHARE) // (MANY * F * memory.NUMBER), 1, wanted))
 
 
 def check(estimator: Any) -> None:

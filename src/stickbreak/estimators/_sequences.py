@@ -88,7 +88,9 @@ def _as_frames(X: Any) -> list[Any] | None:
         return frames
     mixed = [type(x).__name__ for x, frame, c in zip(X, frames, columns) if frame is not None or c is not None]
     if mixed:
-        other = next(type(x).__name__ for x, f, c in zip(X, frames, columns) if f is None or type(x).__name__ != mixed[0])
+        other = next(
+            type(x).__name__ for x, f, c in zip(X, frames, columns) if f is None or type(x).__name__ != mixed[0]
+        )
         raise TypeError(f"a list of sequences must hold items of one kind; got {mixed[0]} and {other}.")
     return None
 

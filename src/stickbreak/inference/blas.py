@@ -16,10 +16,14 @@ from threadpoolctl import ThreadpoolController
 
 
 class Hold:
-    """One holder of the limit, with the limits of its own thread as they were."""
+    """One holder of the limit, with the limits of its own thread as they were.
+
+    guard : a weak reference to its owner, whose callback does what the owner should have done; none after the release
+    """
 
     def __init__(self, own: list[tuple[Any, int]]) -> None:
         self.own = own
+        self.guard: Any = None
 
 
 class _Libraries:
@@ -95,6 +99,7 @@ def release(taken: Hold) -> None:
         if taken not in _libraries.holders:
             return
         _libraries.holders.remove(taken)
+        taken.guard = None
         if not _libraries.holders:
             _libraries.restore()
         for library, limit in taken.own:

@@ -1,12 +1,14 @@
 """Where tasks run: a pool of threads, each with single-threaded linear algebra."""
 
 import os
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import chain, islice
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from . import blas, interrupts
 
@@ -42,7 +44,8 @@ class Threads:
     def __enter__(self) -> Self:
         self._shield = interrupts.begin()
         try:
-            self._hold = blas.hold()
+            self._hold = hold = blas.hold()
+            hold.guard = weakref.ref(self, partial(_abandon, hold, self._shield))
             if interrupts.pending():
                 interrupts.deliver()
         except BaseException:
@@ -56,12 +59,6 @@ class Threads:
     ) -> None:
         self._leave()
         interrupts.deliver()
-
-    def __del__(self) -> None:
-        if self._hold is not None:  # an exception that is no interrupt, raised from outside, prevented `__exit__`
-            blas.release(self._hold)
-        if self._shield:
-            interrupts.end()
 
     def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``task(item)`` for each item in order; at most a few results wait in memory."""
@@ -112,3 +109,10 @@ def _first(waiting: deque[Future[Result]]) -> Result:
     result = waiting[0].result()
     waiting.popleft()
     return result
+
+
+def _abandon(hold: blas.Hold, shield: bool, _: Any) -> None:
+    """Put things back for threads that went without `__exit__`, which an exception from outside can prevent."""
+    blas.release(hold)
+    if shield:
+        interrupts.end()

@@ -82,7 +82,7 @@ class Search:
         self.best.run(annealed.summary, annealed.counts)
         while self._may_grow():
             K = annealed.summary.K
-            wanted = min(2 ** int(np.ceil(np.log2(1.1 * K + 1.0))), self.model.allocation.max_clusters)
+            wanted = min(2 ** int(np.ceil(np.log2(1.1 * K + 1.0))), self.model.max_clusters)
             if wanted <= K:
                 break
             annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
@@ -158,7 +158,7 @@ class Search:
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
         total, model = laps.total, laps.model
-        hopeful = self._hopeful(laps)[: max(0, model.allocation.max_clusters - total.K)]
+        hopeful = self._hopeful(laps)[: max(0, model.max_clusters - total.K)]
         if not hopeful:
             return None
         rows = Summary(

@@ -124,6 +124,24 @@ class Sample:
         return np.asarray(np.nan_to_num(self.X[rows, np.arange(self.D)]))
 
 
+class Size(NamedTuple):
+    """Of how many numbers a family makes do, before anything is made.
+
+    statistics : F;  entries : the features of a dense row;  update : what a global step makes of each cluster beside S and W
+    prior : the prior, while it is made
+    """
+
+    statistics: int
+    entries: int
+    update: int
+    prior: int
+
+    @classmethod
+    def of_columns(cls, F: int) -> "Size":
+        """Of a family whose parameters are a few numbers for each of F statistics."""
+        return cls(F, F, 8 * F, 8 * F)
+
+
 class Profile(NamedTuple):
     """What rows of each cluster look like: mean and variance of the values that describe a row, for people to read.
 
@@ -226,6 +244,10 @@ class Likelihood(ABC):
     def locate(self, names: Sequence[str] | None, D: int) -> Self:
         """This likelihood with columns that were given by name as numbers, for a table of D columns."""
         return self
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """How large it will be for a table, of which the columns with missing values and the largest values are known, (D,)."""
+        return Size.of_columns(2 * len(largest))
 
     @property
     def row_entries(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Rows, Sample, check_between
+from ._base import Array, Likelihood, Profile, Rows, Sample, Size, check_between
 
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 
@@ -106,6 +106,10 @@ class IndependentColumns(Likelihood):
     def posterior(self, N: Array, S: Array) -> Any:
         """Posterior means of the parameters, a NamedTuple of arrays (K, D), in units of the data."""
         return self._posterior(*self._split(N, S))
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """Its sums for each column, and one more for each with missing values."""
+        return Size.of_columns(self.n_sums * len(missing) + int(missing.sum()))
 
     @property
     def n_statistics(self) -> int:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, psi
 
-from ._base import Array, column_values, positive, require
+from ._base import Array, Size, column_values, positive, require
 
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 
@@ -22,6 +22,12 @@ FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations i
 def n_products(D: int) -> int:
     """Number of distinct products of D columns, D (D + 1) / 2."""
     return D * (D + 1) // 2
+
+
+def size(D: int) -> Size:
+    """Numbers of a family of all products of D columns, and of the D x D matrices of its clusters and its prior."""
+    F = n_products(D) + D
+    return Size(F, F, 7 * D * D, 8 * D * D)
 
 
 @lru_cache(maxsize=16)

@@ -16,6 +16,7 @@ from ._base import (
     Likelihood,
     Profile,
     Sample,
+    Size,
     check_between,
     check_coordinates,
     farthest,
@@ -125,6 +126,10 @@ class Regression(Likelihood):
         )
         variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
         return replace(draft, scale=quadratic.prior_scale(self.scale, variance, draft.degrees_of_freedom))
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """That of all products of D columns."""
+        return quadratic.size(len(largest))
 
     @property
     def largest(self) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi
 
-from ._base import Array, Likelihood, Profile, Sample, check_between, require
+from ._base import Array, Likelihood, Profile, Sample, Size, check_between, require
 
 MOST_LEVELS = 1_000_000
 
@@ -68,6 +68,12 @@ class Categorical(Likelihood):
     def locate(self, names: Sequence[str] | None, D: int) -> Self:
         """With the given numbers of levels, where there are any, one for each column."""
         return self if self.n_levels is None else replace(self, n_levels=self._given_levels(D))
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """A chance for each level of each column; a row has one level of each."""
+        levels = np.nan_to_num(largest) + 1.0 if self.n_levels is None else np.asarray(self.n_levels)
+        F = int(levels.sum())
+        return Size.of_columns(F)._replace(entries=min(F, 3 * len(largest)))
 
     @property
     def n_statistics(self) -> int:

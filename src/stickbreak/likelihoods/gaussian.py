@@ -4,10 +4,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_coordinates, farthest
+from ._base import Array, Likelihood, Profile, Sample, Size, check_coordinates, farthest
 
 
 class GaussianPosterior(NamedTuple):
@@ -75,6 +76,10 @@ class Gaussian(Likelihood):
         nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
         B = quadratic.prior_scale(self.scale, unit**2, nu)
         return replace(self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit)
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """That of all products of D columns."""
+        return quadratic.size(len(largest))
 
     @property
     def largest(self) -> Any:

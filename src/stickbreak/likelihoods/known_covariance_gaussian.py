@@ -4,9 +4,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_coordinates, farthest, require
+from ._base import Array, Likelihood, Profile, Sample, Size, check_coordinates, farthest, require
 
 
 class KnownCovarianceGaussianPosterior(NamedTuple):
@@ -54,6 +55,11 @@ class KnownCovarianceGaussian(Likelihood):
         sigma = quadratic.symmetric_matrix("covariance", default if self.covariance is None else self.covariance, D)
         whitener = _whitener(sigma)
         return replace(self, covariance=sigma, mean=mean, mean_precision=kappa, origin=origin, whitener=whitener)
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """Means of D columns, and the D x D covariance that all share."""
+        D = len(largest)
+        return Size(D, D, 8 * D, 8 * D * D)
 
     @property
     def largest(self) -> Any:

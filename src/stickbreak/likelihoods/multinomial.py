@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi, xlogy
 
-from ._base import Array, Likelihood, Profile, Rows, Sample, check_between, positive_values, require
+from ._base import Array, Likelihood, Profile, Rows, Sample, Size, check_between, positive_values, require
 
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding
@@ -56,6 +56,10 @@ class Multinomial(Likelihood):
         given = default if self.concentration is None else self.concentration
         c = positive_values("concentration", given, sample.D)
         return replace(self, concentration=c, length=float(mean.sum()))
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """A chance for each column."""
+        return Size.of_columns(len(largest))
 
     @property
     def n_statistics(self) -> int:

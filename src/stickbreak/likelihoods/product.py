@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Sample, column_number, features, prefers_sparse, require
+from ._base import Array, Likelihood, Profile, Sample, Size, column_number, features, prefers_sparse, require
 
 MOST_UNUSED = 1 << 20  # columns of a table that belong to no part
 
@@ -68,6 +68,11 @@ class Product(Likelihood):
         located = self.locate(sample.names, sample.D)
         resolved = {name: (part.resolve(sample.take(c)), c) for name, (part, c) in located.parts.items()}
         return replace(located, parts=resolved)
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """Those of the parts together."""
+        sizes = [part.size(missing[columns], largest[columns]) for part, columns in self._parts]
+        return Size(*(sum(numbers) for numbers in zip(*sizes)))
 
     @property
     def n_statistics(self) -> int:

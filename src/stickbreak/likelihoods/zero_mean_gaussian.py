@@ -4,10 +4,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_coordinates, farthest
+from ._base import Array, Likelihood, Profile, Sample, Size, check_coordinates, farthest
 
 
 class ZeroMeanGaussianPosterior(NamedTuple):
@@ -48,6 +49,10 @@ class ZeroMeanGaussian(Likelihood):
         nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
         unit = sample.spread(np.zeros(sample.D))
         return replace(self, degrees_of_freedom=nu, scale=quadratic.prior_scale(self.scale, unit**2, nu), unit=unit)
+
+    def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
+        """That of all products of D columns."""
+        return quadratic.size(len(largest))
 
     @property
     def largest(self) -> Any:

@@ -1,5 +1,6 @@
 """Empirical Bayes: hyperparameters that raise the bound."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
@@ -17,7 +18,7 @@ def tuned(model: Model, summary: Summary, names: tuple[str, ...]) -> Model:
     is a function of the summary alone, so this is coordinate ascent on the same ELBO: it never goes down.
     """
     likelihood = _tuned(model.likelihood, summary) if "likelihood" in names else model.likelihood
-    return Model(likelihood, model.allocation.tuned(summary, names))
+    return replace(model, likelihood=likelihood, allocation=model.allocation.tuned(summary, names))
 
 
 def _tuned(likelihood: Likelihood, summary: Summary) -> Likelihood:

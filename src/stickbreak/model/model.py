@@ -1,6 +1,7 @@
 """A model: a likelihood and an allocation, with the two functions of a summary that inference needs."""
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -42,10 +43,19 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """Likelihood and allocation, both with all hyperparameters known."""
+    """Likelihood and allocation, both with all hyperparameters known.
+
+    room : the most clusters that memory suffices for, as far as is known; moves add no more
+    """
 
     likelihood: Likelihood
     allocation: Allocation
+    room: int = field(default=sys.maxsize, repr=False, compare=False)
+
+    @property
+    def max_clusters(self) -> int:
+        """The most clusters that the allocation may have, and that memory has room for."""
+        return min(self.allocation.max_clusters, self.room)
 
     @property
     def unit(self) -> Any:

@@ -95,7 +95,7 @@ class Schedule:
         chosen = []
         for proposal in sorted(proposals, key=lambda p: -p.estimate):
             grown = total.K + proposal.n_added - len(proposal.removed)
-            if proposal.n_added <= room and grown <= max(model.allocation.max_clusters, total.K):
+            if proposal.n_added <= room and grown <= max(model.max_clusters, total.K):
                 room -= proposal.n_added
                 chosen.append(proposal)
         return chosen
@@ -141,7 +141,7 @@ class Schedule:
             may = partial(self._may, "delete", counts=total.N)
             found += [("delete", c) for c in states.deleted(total, saving, divergence, may)]
         if "birth" in self.kinds:
-            room = model.allocation.max_clusters - total.K
+            room = model.max_clusters - total.K
             fits = self._fits(model, total, source, drawn, run)
             found += [("birth", c) for c in states.born(total, fits, room)]
         return [

@@ -54,7 +54,7 @@ def verify(
             continue
         here = np.flatnonzero(np.isin(columns, proposals[i].removed))
         candidate = current.exchange(here, added[i].without_statistics())
-        if max(model.allocation.max_clusters, current.K) < candidate.K:
+        if max(model.max_clusters, current.K) < candidate.K:
             continue
         candidate_marginal = np.concatenate([np.delete(marginal, here), marginals[i]])
         candidate_shares = _exchange(shares, current.K, here, proposals[i].split)

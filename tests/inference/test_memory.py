@@ -1,0 +1,144 @@
+"""The memory of a fit: estimates, limits, refusals before anything large is made, and births that stop in time."""
+
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stickbreak import Mixture
+from stickbreak.data import ArraySource
+from stickbreak.estimators import _choices as choices
+from stickbreak.inference import memory
+from stickbreak.likelihoods import Gaussian, Sample
+
+SIZES = memory.Sizes(
+    rows=2000, columns=50, statistics=1325, entries=1325, update=17_500, prior=20_000, sample=2000, threads=2
+)
+
+
+def test_more_needs_more():
+    for change in (
+        {"rows": 20_000},
+        {"statistics": 20_000, "entries": 20_000},
+        {"update": 10**6},
+        {"prior": 10**6},
+        {"threads": 64},
+        {"batches": 8},
+        {"local": 10**6},
+    ):
+        assert replace(SIZES, **change).needed(10) > SIZES.needed(10), change
+    assert replace(SIZES, births=False).needed(10) < SIZES.needed(10)
+    assert SIZES.needed(11) > SIZES.needed(10)
+
+
+def test_the_most_clusters_are_the_largest_number_that_fits():
+    for limit in (SIZES.needed(n) + 1 for n in (1, 2, 40, 777)):
+        K = SIZES.most_clusters(limit)
+        assert 1 <= K < sys.maxsize
+        assert SIZES.needed(K) <= limit < SIZES.needed(K + 1)
+    assert SIZES.most_clusters(SIZES.needed(1) - 1) == 0
+    assert SIZES.most_clusters(1e15) == sys.maxsize
+
+
+def refused(X, estimator):
+    tracemalloc.start()
+    began = time.perf_counter()
+    with pytest.raises(MemoryError, match="are available") as error:
+        estimator.fit(X)
+    seconds, (_, peak) = time.perf_counter() - began, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * X.nbytes + 1e6
+    assert seconds < 2.0
+    assert set(vars(estimator)) == set(vars(type(estimator)()))
+    return str(error.value)
+
+
+@pytest.mark.parametrize("free", [1e9, 10e9])
+def test_a_fit_that_cannot_be_is_refused_at_once(free, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: free)
+    X = np.random.default_rng(0).normal(size=(20, 20_000))
+    message = refused(X, Mixture())
+    assert memory.shown(free) in message
+    assert "diagonal_gaussian" in message
+    assert "200030000 statistics" in message
+
+
+def test_clusters_to_begin_with_count(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 2e9)
+    X = np.random.default_rng(0).normal(size=(300, 300))
+    assert "fewer clusters" in refused(X, Mixture(init="random", n_init_clusters=300, moves=()))
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_births_stop_where_memory_would_not_suffice(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in range(0, 80, 10)])
+    assert Mixture(random_state=0).fit(X).n_clusters_ == 8
+    monkeypatch.setattr(choices, "_room", lambda *_: 3)
+    limited = Mixture(random_state=0, max_laps=30).fit(X)
+    assert limited.n_clusters_ <= 3
+
+
+def test_batches_are_fewer_where_memory_is_short(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60_000, 100))
+    likelihood, source = Gaussian().resolve(Sample.of(X[:500])), ArraySource(X)
+    assert choices.n_batches(Mixture(), likelihood, source) == 10
+    monkeypatch.setattr(memory, "available", lambda: 1e8)
+    assert choices.n_batches(Mixture(), likelihood, source) == 3
+    assert choices.n_batches(Mixture(n_batches=7), likelihood, source) == 7
+
+
+def test_limits_of_the_process_count():
+    """In a process whose address space is limited, little is available, and a fit that needs more is refused."""
+    code = """
+import numpy as np
+from stickbreak import Mixture
+from stickbreak.data import ArraySource
+from stickbreak.inference import memory
+import resource
+Mixture(max_laps=1)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 10**9, used + 10**9))
+assert 0 < memory.available() <= 10**9
+try:
+    Mixture().fit(np.random.default_rng(0).normal(size=(100, 3000)))
+except MemoryError as error:
+    print(error)
+"""
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("no /proc here")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=200)
+    assert found.returncode == 0, found.stderr
+    assert "are available" in found.stdout
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_control_groups_are_read(version, tmp_path, monkeypatch):
+    """Of a group and of those above it, the one that leaves least; without files of a cache that could go."""
+    root = "/sys/fs/cgroup" + ("/memory" if version == 1 else "")
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if version == 1 else ("memory.max", "memory.current")
+    files = {
+        "/proc/self/cgroup": "5:cpu,memory:/a/b\n3:pids:/x\n" if version == 1 else "0::/a/b\n",
+        "/proc/meminfo": "MemTotal: 9000 kB\nMemAvailable: 8000000 kB\n",
+        f"{root}/a/b/{names[0]}": "max\n",
+        f"{root}/a/b/{names[1]}": "5\n",
+        f"{root}/a/{names[0]}": "1000\n",
+        f"{root}/a/{names[1]}": "900\n",
+        f"{root}/a/memory.stat": "anon 7\ninactive_file 50\n",
+    }
+    monkeypatch.setattr(memory, "_read", lambda path: files.get(str(path), ""))
+    assert memory.available() == 150.0
+    del files["/proc/self/cgroup"]
+    assert memory.available() == 8e6 * 1024
+    monkeypatch.setattr(memory, "_limits", lambda: iter(()))
+    assert memory.available() == np.inf
+
+
+def test_numbers_of_bytes_are_readable():
+    assert [memory.shown(n) for n in (5e3, 7.25e6, 1e9, 3.21e12)] == ["5 kB", "7.2 MB", "1.0 GB", "3.2 TB"]
