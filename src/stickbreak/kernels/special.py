@@ -60,30 +60,28 @@ def rise(count, prior):
         if by_above > 0.0:
             value -= math.log(above) - math.log(below)
             slope += by_below / below - by_above / above
-        growth = 0.0  # the product of 1 + count / prior, less one
+        growth, by_growth = 0.0, 0.0  # the product of 1 + count / prior, less one, and its derivative by -prior
         while prior < _FAR:
-            share = count / prior
+            inverse = 1.0 / prior
+            share = count * inverse
+            by_growth += share * (by_growth + inverse + growth * inverse)
             growth += share + growth * share
-            slope += share / (prior + count)
             prior += 1.0
+        slope += by_growth / (1.0 + growth)
         value -= math.log1p(growth)
     total = prior + count
     i, j, log = 1.0 / prior, 1.0 / total, math.log1p(count / prior)
     gap = count * i * j  # i - j
     a, b = i * i, j * j
     f1, g1 = i + j, a + b  # f_n = i^n + i^(n-1) j + ... + j^n;  g_n: the same of the squares
-    f2 = i * f1 + b
-    f4 = a * f2 + b * (i * j + b)
-    g2 = a * g1 + b * b
-    g3 = a * g2 + b * b * b
-    g4 = a * g3 + b * b * b * b
-    g5 = a * g4 + b * b * b * b * b
-    f6 = a * f4 + b * b * (i * j + b)
-    f8 = a * f6 + b * b * b * (i * j + b)
-    f10 = a * f8 + b * b * b * b * (i * j + b)
-    rest = 1 / 12 - f2 / 360 + f4 / 1260 - f6 / 1680 + f8 / 1188 - f10 * 691 / 360360
+    f2, g2, b2 = i * f1 + b, a * g1 + b * b, b * b
+    f4, g3, b3 = a * f2 + b * (i * j + b), a * g2 + b * b2, b * b2
+    f6, g4 = a * f4 + b2 * (i * j + b), a * g3 + b2 * b2
+    f8, g5 = a * f6 + b3 * (i * j + b), a * g4 + b2 * b3
+    f10 = a * f8 + b2 * b2 * (i * j + b)
+    rest = 1 / 12 - f2 * (1 / 360) + f4 * (1 / 1260) - f6 * (1 / 1680) + f8 * (1 / 1188) - f10 * (691 / 360360)
     value += (prior - 0.5) * log + count * (math.log(total) - 1.0) - gap * rest
-    rest = 1 / 12 - g1 / 120 + g2 / 252 - g3 / 240 + g4 / 132 - g5 * 691 / 32760
+    rest = 1 / 12 - g1 * (1 / 120) + g2 * (1 / 252) - g3 * (1 / 240) + g4 * (1 / 132) - g5 * (691 / 32760)
     slope += log + gap * (0.5 + f1 * rest)
     return value, slope
 
