@@ -13,8 +13,7 @@ Array = NDArray[np.floating]
 
 WIDEST = 2.0  # log of the largest factor by which one step changes a hyperparameter
 PRECISION = 1e-3  # of the log factor
-SMALLEST_CONCENTRATION, LARGEST_CONCENTRATION = 1e-12, 1e12  # of mixtures
-LARGEST = 1e6  # concentration of rows that share their clusters: of documents, of transitions and of the sticks of these
+RANGE = 1e-12, 1e6  # of concentrations where documents or transitions share their clusters, and of the sticks of these
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
 
 
@@ -68,15 +67,15 @@ class Allocation(Protocol):
         ...
 
 
-def check_concentration(value: float, name: str = "concentration", most: float = LARGEST_CONCENTRATION) -> None:
+def check_concentration(value: float, name: str = "concentration", least: float = 1e-300, most: float = 1e300) -> None:
     """Refuse a concentration outside the range in which the bound is computed without loss of digits."""
-    if not SMALLEST_CONCENTRATION <= value <= most:
-        raise ValueError(f"{name} must be a positive number from {SMALLEST_CONCENTRATION:g} to {most:g}; got {value!r}.")
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be a positive number from {least:g} to {most:g}; got {value!r}.")
 
 
-def within_range(value: float, most: float = LARGEST_CONCENTRATION) -> float:
+def within_range(value: float, least: float = 1e-300, most: float = 1e300) -> float:
     """The nearest concentration that `check_concentration` allows."""
-    return min(max(value, SMALLEST_CONCENTRATION), most)
+    return min(max(value, least), most)
 
 
 def log_rise(count: Array, prior: Array | float) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, psi, zeta
 
 from ..kernels import transitions as kernels
-from ._base import LARGEST, Array, best_factor, check_concentration, log_rise, within_range
+from ._base import RANGE, Array, best_factor, check_concentration, log_rise, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..model.sequences import SequenceSummary
     from ..model.summary import Summary
 
+LARGEST = RANGE[1]  # stickiness
 FIRST_STEPS = 2  # towards the best sticks
 SMALL = 0.06  # of alpha: the kappa below which a shifted bound is the tighter one
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
@@ -89,7 +90,7 @@ class _Chain(ABC):
         now = getattr(prior, name)
 
         def scaled(factor: float) -> Any:
-            return replace(prior, **{name: within_range(now * factor, LARGEST)})
+            return replace(prior, **{name: within_range(now * factor, *RANGE)})
 
         found: Self = scaled(best_factor(lambda factor: float(scaled(factor).bound(summary, shares))))
         return found if found.bound(summary, shares) > self.bound(summary, shares) else self
@@ -149,7 +150,7 @@ class _Chain(ABC):
 
     def _check(self) -> None:
         for name in ("transition_concentration", "start_concentration"):
-            check_concentration(getattr(self, name), name, LARGEST)
+            check_concentration(getattr(self, name), name, *RANGE)
         if not 0.0 <= self.stickiness <= LARGEST:
             raise ValueError(f"stickiness must be a number from 0 to {LARGEST:g}; got {self.stickiness!r}.")
 
@@ -197,7 +198,7 @@ class HDPMarkovChain(_Chain):
 
     def __post_init__(self) -> None:
         self._check()
-        check_concentration(self.concentration, "concentration", LARGEST)
+        check_concentration(self.concentration, "concentration", *RANGE)
 
     @property
     def max_clusters(self) -> int:
@@ -220,7 +221,7 @@ class HDPMarkovChain(_Chain):
         if "concentration" in names:
             at = best._exponents(summary.K), best.concentration, best._strengths(summary.K)
             gamma = best_gamma(best.shares(summary), *at)
-            other = replace(best, concentration=within_range(gamma, LARGEST))
+            other = replace(best, concentration=within_range(gamma, *RANGE))
             best = other if other.bound(summary) > best.bound(summary) else best
         return best
 

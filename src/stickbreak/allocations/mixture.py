@@ -61,7 +61,7 @@ class DirichletProcess(_Mixture):
 
     Parameters
     ----------
-    concentration : float, 1e-12 to 1e12
+    concentration : float, 1e-300 to 1e300
         gamma; larger values expect more clusters.
     """
 
@@ -85,7 +85,8 @@ class DirichletProcess(_Mixture):
     def bound(self, summary: "Summary", shares: Array | None = None) -> float:
         """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
         eta1, eta0 = self._sticks(summary.N)
-        return float((gammaln(eta1) - log_rise(eta1, eta0) + np.log(self.concentration)).sum())
+        ratio = np.log(eta0) - np.log(self.concentration)
+        return float((gammaln(eta1) - log_rise(summary.N, 1.0 + eta0) - ratio).sum())
 
     def order(self, summary: "Summary") -> NDArray[np.integer]:
         """Decreasing size, which is the order of sticks with the highest bound."""
@@ -113,7 +114,7 @@ class FiniteDirichlet(_Mixture):
     ----------
     n_clusters : int >= 1
         The number of clusters in the model; at most this many are ever in use.
-    concentration : float, 1e-12 to 1e12
+    concentration : float, 1e-300 to 1e300
         Total pseudo-count, shared equally.
     """
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
-from ._base import CURVATURE, LARGEST, Array, best_factor, check_concentration, within_range
+from ._base import CURVATURE, RANGE, Array, best_factor, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -98,8 +98,8 @@ class HierarchicalDirichletProcess(_Documents):
     concentration: float = 1.0
 
     def __post_init__(self) -> None:
-        check_concentration(self.document_concentration, "document_concentration", LARGEST)
-        check_concentration(self.concentration, "concentration", LARGEST)
+        check_concentration(self.document_concentration, "document_concentration", *RANGE)
+        check_concentration(self.concentration, "concentration", *RANGE)
 
     @property
     def max_clusters(self) -> int:
@@ -120,11 +120,11 @@ class HierarchicalDirichletProcess(_Documents):
         if "concentration" in names:
             rows = np.full(summary.K + 1, float(summary.D))
             gamma = best_gamma(best.shares(summary), rows, best.concentration, best._strengths(float(summary.D)))
-            best, value = _better(best, value, replace(best, concentration=within_range(gamma, LARGEST)), summary)
+            best, value = _better(best, value, replace(best, concentration=within_range(gamma, *RANGE)), summary)
         return best
 
     def _scaled(self, factor: float) -> Self:
-        return replace(self, document_concentration=within_range(self.document_concentration * factor, LARGEST))
+        return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
 
     def _solve(self, summary: Any) -> _Solution:
         D = float(getattr(summary, "D", 0.0))
@@ -182,7 +182,7 @@ class LatentDirichlet(_Documents):
     symmetric: bool = False
 
     def __post_init__(self) -> None:
-        check_concentration(self.document_concentration, "document_concentration", LARGEST)
+        check_concentration(self.document_concentration, "document_concentration", *RANGE)
         if int(self.n_topics) != self.n_topics or self.n_topics < 1:
             raise ValueError(f"n_topics must be a whole number of at least 1; got {self.n_topics!r}.")
 
@@ -201,9 +201,9 @@ class LatentDirichlet(_Documents):
             return self
         alpha = self.document_concentration
         factor = best_factor(
-            lambda factor: replace(self, document_concentration=within_range(alpha * factor, LARGEST))._solve(summary).value
+            lambda factor: replace(self, document_concentration=within_range(alpha * factor, *RANGE))._solve(summary).value
         )
-        return replace(self, document_concentration=within_range(alpha * factor, LARGEST))
+        return replace(self, document_concentration=within_range(alpha * factor, *RANGE))
 
     def _solve(self, summary: Any) -> _Solution:
         D, alpha, spare = float(getattr(summary, "D", 0.0)), self.document_concentration, self.n_topics - summary.K
