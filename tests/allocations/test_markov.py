@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, logit
 
 from stickbreak.allocations import Duration, FiniteMarkovChain, HDPMarkovChain
+from stickbreak.allocations._base import log_rise
 from stickbreak.allocations._sticks import expected_logs, stick_weight
-from stickbreak.allocations.markov import SMALL, _log_rise
+from stickbreak.allocations.markov import SMALL
 from stickbreak.model import SequenceSummary, Summary
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -103,7 +104,8 @@ def test_the_surrogate_is_below_the_expectation_and_close(kappa, alpha):
     rng, gamma, first, K = np.random.default_rng(1), 1.5, 2.5, 3
     prior, s = HDPMarkovChain(alpha, kappa, first, gamma), summary(2, K)
     counted = np.vstack([s.begins, s.M])
-    u, w = np.array([0.4, 0.3, 0.6]), stick_weight(prior._exponents(K), gamma)
+    u = np.array([0.4, 0.3, 0.6])
+    w = stick_weight(u, prior._exponents(K), gamma, prior._strengths(K))
     draws = rng.beta(u * w, (1.0 - u) * w, (60_000, K))
     beta = np.column_stack([draws, np.ones(len(draws))])
     beta[:, 1:] *= np.cumprod(1.0 - draws, axis=1)
@@ -198,7 +200,7 @@ def test_learning_ends_where_nothing_is_gained(allocation):
     for name in NAMES[:3]:
         value = getattr(found, name)
         for factor in (0.7, 1.4):
-            other = replace(found, **{name: min(value * factor, 1e6)})
+            other = replace(found, **{name: min(max(value * factor, 1e-12), 1e6)})
             assert other.bound(s) <= found.bound(s) + 2e-3
 
 
@@ -309,8 +311,8 @@ def test_durations():
 @pytest.mark.parametrize("kind", [HDPMarkovChain, FiniteMarkovChain])
 def test_hyperparameters_out_of_range(kind):
     for name in ("transition_concentration", "start_concentration"):
-        for wrong in (0.0, -1.0, np.nan, np.inf, 1e7):
-            with pytest.raises(ValueError, match=f"{name} must be a positive number of at most"):
+        for wrong in (0.0, 1e-13, -1.0, np.nan, np.inf, 1e7):
+            with pytest.raises(ValueError, match=f"{name} must be a positive number from 1e-12 to 1e"):
                 kind(**{name: wrong})
     for wrong in (-1.0, np.nan, np.inf, 1e7):
         with pytest.raises(ValueError, match="stickiness must be a number from 0 to"):
@@ -327,4 +329,25 @@ def test_ratios_of_gammas_are_products(prior):
     """Gamma(a + n) / Gamma(a) = a (a + 1) ... (a + n - 1)."""
     counts = np.array([0, 1, 2, 17])
     want = [np.log(prior + np.arange(n)).sum() for n in counts]
-    np.testing.assert_allclose(_log_rise(counts.astype(float), np.full(4, prior)), want, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(log_rise(counts.astype(float), np.full(4, prior)), want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [1e-9, 1e-3, 1e3, 1e6])
+def test_the_search_for_shares_ends_at_an_optimum_for_every_concentration(name, value):
+    prior = replace(HDPMarkovChain(), **{name: value})
+    for K in (2, 12):
+        s = summary(3, K)
+        objective = prior._objective(np.vstack([s.begins, s.M]))
+        found, slope = objective(logit(prior.shares(s)[:-1] / np.cumsum(prior.shares(s)[::-1])[::-1][:-1]))
+        assert np.abs(slope).max() < 1e-2
+        assert found == pytest.approx(prior.bound(s), abs=1e-6)
+        assert prior.bound(s) > log_probability(prior, s, prior.shares(s)) - 25.0 * K  # what not knowing the shares costs
+
+
+@pytest.mark.parametrize("prior", [1e-3, 1.0, 1e3, 1e6])
+def test_large_starts_cost_what_shares_of_a_multinomial_do(prior):
+    """With first states drawn from the shares themselves, the bound no longer falls with the concentration."""
+    s = summary(1, 5)
+    one, larger = HDPMarkovChain(start_concentration=prior).bound(s), HDPMarkovChain(start_concentration=10.0).bound(s)
+    assert one > larger - 100.0

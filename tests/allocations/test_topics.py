@@ -61,20 +61,21 @@ def test_the_gradient_is_that_of_the_value(seed, K, alpha, gamma):
 def test_the_surrogate_is_below_the_expectation_and_close(alpha):
     """E[c(alpha beta)] by Monte Carlo over q(u)."""
     rng, D, gamma, K = np.random.default_rng(1), 30.0, 1.5, 3
-    u, w = np.array([0.4, 0.3, 0.6]), stick_weight(np.full(K + 1, float(D)), gamma)
+    u, prior = np.array([0.4, 0.3, 0.6]), HierarchicalDirichletProcess(alpha, gamma)
+    w = stick_weight(u, np.full(K + 1, float(D)), gamma, prior._strengths(float(D)))
     draws = rng.beta(u * w, (1.0 - u) * w, (200_000, K))
     beta = np.column_stack([draws, np.ones(len(draws))])
     beta[:, 1:] *= np.cumprod(1.0 - draws, axis=1)
     normaliser = gammaln(alpha) - gammaln(alpha * beta).sum(axis=1)
     log_u, log_v = expected_logs(u, w)
-    prior, posterior = K * np.log(gamma) + (gamma - 1.0) * log_v.sum(), ((u * w - 1.0) * log_u).sum()
+    before, posterior = K * np.log(gamma) + (gamma - 1.0) * log_v.sum(), ((u * w - 1.0) * log_u).sum()
     posterior += (((1.0 - u) * w - 1.0) * log_v + gammaln(w) - gammaln(u * w) - gammaln((1.0 - u) * w)).sum()
     P = np.log(np.full(K + 1, 0.2)) * D
-    want = D * normaliser.mean() + alpha * beta.mean(axis=0) @ P + prior - posterior
+    want = D * normaliser.mean() + alpha * beta.mean(axis=0) @ P + before - posterior
     error = 4.0 * D * normaliser.std() / np.sqrt(len(draws))
-    found = HierarchicalDirichletProcess(alpha, gamma)._value(logit(u), P, D)[0]
+    found = prior._value(logit(u), P, D)[0]
     chord = D * (gammaln(alpha) - gammaln(1.0 + alpha) + (K + 1) * np.log(alpha))  # Thesis Eq. 5.24
-    chord += D * (log_u.sum() + (np.arange(K, 0, -1) * log_v).sum()) + alpha * beta.mean(axis=0) @ P + prior - posterior
+    chord += D * (log_u.sum() + (np.arange(K, 0, -1) * log_v).sum()) + alpha * beta.mean(axis=0) @ P + before - posterior
     assert chord <= found <= want + error
     assert alpha > 10.0 or found >= want - 0.1 * D
 

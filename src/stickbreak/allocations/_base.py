@@ -7,10 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from ..kernels.special import rises
+
 Array = NDArray[np.floating]
 
 WIDEST = 2.0  # log of the largest factor by which one step changes a hyperparameter
 PRECISION = 1e-3  # of the log factor
+RANGE = 1e-12, 1e6  # of concentrations where documents or transitions share their clusters, and of the sticks of these
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
 
 
@@ -64,11 +67,23 @@ class Allocation(Protocol):
         ...
 
 
-def check_concentration(value: float, name: str = "concentration", most: float = np.inf) -> None:
-    """Refuse a concentration that is no positive number, or too large."""
-    if not (np.isfinite(value) and 0 < value <= most):
-        limit = f" of at most {most:g}" if np.isfinite(most) else ""
-        raise ValueError(f"{name} must be a positive number{limit}; got {value!r}.")
+def check_concentration(value: float, name: str = "concentration", least: float = 1e-300, most: float = 1e300) -> None:
+    """Refuse a concentration outside the range in which the bound is computed without loss of digits."""
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be a positive number from {least:g} to {most:g}; got {value!r}.")
+
+
+def within_range(value: float, least: float = 1e-300, most: float = 1e300) -> float:
+    """The nearest concentration that `check_concentration` allows."""
+    return min(max(value, least), most)
+
+
+def log_rise(count: Array, prior: Array | float) -> Array:
+    """Log Gamma(prior + count) - log Gamma(prior), element by element, without a difference of large numbers."""
+    counts, priors = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(prior, dtype=np.float64))
+    out = np.empty(counts.size)
+    rises(np.ascontiguousarray(counts).ravel(), np.ascontiguousarray(priors).ravel(), out)
+    return out.reshape(counts.shape)
 
 
 def best_factor(value: Callable[[float], float]) -> float:

@@ -12,34 +12,53 @@ from scipy.special import expit, logit, psi
 from ..kernels import sticks as kernels
 from ._base import Array
 
+SMALLEST = 1e-300  # of a stick mean
 
-def stick_weight(exponents: Array, gamma: float) -> Array:
-    """The weight w of q(u) (Thesis Eq. 5.39 and 6.44), (K,): all counts that its terms in the bound have."""
-    return np.asarray(exponents[:-1] + _after(exponents) + 1.0 + gamma)
+
+def stick_weight(u: Array, exponents: Array, gamma: float, strengths: Array) -> Array:
+    """The weight w of q(u), (K,), for stick means u (K,).
+
+        w_k = c_k + ... + c_{K+1} + 1 + gamma + 2 sum_i n_i a_i h_k (1 - 1 / (1 + C a_i h_k)),    h_k = prod_{l<k} (1 - u_l)
+
+    All counts that its terms in the bound have (Thesis Eq. 5.39 and 6.44), and what n_i rows of concentration a_i add to the
+    curvature of the bound through the variance of shares, with C = pi^2 / 12: rows of a large concentration follow the
+    shares closely, and must not pay for a q(u) that is wider than that.
+
+    exponents : c, (K + 1,);  strengths : (n, 2) of how many rows, which concentration
+    """
+    w, by_left = np.empty((2, len(u)))
+    kernels.stick_weights(u, 1.0 - u, exponents, gamma, strengths, w, by_left)
+    return np.asarray(w)
 
 
 def stick_bound(
-    x: Array, exponents: Array, spread: Array, gamma: float, of_means: Callable[[Array], tuple[float, Array]]
+    x: Array,
+    exponents: Array,
+    gamma: float,
+    strengths: Array,
+    of_means: Callable[[Array], tuple[float, Array, Array, Array]],
 ) -> tuple[float, Array]:
-    """E[log p(u) / q(u)] + sum_k c_k E[log beta_k] - sum_k s_k Var(beta_k) + f(E[beta]), and its gradient by x = logit(u).
+    """E[log p(u) / q(u)] + sum_k c_k (E[log beta_k] - log m_k) - sum_k s_k Var(beta_k) + f(m), m = E[beta], and its gradient.
 
-    exponents : c, (K + 1,);  spread : s, (K + 1,)
-    of_means : f and its gradient, of E[beta] (K + 1,)
+    With both parts of what is expected of log beta_k taken together, no term is larger than the bound is.
+
+    x : (K,) logit(u), by which the gradient is;  exponents : c, (K + 1,);  strengths : see `stick_weight`
+    of_means : of m (K + 1,) the value f, its gradient by log m, s and the derivatives of s by log m, (K + 1,) each
     """
-    u, gradient = expit(x), np.empty(len(x))
-    m = stick_means(u)
-    value, slope = of_means(m)
-    value += len(x) * np.log(gamma) + kernels.stick_bound(u, expit(-x), exponents, spread, gamma, m, slope, gradient)
+    u, v, gradient = np.maximum(expit(x), SMALLEST), np.maximum(expit(-x), SMALLEST), np.empty(len(x))
+    value, slope, spread, by_spread = of_means(np.append(u, 1.0) * np.append(1.0, np.cumprod(v)))
+    log_u, log_v = -np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)
+    value += kernels.stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spread, slope, gradient)
     return float(value), gradient
 
 
-def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, strength: float) -> tuple[Array, float]:
+def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, counts: Array) -> tuple[Array, float]:
     """Logits of stick means that maximise a bound, from x (K,) on, by L-BFGS, and its value.
 
-    strength : how many rows of counts the bound has, for the scale of the first steps
+    counts : (K + 1,) how many draws from the shares tell of each, for the scale of the first steps
     """
-    u, later = expit(x), np.arange(len(x), 0, -1)
-    scale = 1.0 / np.sqrt(strength * (1.0 + later * u) * (1.0 - u) + 1.0)
+    u = expit(x)
+    scale = 1.0 / np.sqrt((counts[:-1] + _after(counts)) * u * (1.0 - u) + 1.0)
     first = value(x)[0]
 
     def loss(t: Array) -> tuple[float, Array]:
@@ -51,12 +70,12 @@ def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, strengt
     return np.asarray(x + scale * best), first - min(float(found.fun), 0.0)
 
 
-def best_gamma(shares: Array, exponents: Array, gamma: float) -> float:
+def best_gamma(shares: Array, exponents: Array, gamma: float, strengths: Array) -> float:
     """The concentration of the sticks that maximises the bound where shares (K + 1,) are at the optimum for ``gamma``."""
     left = np.cumsum(shares[::-1])[::-1]
-    w = stick_weight(exponents, gamma)
-    _, rest = expected_logs(shares[:-1] / left[:-1], w)
-    return float(-len(w) / rest.sum())
+    u = shares[:-1] / left[:-1]
+    _, rest = expected_logs(u, stick_weight(u, exponents, gamma, strengths))
+    return float(-len(u) / rest.sum())
 
 
 def expected_logs(u: Array, w: Array) -> tuple[Array, Array]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln, psi, zeta
+from scipy.special import expit, psi, zeta
 
 from ..kernels import transitions as kernels
-from ._base import CURVATURE, Array, best_factor, check_concentration
+from ._base import RANGE, Array, best_factor, check_concentration, log_rise, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from ..model.sequences import SequenceSummary
     from ..model.summary import Summary
 
-LARGEST = 1e6  # concentration or stickiness
+LARGEST = RANGE[1]  # stickiness
 FIRST_STEPS = 2  # towards the best sticks
 SMALL = 0.06  # of alpha: the kappa below which a shifted bound is the tighter one
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
-FAR = 1e3  # pseudo-counts from which the series has all digits
 STAYS = 0.9  # of the rows of a start that knows no transitions, the share after which the state stays
 
 
@@ -91,7 +90,7 @@ class _Chain(ABC):
         now = getattr(prior, name)
 
         def scaled(factor: float) -> Any:
-            return replace(prior, **{name: min(now * factor, LARGEST)})
+            return replace(prior, **{name: within_range(now * factor, *RANGE)})
 
         found: Self = scaled(best_factor(lambda factor: float(scaled(factor).bound(summary, shares))))
         return found if found.bound(summary, shares) > self.bound(summary, shares) else self
@@ -151,7 +150,7 @@ class _Chain(ABC):
 
     def _check(self) -> None:
         for name in ("transition_concentration", "start_concentration"):
-            check_concentration(getattr(self, name), name, LARGEST)
+            check_concentration(getattr(self, name), name, *RANGE)
         if not 0.0 <= self.stickiness <= LARGEST:
             raise ValueError(f"stickiness must be a number from 0 to {LARGEST:g}; got {self.stickiness!r}.")
 
@@ -164,24 +163,31 @@ class HDPMarkovChain(_Chain):
     means of q(u) alone, which L-BFGS finds; nothing is left to alternate (6.3.2).  E[c(alpha beta + kappa delta_j)] has no
     closed form.  For all k but j, log Gamma(x) = log Gamma(1 + x) - log x is expanded to second order at the mean,
 
-        E[log Gamma(alpha beta_k)] <= log Gamma(1 + alpha m_k) + (pi^2 / 12) alpha^2 Var(beta_k) - E[log alpha beta_k],
+        E[log Gamma(alpha beta_k)] <= log Gamma(1 + alpha m_k) + s Var(beta_k) - E[log alpha beta_k],
+        s = C alpha^2 / (1 + C alpha m_k),    C = pi^2 / 12 = psi'(1) / 2,
 
-    and for k = j,
+    and for k = j, with C = psi'(1 + kappa) / 2 and r = alpha m_j / kappa,
 
-        E[log Gamma(kappa + alpha beta_j)] <= log Gamma(kappa + alpha m_j) + (psi'(kappa) / 2) alpha^2 Var(beta_j).
+        E[log Gamma(kappa + alpha beta_j)] <= log Gamma(kappa + alpha m_j) + s' Var(beta_j),
+        s' = C alpha^2 / (1 + C alpha m_j) + { log(1 + r) - r / (1 + r) } / m_j^2.
 
-    Where kappa is small this would be loose, and log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used, which for
-    kappa = 0 is the bound above.  They take the place of the chords of Thesis Eq. 6.29 to 6.32.
+    Second derivatives of log Gamma(1 + kappa + x) and of -log(kappa + x) fall with x, so the best quadratic bound at the mean
+    touches at x = 0 too; s is at most a few percent above its second coefficient for all alpha, and about alpha / m where alpha
+    is large.  Where kappa is small, s' would be loose, and log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used,
+    which for kappa = 0 is the bound above.  They take the place of the chords of Thesis Eq. 6.29 to 6.32.
+
+    Taken together, the bound is the log probability of the counts given the shares m, by Dirichlet-multinomials, less what it
+    costs not to know beta, so that nothing large cancels for any concentration that is accepted.
 
     Parameters
     ----------
-    transition_concentration : float > 0
+    transition_concentration : float, 1e-12 to 1e6
         alpha: how alike the transitions from all states are.
-    stickiness : float >= 0
+    stickiness : float, 0 to 1e6
         kappa: pseudo-count of staying in a state.
-    start_concentration : float > 0
+    start_concentration : float, 1e-12 to 1e6
         alpha_0: how alike first states are to the shares of all states.
-    concentration : float > 0
+    concentration : float, 1e-12 to 1e6
         gamma; larger values expect more states.
     """
 
@@ -192,7 +198,7 @@ class HDPMarkovChain(_Chain):
 
     def __post_init__(self) -> None:
         self._check()
-        check_concentration(self.concentration)
+        check_concentration(self.concentration, "concentration", *RANGE)
 
     @property
     def max_clusters(self) -> int:
@@ -213,8 +219,9 @@ class HDPMarkovChain(_Chain):
         """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
         best = super().tuned(summary, names)
         if "concentration" in names:
-            gamma = best_gamma(best.shares(summary), best._exponents(summary.K), best.concentration)
-            other = replace(best, concentration=min(gamma, LARGEST))
+            at = best._exponents(summary.K), best.concentration, best._strengths(summary.K)
+            gamma = best_gamma(best.shares(summary), *at)
+            other = replace(best, concentration=within_range(gamma, *RANGE))
             best = other if other.bound(summary) > best.bound(summary) else best
         return best
 
@@ -233,7 +240,7 @@ class HDPMarkovChain(_Chain):
             kernels.drawn_from_shares(counted, shares / shares.sum(), *at, tables)
             shares = np.append(tables + FEWEST_TABLES, self.concentration)
         start = stick_logits(shares / shares.sum())
-        x, value = best_sticks(self._objective(counted), start, K + 1.0)
+        x, value = best_sticks(self._objective(counted), start, np.append(tables, 0.0) + K + 1.0)
         return stick_means(expit(x)), value
 
     @property
@@ -242,7 +249,7 @@ class HDPMarkovChain(_Chain):
         return float(self.stickiness < SMALL * self.transition_concentration)
 
     def _exponents(self, K: int) -> Array:
-        """How often E[log beta_k] is in the bound, (K + 1,)."""
+        """How often E[log beta_k] - log m_k is in the bound, (K + 1,)."""
         return np.append(np.full(K, K + self._shift), K + 1.0)
 
     def _objective(self, counted: Array) -> Callable[[Array], tuple[float, Array]]:
@@ -253,19 +260,24 @@ class HDPMarkovChain(_Chain):
             self.stickiness,
             self.start_concentration,
         )
-        own = kappa + self._shift
-        others = K * CURVATURE * alpha**2 + CURVATURE * first**2
-        spread = np.append(np.full(K, others + (0.5 * zeta(2.0, own) - CURVATURE) * alpha**2), others)
-        totals, exponents = counted.sum(axis=1), self._exponents(K)
-        fixed = K * gammaln(alpha + kappa) + gammaln(first) + (K + 1) * np.log(first)
-        fixed += (K * K + K * self._shift) * np.log(alpha)
-        fixed -= gammaln(totals[1:] + alpha + kappa).sum() + gammaln(totals[0] + first)
+        exponents, strengths, shifted = self._exponents(K), self._strengths(K), self._shift == 1.0
+        half = 0.5 * float(zeta(2.0, 1.0 + kappa))
 
-        def of_means(m: Array) -> tuple[float, Array]:
-            slope = np.empty(K + 1)
-            return fixed + kernels.transition_bound(counted, m, alpha, kappa, first, own, slope), slope
+        def of_means(m: Array) -> tuple[float, Array, Array, Array]:
+            slope, spread, by_spread = np.empty((3, K + 1))
+            value = kernels.transition_bound(counted, m, alpha, kappa, first, slope)
+            kernels.spread_of_shares(m, alpha, kappa, half, shifted, first, spread, by_spread)
+            if shifted and kappa > 0.0:
+                own = alpha * np.maximum(m[:-1], 1e-300)
+                value -= np.log1p(kappa / own).sum()
+                slope[:-1] += kappa / (own + kappa)
+            return value, slope, spread, by_spread
 
-        return lambda x: stick_bound(x, exponents, spread, self.concentration, of_means)
+        return lambda x: stick_bound(x, exponents, self.concentration, strengths, of_means)
+
+    def _strengths(self, K: int) -> Array:
+        """How many rows of which concentration follow the shares, (2, 2)."""
+        return np.array([[K, self.transition_concentration], [1.0, self.start_concentration]])
 
 
 @dataclass(frozen=True)
@@ -278,9 +290,9 @@ class FiniteMarkovChain(_Chain):
     ----------
     n_states : int >= 1
         The number of states in the model; at most this many are ever in use.
-    transition_concentration, start_concentration : float > 0
+    transition_concentration, start_concentration : float, 1e-12 to 1e6
         alpha and alpha_0: total pseudo-counts of a row of transitions, and of first states.
-    stickiness : float >= 0
+    stickiness : float, 0 to 1e6
         kappa: pseudo-count of staying in a state.
     """
 
@@ -313,19 +325,10 @@ class FiniteMarkovChain(_Chain):
         strength = np.append(
             self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness)
         )
-        return float(_log_rise(counted, prior[:, :-1]).sum() - _log_rise(counted.sum(axis=1), strength).sum())
+        return float(log_rise(counted, prior[:, :-1]).sum() - log_rise(counted.sum(axis=1), strength).sum())
 
     def _merged_share(self, a: Any, b: Any) -> Any:
         return a
-
-
-def _log_rise(count: Array, prior: Array) -> Array:
-    """Log Gamma(prior + count) - log Gamma(prior); of a large prior by Stirling's series, which loses no digits."""
-    large, total = np.maximum(prior, FAR), np.maximum(prior, FAR) + count
-    series = (
-        (large - 0.5) * np.log1p(count / large) + count * (np.log(total) - 1.0) + (1.0 / total - 1.0 / large) / 12.0
-    )
-    return np.asarray(np.where(prior > FAR, series, gammaln(prior + count) - gammaln(prior)))
 
 
 @lru_cache(maxsize=16)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln, psi
+from scipy.special import gammaln, psi
 
-from ._base import Array, best_factor, check_concentration
+from ._base import Array, best_factor, check_concentration, log_rise, within_range
 
 if TYPE_CHECKING:
     from ..model.summary import Summary
@@ -23,7 +23,7 @@ class _Mixture(ABC):
     def scaled(self, factor: float) -> Self:
         """This prior with its concentration multiplied by a factor."""
         prior: Any = self
-        scaled: Self = replace(prior, concentration=prior.concentration * factor)
+        scaled: Self = replace(prior, concentration=within_range(prior.concentration * factor))
         return scaled
 
     @property
@@ -61,7 +61,7 @@ class DirichletProcess(_Mixture):
 
     Parameters
     ----------
-    concentration : float > 0
+    concentration : float, 1e-300 to 1e300
         gamma; larger values expect more clusters.
     """
 
@@ -84,7 +84,9 @@ class DirichletProcess(_Mixture):
 
     def bound(self, summary: "Summary", shares: Array | None = None) -> float:
         """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
-        return float((betaln(*self._sticks(summary.N)) - betaln(1.0, self.concentration)).sum())
+        eta1, eta0 = self._sticks(summary.N)
+        ratio = np.log(eta0) - np.log(self.concentration)
+        return float((gammaln(eta1) - log_rise(summary.N, 1.0 + eta0) - ratio).sum())
 
     def order(self, summary: "Summary") -> NDArray[np.integer]:
         """Decreasing size, which is the order of sticks with the highest bound."""
@@ -112,7 +114,7 @@ class FiniteDirichlet(_Mixture):
     ----------
     n_clusters : int >= 1
         The number of clusters in the model; at most this many are ever in use.
-    concentration : float > 0
+    concentration : float, 1e-300 to 1e300
         Total pseudo-count, shared equally.
     """
 
@@ -135,8 +137,7 @@ class FiniteDirichlet(_Mixture):
 
     def bound(self, summary: "Summary", shares: Array | None = None) -> float:
         """Log Dirichlet-multinomial normaliser ratio; unused clusters contribute nothing."""
-        total = gammaln(self.concentration) - gammaln(self.concentration + summary.N.sum())
-        return float((gammaln(summary.N + self._share) - gammaln(self._share)).sum() + total)
+        return float(log_rise(summary.N, self._share).sum() - log_rise(summary.N.sum(), self.concentration))
 
     def order(self, summary: "Summary") -> NDArray[np.integer]:
         """Decreasing size (the bound does not depend on the order)."""

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
-from ._base import CURVATURE, Array, best_factor, check_concentration
+from ._base import CURVATURE, RANGE, Array, best_factor, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
 if TYPE_CHECKING:
     from ..model.documents import DocumentSummary
     from ..model.summary import Summary
-
-LARGEST = 1e5  # alpha beyond which sums of log Gamma cancel
 
 
 class _Documents(ABC):
@@ -81,18 +79,18 @@ class HierarchicalDirichletProcess(_Documents):
     The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k = D (K + 1 - k) + D + 1 + gamma (Thesis Eq. 5.39) and
     u found by L-BFGS (5.3.2).  E[c(alpha beta)] has no closed form.  With log Gamma(x) = log Gamma(1 + x) - log x,
 
-        E[c(alpha beta)] >= log Gamma(alpha) + sum_k { E[log alpha beta_k] - log Gamma(1 + alpha m_k) - v_k },
-        v_k = (pi^2 / 12) alpha^2 Var(beta_k)
+        E[c(alpha beta)] >= log Gamma(alpha) + sum_k { E[log alpha beta_k] - log Gamma(1 + alpha m_k) - s_k Var(beta_k) },
+        s_k = C alpha^2 / (1 + C alpha m_k),    C = pi^2 / 12
 
-    over k = 1, ..., K + 1, where m = E[beta]: the second derivative of log Gamma(1 + x) is at most pi^2 / 6.  The
+    over k = 1, ..., K + 1, where m = E[beta] (see `HDPMarkovChain`, and `stick_weight` for what is added to w).  The
     surrogate of Thesis Eq. 5.24 bounds log Gamma(1 + x) by its chord from 0 to alpha instead, which costs up to
     alpha log(alpha) nats a document.
 
     Parameters
     ----------
-    document_concentration : float > 0
+    document_concentration : float, 1e-12 to 1e6
         alpha: how alike the documents are; small values give documents of few topics.
-    concentration : float > 0
+    concentration : float, 1e-12 to 1e6
         gamma; larger values expect more topics.
     """
 
@@ -100,8 +98,8 @@ class HierarchicalDirichletProcess(_Documents):
     concentration: float = 1.0
 
     def __post_init__(self) -> None:
-        check_concentration(self.document_concentration, "document_concentration", LARGEST)
-        check_concentration(self.concentration)
+        check_concentration(self.document_concentration, "document_concentration", *RANGE)
+        check_concentration(self.concentration, "concentration", *RANGE)
 
     @property
     def max_clusters(self) -> int:
@@ -120,13 +118,13 @@ class HierarchicalDirichletProcess(_Documents):
             factor = best_factor(lambda factor: best._scaled(factor)._value(at, P, float(summary.D))[0])
             best, value = _better(best, value, best._scaled(factor), summary)
         if "concentration" in names:
-            exponents = np.full(summary.K + 1, float(summary.D))
-            gamma = best_gamma(best.shares(summary), exponents, best.concentration)
-            best, value = _better(best, value, replace(best, concentration=gamma), summary)
+            rows = np.full(summary.K + 1, float(summary.D))
+            gamma = best_gamma(best.shares(summary), rows, best.concentration, best._strengths(float(summary.D)))
+            best, value = _better(best, value, replace(best, concentration=within_range(gamma, *RANGE)), summary)
         return best
 
     def _scaled(self, factor: float) -> Self:
-        return replace(self, document_concentration=min(self.document_concentration * factor, LARGEST))
+        return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
 
     def _solve(self, summary: Any) -> _Solution:
         D = float(getattr(summary, "D", 0.0))
@@ -137,8 +135,9 @@ class HierarchicalDirichletProcess(_Documents):
 
     def _optimum(self, P: Array, D: float) -> _Solution:
         """The best sticks for sums P (K + 1,) over D documents, by L-BFGS."""
-        start = stick_logits(_dirichlet_mean(P / D, self.document_concentration))
-        x, value = best_sticks(lambda x: self._value(x, P, D), start, D)
+        shares = _dirichlet_mean(P / D, self.document_concentration)
+        counts = D * (1.0 + self.document_concentration * shares)
+        x, value = best_sticks(lambda x: self._value(x, P, D), stick_logits(shares), counts)
         return _Solution(stick_means(expit(x)), value)
 
     def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
@@ -148,11 +147,18 @@ class HierarchicalDirichletProcess(_Documents):
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 5.37)."""
         alpha, rows = self.document_concentration, np.full(len(P), D)
 
-        def of_means(m: Array) -> tuple[float, Array]:
-            fixed = D * (gammaln(alpha) + len(P) * np.log(alpha) - gammaln(1.0 + alpha * m).sum())
-            return float(fixed + alpha * (m @ P)), alpha * (P - D * psi(1.0 + alpha * m))
+        def of_means(m: Array) -> tuple[float, Array, Array, Array]:
+            a = np.maximum(alpha * m, 1e-300)
+            part = CURVATURE * a
+            spread = D * CURVATURE * alpha**2 / (1.0 + part)
+            value = float(D * (gammaln(alpha) - gammaln(a).sum()) + a @ P)
+            return value, a * (P - D * psi(a)), spread, -spread * part / (1.0 + part)
 
-        return stick_bound(x, rows, CURVATURE * alpha**2 * rows, self.concentration, of_means)
+        return stick_bound(x, rows, self.concentration, self._strengths(D), of_means)
+
+    def _strengths(self, D: float) -> Array:
+        """How many documents of which concentration follow the shares, (1, 2)."""
+        return np.array([[D, self.document_concentration]])
 
 
 @dataclass(frozen=True)
@@ -165,7 +171,7 @@ class LatentDirichlet(_Documents):
     ----------
     n_topics : int >= 1
         The number of topics in the model; at most this many are ever in use.
-    document_concentration : float > 0
+    document_concentration : float, 1e-12 to 1e6
         alpha: the sum of the pseudo-counts of all topics in a document.
     symmetric : bool
         Whether beta is 1 / n_topics; otherwise it is chosen to maximise the bound.
@@ -176,7 +182,7 @@ class LatentDirichlet(_Documents):
     symmetric: bool = False
 
     def __post_init__(self) -> None:
-        check_concentration(self.document_concentration, "document_concentration", LARGEST)
+        check_concentration(self.document_concentration, "document_concentration", *RANGE)
         if int(self.n_topics) != self.n_topics or self.n_topics < 1:
             raise ValueError(f"n_topics must be a whole number of at least 1; got {self.n_topics!r}.")
 
@@ -195,9 +201,11 @@ class LatentDirichlet(_Documents):
             return self
         alpha = self.document_concentration
         factor = best_factor(
-            lambda factor: replace(self, document_concentration=min(alpha * factor, LARGEST))._solve(summary).value
+            lambda factor: (
+                replace(self, document_concentration=within_range(alpha * factor, *RANGE))._solve(summary).value
+            )
         )
-        return replace(self, document_concentration=min(alpha * factor, LARGEST))
+        return replace(self, document_concentration=within_range(alpha * factor, *RANGE))
 
     def _solve(self, summary: Any) -> _Solution:
         D, alpha, spare = float(getattr(summary, "D", 0.0)), self.document_concentration, self.n_topics - summary.K

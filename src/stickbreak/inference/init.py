@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..data import ArraySource, Chunk
 from ..likelihoods._base import Rows, entries, features
 from ..model import Model, Summary
+from ..model.products import add_product
 from ..model.seeding import hard_summary, nearest_seeds
 from .executor import Threads
 
@@ -43,8 +44,9 @@ def from_responsibilities(
     def task(chunk: Chunk) -> Summary:
         X, weights = source.read(chunk)
         R = np.asarray(given(chunk, X) * weights[:, None], dtype=np.float64)
-        S = (features(model.likelihood, X).T @ R).T  # in this order also for CSR
-        return Summary(R.sum(axis=0), np.ascontiguousarray(S), np.zeros(R.shape[1]), np.zeros(()))
+        S = np.zeros((R.shape[1], model.likelihood.n_statistics))
+        add_product(R, features(model.likelihood, X), S)
+        return Summary(R.sum(axis=0), S, np.zeros(R.shape[1]), np.zeros(()))
 
     first, *rest = threads.map(task, (chunk for batch in source.batches(1) for chunk in batch))
     for summary in rest:

@@ -5,7 +5,8 @@ import math
 from ._jit import jit as _jit
 
 _SHIFT = 8
-_HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
+_FAR = 10.0  # where the series of `rise` begin
+_HUGE = 1e25  # a count to whose tenth power there is a number
 
 
 @_jit
@@ -21,27 +22,89 @@ def digamma(x):
 
 
 @_jit
-def trigamma(x):
-    """psi'(x) for x > 0, in the same way."""
-    total = 0.0
-    while x < _SHIFT:
-        total += 1.0 / (x * x)
-        x += 1.0
-    i = 1.0 / (x * x)
+def trigamma_times(x):
+    """X psi'(x) - 1 for x > 0, in the same way."""
+    total, y = 0.0, x
+    while y < _SHIFT:
+        total += 1.0 / (y * y)
+        y += 1.0
+    i = 1.0 / (y * y)
     series = i * (1 / 6 - i * (1 / 30 - i * (1 / 42 - i * (1 / 30 - i * (5 / 66 - i * 691 / 2730)))))
-    return total + (1.0 + 0.5 / x + series) / x
+    rest = (0.5 / y + series) / y  # psi'(y) - 1 / y
+    return x * rest if x >= _SHIFT else x * (total + rest + 1.0 / y) - 1.0
 
 
 @_jit
-def log_gamma_and_digamma(x):
-    """Both for x > 0, with one recurrence: the product of x, x + 1, ... and its derivative, up to x + 8."""
-    product, slope = 1.0, 0.0
-    while x < _SHIFT:
-        slope = slope * x + product
-        product *= x
-        x += 1.0
-    i, log = 1.0 / (x * x), math.log(x)
+def rise(count, prior):
+    """Log Gamma(prior + count) - log Gamma(prior), and its derivative by the prior, psi(prior + count) - psi(prior).
+
+    Neither is a difference of large numbers: from 10 on the differences of the asymptotic series have a closed form, and
+    smaller priors are raised to 10 by recurrence.
+
+    count : >= 0;  prior : > 0
+    """
+    if count == 0.0:
+        return 0.0, 0.0
+    if count > _HUGE and prior < _FAR:  # a difference of unlike numbers
+        return math.lgamma(prior + count) - math.lgamma(prior), digamma(prior + count) - digamma(prior)
+    value, slope = 0.0, 0.0
+    if prior < _FAR:
+        above, by_above, below, by_below = 1.0, 0.0, 1.0, 0.0  # products of prior + count and of prior, and derivatives
+        while prior < _FAR and prior <= count:
+            total = prior + count
+            by_above, above = by_above * total + above, above * total
+            by_below, below = by_below * prior + below, below * prior
+            prior += 1.0
+        if by_above > 0.0:
+            value -= math.log(above) - math.log(below)
+            slope += by_below / below - by_above / above
+        growth, by_growth = 0.0, 0.0  # the product of 1 + count / prior, less one, and its derivative by -prior
+        while prior < _FAR:
+            inverse = 1.0 / prior
+            share = count * inverse
+            by_growth += share * (by_growth + inverse + growth * inverse)
+            growth += share + growth * share
+            prior += 1.0
+        slope += by_growth / (1.0 + growth)
+        value -= math.log1p(growth)
+    total = prior + count
+    i, j, log = 1.0 / prior, 1.0 / total, math.log1p(count / prior)
+    gap = count * i * j  # i - j
+    a, b = i * i, j * j
+    f1, g1 = i + j, a + b  # f_n = i^n + i^(n-1) j + ... + j^n;  g_n: the same of the squares
+    f2, g2, b2 = i * f1 + b, a * g1 + b * b, b * b
+    f4, g3, b3 = a * f2 + b * (i * j + b), a * g2 + b * b2, b * b2
+    f6, g4 = a * f4 + b2 * (i * j + b), a * g3 + b2 * b2
+    f8, g5 = a * f6 + b3 * (i * j + b), a * g4 + b2 * b3
+    f10 = a * f8 + b2 * b2 * (i * j + b)
+    rest = 1 / 12 - f2 * (1 / 360) + f4 * (1 / 1260) - f6 * (1 / 1680) + f8 * (1 / 1188) - f10 * (691 / 360360)
+    value += (prior - 0.5) * log + count * (math.log(total) - 1.0) - gap * rest
+    rest = 1 / 12 - g1 * (1 / 120) + g2 * (1 / 252) - g3 * (1 / 240) + g4 * (1 / 132) - g5 * (691 / 32760)
+    slope += log + gap * (0.5 + f1 * rest)
+    return value, slope
+
+
+@_jit
+def rises(counts, priors, out):
+    """Log Gamma(prior + count) - log Gamma(prior) of each element; all (n,), ``out`` out."""
+    for i in range(counts.size):
+        out[i] = rise(counts[i], priors[i])[0]
+
+
+@_jit
+def beyond_stirling(x):
+    """What log Gamma(x) and psi(x) are beyond (x - 1/2) log x - x + log(2 pi) / 2 and log x, for x > 0."""
+    product, slope, y = 1.0, 0.0, x
+    while y < _FAR:
+        slope = slope * y + product
+        product *= y
+        y += 1.0
+    i = 1.0 / (y * y)
     above = 1 / 12 - i * (1 / 360 - i * (1 / 1260 - i * (1 / 1680 - i * (1 / 1188 - i * 691 / 360360))))
     series = i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
-    log_gamma = (x - 0.5) * log - x + _HALF_LOG_2_PI + above / x - math.log(product)
-    return log_gamma, log - 0.5 / x - series - slope / product
+    log_gamma, psi = above / y, -0.5 / y - series
+    if y > x:
+        log_x, log_y = math.log(x), math.log(y)
+        log_gamma += (y - 0.5) * log_y - (x - 0.5) * log_x - (y - x) - math.log(product)
+        psi += log_y - log_x - slope / product
+    return log_gamma, psi

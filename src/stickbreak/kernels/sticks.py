@@ -1,51 +1,85 @@
 """The bound of sticks and its gradient, for which the search for the best sticks asks often."""
 
+import math
+
 import numpy as np
 
 from ._jit import jit as _jit
-from .special import log_gamma_and_digamma, trigamma
+from .special import beyond_stirling, trigamma_times
 
-_SMALLEST = 1e-300
+_HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
+_QUARTER = np.pi**2 / 12  # half the second derivative of log Gamma(1 + x) at 0
 
 
 @_jit
-def stick_bound(u, v, exponents, spread, gamma, m, slope, gradient):
-    """What sticks add to the value of their means, K log gamma apart (see `allocations._sticks.stick_bound`).
+def stick_weights(u, v, exponents, gamma, strengths, w, by_left):
+    """The weights of sticks, and what comes before them: w (K,), and by_left (K,), the derivatives by log of what is left.
 
-    u, v : (K,) stick means and 1 - u;  m, slope : (K + 1,) means of the shares, and the gradient of their value
+    See `allocations._sticks.stick_weight`.
+    """
+    left, later = 1.0, exponents[-1]
+    for k in range(u.size - 1, -1, -1):
+        w[k] = exponents[k] + later + 1.0 + gamma
+        later += exponents[k]
+    for k in range(u.size):
+        by_left[k] = 0.0
+        for i in range(strengths.shape[0]):
+            many, strength = strengths[i]
+            part = _QUARTER * strength * left
+            w[k] += 2.0 * many * strength * left * part / (1.0 + part)
+            by_left[k] += 2.0 * many * strength * left * part * (2.0 + part) / (1.0 + part) ** 2
+        left *= v[k]
+
+
+@_jit
+def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spread, slope, gradient):
+    """What sticks add to the value of their means (see `allocations._sticks.stick_bound`).
+
+    u, v, log_u, log_v : (K,) stick means, 1 - u, and logs;  strengths : (n, 2) how many rows have which concentration
+    spread, by_spread, slope : (K + 1,) s, and the derivatives of s and of the value of the means by log m
     gradient : (K,) out, by logit(u), that of the value of the means included
     """
     K = u.size
-    head, left = np.empty(K + 1), np.empty(K + 1)  # prod (1 - u), prod E[(1 - u)^2] of the sticks before
-    head[0] = left[0] = 1.0
-    w, later = np.empty(K), exponents[K]
-    for k in range(K - 1, -1, -1):
-        w[k] = exponents[k] + later + 1.0 + gamma
-        later += exponents[k]
+    head, loose = np.empty(K + 1), np.empty(K + 1)  # mean and variance of prod (1 - u) of the sticks before
+    w, by_left, by_w = np.empty(K), np.empty(K), np.empty(K)
+    stick_weights(u, v, exponents, gamma, strengths, w, by_left)
+    head[0], loose[0] = 1.0, 0.0
     for k in range(K):
+        variance = u[k] * v[k] / (w[k] + 1.0)
         head[k + 1] = head[k] * v[k]
-        left[k + 1] = left[k] * (v[k] * v[k] + u[k] * v[k] / (w[k] + 1.0))
-    value = -spread[K] * (left[K] - m[K] * m[K])
-    later = exponents[K]
-    after = m[K] * (slope[K] + 2.0 * spread[K] * m[K])  # sums over the sticks after k, and the rest
-    spread_after = spread[K] * left[K]
+        loose[k + 1] = loose[k] * (v[k] * v[k] + variance) + head[k] * head[k] * variance
+    m = head[K]
+    value, later = K * math.log(gamma) - spread[K] * loose[K], exponents[K]
+    after = slope[K] - by_spread[K] * loose[K] + 2.0 * spread[K] * m * m  # sums over the sticks after k, and the rest
+    spread_after = spread[K] * (loose[K] + m * m)
     for k in range(K - 1, -1, -1):
         a, b = u[k] * w[k], v[k] * w[k]
-        (log_gamma_a, psi_a), (log_gamma_b, psi_b) = log_gamma_and_digamma(a), log_gamma_and_digamma(b)
-        log_gamma_w, psi_w = log_gamma_and_digamma(w[k])
+        (rest_a, psi_a), (rest_b, psi_b), (rest_w, psi_w) = (
+            beyond_stirling(a),
+            beyond_stirling(b),
+            beyond_stirling(w[k]),
+        )
         for_u, for_v = 1.0 + exponents[k] - a, later + gamma - b
-        value += log_gamma_a + log_gamma_b - log_gamma_w + for_u * (psi_a - psi_w) + for_v * (psi_b - psi_w)
+        value += 0.5 * (log_u[k] + log_v[k] - math.log(w[k])) + _HALF_LOG_2_PI + rest_a + rest_b - rest_w
+        value += (gamma - 1.0) * log_v[k] + for_u * (psi_a - psi_w) + for_v * (psi_b - psi_w)
         variance = u[k] * v[k] / (w[k] + 1.0)
-        square = left[k] * (u[k] * u[k] + variance)  # E[beta_k^2]
-        value -= spread[k] * (square - m[k] * m[k])
-        total = slope[k] + 2.0 * spread[k] * m[k]
+        m, left = head[k] * u[k], loose[k] + head[k] * head[k]
+        varies = loose[k] * (u[k] * u[k] + variance) + head[k] * head[k] * variance
+        value -= spread[k] * varies
+        square = varies + m * m  # E[beta_k^2]
+        total = slope[k] - by_spread[k] * varies + 2.0 * spread[k] * m * m
         change = (1.0 - 2.0 * u[k]) / (w[k] + 1.0)
-        by_u = w[k] * (for_u * trigamma(a) - for_v * trigamma(b))
-        by_u += head[k] * total - after / max(v[k], _SMALLEST)
-        by_u -= spread[k] * left[k] * (2.0 * u[k] + change)
-        by_u -= (change - 2.0 * v[k]) / (v[k] * v[k] + variance) * spread_after
-        gradient[k] = by_u * u[k] * v[k]
+        t_a, t_b, t_w = trigamma_times(a), trigamma_times(b), trigamma_times(w[k])
+        share = spread_after / (v[k] + u[k] / (w[k] + 1.0))
+        gradient[k] = v[k] * (1.0 + for_u * t_a + total) - u[k] * (gamma + for_v * t_b + after)
+        gradient[k] -= spread[k] * left * (2.0 * u[k] + change) * u[k] * v[k] + (change - 2.0 * v[k]) * u[k] * share
+        by_w[k] = (for_u * (t_a - t_w) + for_v * (t_b - t_w)) / w[k]
+        by_w[k] += (spread[k] * left * v[k] + share) * u[k] / (w[k] + 1.0) ** 2
         later += exponents[k]
-        after += m[k] * total
+        after += total
         spread_after += spread[k] * square
+    through_w = 0.0
+    for k in range(K - 1, -1, -1):
+        gradient[k] -= u[k] * through_w
+        through_w += by_w[k] * by_left[k]
     return value

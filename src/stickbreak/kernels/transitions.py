@@ -5,40 +5,73 @@ Counts are ``counted`` (K + 1, K), first states and then the transitions from ea
 
 import math
 
+import numpy as np
+
 from ._jit import jit as _jit
-from .special import digamma, log_gamma_and_digamma
+from .special import rise
 
 _SMALLEST = 1e-300
+_QUARTER = np.pi**2 / 12  # half the second derivative of log Gamma(1 + x) at 0
 
 
 @_jit
-def transition_bound(counted, m, alpha, kappa, first, own, slope):
-    """sum_jk log Gamma(theta_jk) less log Gamma of the prior's counts, of which those of a state to itself are own + alpha m.
+def transition_bound(counted, m, alpha, kappa, first, slope):
+    """Log probability of first states and transitions given shares, by Dirichlet-multinomials.
 
-    counted : (K + 1, K) first states and transitions;  m : (K + 1,);  slope : (K + 1,) out, the gradient by m
+    counted : (K + 1, K) first states and transitions;  m : (K + 1,);  slope : (K + 1,) out, the gradient by log m
     """
     K = counted.shape[1]
     value = 0.0
-    for k in range(K + 1):
-        shared, by_shared = log_gamma_and_digamma(1.0 + alpha * m[k])
-        begin, by_begin = log_gamma_and_digamma(1.0 + first * m[k])
-        others = K - 1.0 if k < K else K
-        value -= others * shared + begin
-        slope[k] = -(others * alpha * by_shared + first * by_begin)
-        if k < K:
-            stay, by_stay = log_gamma_and_digamma(own + alpha * m[k])
-            value -= stay
-            slope[k] -= alpha * by_stay
+    slope[:] = 0.0
     for j in range(K + 1):
-        strength = first if j == 0 else alpha
-        for k in range(K + 1):
-            theta = (counted[j, k] if k < K else _SMALLEST) + strength * m[k]
-            if k == j - 1:
-                theta += kappa
-            log_gamma, psi = log_gamma_and_digamma(theta)
-            value += log_gamma
-            slope[k] += strength * psi
+        strength, total = first if j == 0 else alpha, 0.0
+        for k in range(K):
+            share = strength * m[k]
+            log, psi = rise(counted[j, k], max(share + kappa if k == j - 1 else share, _SMALLEST))
+            value += log
+            slope[k] += share * psi
+            total += counted[j, k]
+        value -= rise(total, first if j == 0 else alpha + kappa)[0]
     return value
+
+
+@_jit
+def spread_of_shares(m, alpha, kappa, half, shifted, first, spread, by_spread):
+    """The numbers s with which variances of shares are in the bound (see `allocations.markov.HDPMarkovChain`).
+
+    half : psi'(1 + kappa) / 2;  shifted : whether log Gamma(kappa + x) is replaced by log Gamma(1 + kappa + x) - log x
+    m : (K + 1,);  spread, by_spread : (K + 1,) out, s and its derivative by log m
+    """
+    K = m.size - 1
+    for k in range(K + 1):
+        spread[k], by_spread[k] = 0.0, 0.0
+        _add_curvature(K - 1.0 if k < K else K, alpha, m[k], _QUARTER, spread, by_spread, k)
+        _add_curvature(1.0, first, m[k], _QUARTER, spread, by_spread, k)
+        if k == K:
+            continue
+        _add_curvature(1.0, alpha, m[k], half, spread, by_spread, k)
+        if not shifted:
+            square, r = (alpha / kappa) ** 2, alpha * m[k] / kappa
+            curvature = _log_curvature(r)
+            spread[k] += square * curvature
+            by_spread[k] += square * ((1.0 / (1.0 + r)) ** 2 - 2.0 * curvature)
+
+
+@_jit
+def _add_curvature(many, strength, m, half, spread, by_spread, k):
+    """Add s = many * half strength^2 / (1 + half strength m), and its derivative by log m."""
+    part = half * strength * m
+    s = many * half * strength * strength / (1.0 + part)
+    spread[k] += s
+    by_spread[k] -= s * part / (1.0 + part)
+
+
+@_jit
+def _log_curvature(r):
+    """(log(1 + r) - r / (1 + r)) / r^2 for r >= 0."""
+    if r > 0.02:
+        return (math.log1p(r) - r / (1.0 + r)) / (r * r)
+    return 1 / 2 - r * (2 / 3 - r * (3 / 4 - r * (4 / 5 - r * (5 / 6 - r * (6 / 7 - r * (7 / 8 - r * 8 / 9))))))
 
 
 @_jit
@@ -51,14 +84,13 @@ def drawn_from_shares(counted, m, alpha, kappa, first, drawn):
         for k in range(K):
             share = strength * m[k]
             prior = max(share + kappa if k == j - 1 else share, _SMALLEST)
-            drawn[k] += share * (digamma(prior + counted[j, k]) - digamma(prior))
+            drawn[k] += share * rise(counted[j, k], prior)[1]
 
 
 @_jit
 def _rise(count, prior):
     """Log Gamma(count + prior) - log Gamma(prior)."""
-    prior = max(prior, _SMALLEST)
-    return math.lgamma(count + prior) - math.lgamma(prior) if count > 0.0 else 0.0
+    return rise(count, max(prior, _SMALLEST))[0]
 
 
 @_jit

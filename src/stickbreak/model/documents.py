@@ -13,6 +13,7 @@ from ..kernels.documents import FLOOR, document_counts, document_statistics, ent
 from ..likelihoods._base import features
 from .local import THRESHOLD, Drawn, exact_scores
 from .model import Model, Parameters
+from .products import add_product
 from .summary import Summary, cluster_axes, local_field
 
 Array = NDArray[np.floating]
@@ -251,9 +252,13 @@ def document_step(
     P_rest = n * psi(own.rest) - psi_totals if own.rest > 0.0 else 0.0
     Q_rest = n * gammaln(own.rest) - own.rest * P_rest if own.rest > 0.0 else 0.0
     Q_rest -= gammaln(totals).sum()
-    S = R.T if T is None else R.T @ T
+    S = np.zeros((K, len(R) if T is None else T.shape[1]))
+    if T is None:
+        S[:] = R.T
+    else:
+        add_product(R, T, S)
     counts = np.ascontiguousarray(N.T, dtype=np.float32)
     rest = (np.array(value, dtype=np.float64) for value in (0.0, P_rest, Q_rest, n))
     base, P_rest, Q_rest, D = rest
-    summary = DocumentSummary(N.sum(axis=0), np.ascontiguousarray(S), H, base, P, Q, P_rest, Q_rest, D, counts)
+    summary = DocumentSummary(N.sum(axis=0), S, H, base, P, Q, P_rest, Q_rest, D, counts)
     return summary, Kept(own, p, log_Z, totals, N)

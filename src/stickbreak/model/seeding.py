@@ -8,6 +8,7 @@ from scipy import sparse
 
 from ..likelihoods._base import Rows
 from .model import Model
+from .products import add_product
 from .summary import Summary
 
 Array = NDArray[np.floating]
@@ -49,6 +50,6 @@ def hard_summary(T: Any, weights: Array, labels: NDArray[np.intp]) -> Summary:
     """The summary of rows with features T (n, F), dense or CSR, each assigned wholly to the cluster of its label."""
     n, J = len(labels), int(labels.max()) + 1
     R = sparse.csr_array((weights, labels, np.arange(n + 1)), (n, J))
-    S = R.T @ T
-    S = S.toarray() if sparse.issparse(S) else S
-    return Summary(np.asarray(R.sum(axis=0)), np.asarray(S, dtype=np.float64), np.zeros(J), np.zeros(()))
+    S = np.zeros((J, T.shape[1]))
+    add_product(R, T, S)
+    return Summary(np.asarray(R.sum(axis=0)), S, np.zeros(J), np.zeros(()))

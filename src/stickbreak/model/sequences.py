@@ -1,5 +1,6 @@
 """Hidden Markov models as a unit: sequences to smoothed states to a summary."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -10,12 +11,12 @@ from scipy import sparse
 
 from ..data import Chunk
 from ..data.sequences import Sequences, SequenceSource
-from ..kernels.assign import accumulate
 from ..kernels.markov import add_rows, compress, subtract_energies
 from ..likelihoods._base import check_between, features
 from .local import DENSE_SHARE, THRESHOLD, Drawn, Responsibilities, RowUnit, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
 from .model import Model, Parameters
+from .products import add_kept, add_product
 from .summary import Array, Summary, cluster_axes
 
 TAKEN = 1 << 15  # rows whose features are held at a time
@@ -76,8 +77,9 @@ class SequenceUnit:
 
         keep : whether the larger responsibilities are wanted, for rows to be drawn
         """
-        K, table = prepared.K, prepared.table
+        K, table, source = prepared.K, prepared.table, X.source
         summary = Summary.zeros(*prepared.parameters.W.shape)
+        N, S, H, total_base = summary.N, summary.S, summary.H, summary.base
         M, begins = np.zeros(prepared.A.shape), np.zeros(K)
         per_code = None if table is None else np.zeros(table.C.shape)
         pieces, first = dict[int, Responsibilities](), X.first(slice(0, len(X)))
@@ -86,12 +88,12 @@ class SequenceUnit:
             here = weights[rows]
             M += block.alpha.T @ block.G
             begins += R[np.flatnonzero(first[rows])].sum(axis=0)
-            summary.N.__iadd__(here @ R)
-            summary.H.__iadd__(np.log(block.scale) @ R)
+            N += here @ R
+            H += np.log(block.scale) @ R
             if per_code is None:
-                _add_statistics(block, R, None if X.source.weights is None else here, summary)
+                _add_statistics(block, R, None if source.weights is None else here, summary)
                 for lane in block.lanes if base else ():
-                    summary.base.__iadd__(weights[lane] @ model.likelihood.log_base(X.rows(lane)))
+                    total_base += weights[lane] @ model.likelihood.log_base(X.rows(lane))
             else:
                 add_rows(block.R, block.scores.codes, per_code)
             if keep:
@@ -100,15 +102,14 @@ class SequenceUnit:
                     if a < b:
                         pieces[lane.start] = kept.part(int(a), int(b))
         if per_code is not None and table is not None:
-            source = X.source
             use = np.ones(len(source.X)) if source.weights is None else source.weights
             subtract_energies(per_code, table.C, summary.H)
             weighted = per_code[:, :K] * use[:, None]
-            summary.S.__iadd__(np.asarray((table.T.T @ weighted).T, dtype=np.float64))
+            add_product(weighted, table.T, S)
             if base:
-                summary.base.__iadd__(weighted.sum(axis=1) @ model.likelihood.log_base(source.X))
+                total_base += weighted.sum(axis=1) @ model.likelihood.log_base(source.X)
         M = (prepared.A * M)[:K, :K]
-        summary.H.__isub__((M * prepared.log_A).sum(axis=0) + begins * prepared.log_start)
+        H -= (M * prepared.log_A).sum(axis=0) + begins * prepared.log_start
         kept = join([pieces[start] for start in sorted(pieces)])
         return SequenceSummary.of(summary, np.ascontiguousarray(M), begins), kept
 
@@ -148,17 +149,10 @@ def labelled(model: Model, source: SequenceSource, labels: NDArray[np.intp]) -> 
     """The summary of rows that are each wholly in the state of its label, with the transitions between these."""
     n, K = len(labels), int(labels.max()) + 1
     summary = Summary.zeros(K, model.likelihood.n_statistics)
-
-    def add(X: Array, counts: sparse.csr_array) -> None:
-        summary.N.__iadd__(counts.sum(axis=0))
-        summary.S.__iadd__(counts.T @ features(model.likelihood, X))
-
-    if source.codes is not None:
-        counts = sparse.csr_array((source.observed(Chunk(0, n)), (source.codes, labels)), (len(source.X), K))
-        add(np.asarray(source.X, dtype=source.dtype), counts)
-    for rows in np.array_split(np.arange(n), -(-n // TAKEN)) if source.codes is None else ():
-        X, weights = source.take(rows)
-        add(X, sparse.csr_array((weights, labels[rows], np.arange(len(rows) + 1)), (len(rows), K)))
+    N = summary.N
+    for X, counts in _counts_of_labels(source, labels, K):
+        N += counts.sum(axis=0)
+        add_product(counts, features(model.likelihood, X), summary.S)
     M, begins = np.zeros((K, K)), np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
     follows = np.ones(n, np.bool_)
     follows[source.edges[:-1]] = False
@@ -167,16 +161,30 @@ def labelled(model: Model, source: SequenceSource, labels: NDArray[np.intp]) -> 
     return SequenceSummary.of(summary, M, begins)
 
 
+def _counts_of_labels(
+    source: SequenceSource, labels: NDArray[np.intp], K: int
+) -> Iterator[tuple[Array, sparse.csr_array]]:
+    """Rows, distinct ones where these are known, and the weight with which each has each label (n, K)."""
+    n = len(labels)
+    if source.codes is not None:
+        counts = (source.observed(Chunk(0, n)), (source.codes, labels))
+        yield np.asarray(source.X, dtype=source.dtype), sparse.csr_array(counts, (len(source.X), K))
+        return
+    for rows in np.array_split(np.arange(n), -(-n // TAKEN)):
+        X, weights = source.take(rows)
+        yield X, sparse.csr_array((weights, labels[rows], np.arange(len(rows) + 1)), (len(rows), K))
+
+
 def _add_statistics(block: Smoothed, R: Array, weights: Array | None, summary: Summary) -> None:
     """Add a block's statistics and energies to a summary."""
     subtract_energies(block.R, block.scores.C, summary.H)
     threshold = responsibility_threshold(R.dtype)
     if np.count_nonzero(threshold < R) > DENSE_SHARE * R.size:
         weighted = R if weights is None else R * weights[:, None]
-        summary.S.__iadd__(weighted.T @ block.scores.T.astype(np.float64, copy=False))
+        add_product(weighted, block.scores.T, summary.S)
     else:
         weights = np.ones(len(R)) if weights is None else weights
-        accumulate(*_compressed(R, threshold), weights, block.scores.T, summary.S)
+        add_kept(_compressed(R, threshold), weights, block.scores.T, summary.S)
 
 
 def _compressed(R: Array, threshold: float) -> Responsibilities:

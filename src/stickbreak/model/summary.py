@@ -83,7 +83,8 @@ class Summary:
         """Add another summary to this one, reusing its arrays; only for arrays this object alone holds."""
         for f in fields(self):
             if not f.metadata["local"]:
-                getattr(self, f.name).__iadd__(getattr(other, f.name))
+                mine = getattr(self, f.name)
+                mine += getattr(other, f.name)
 
     def of_chunks(self, chunks: Sequence[Self]) -> Self:
         """This sum over the chunks of a batch, with what they know of single documents, one chunk after another."""

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from ..data import SequenceSource
 from ..likelihoods._base import features
 from ..model import Model, Summary
+from ..model.seeding import hard_summary
 
 Array = NDArray[np.floating]
 
@@ -24,23 +25,19 @@ def block_states(model: Model, source: SequenceSource, n: int, length: int, rng:
         sequence = int(np.searchsorted(source.edges, row, side="right")) - 1
         begin, end = source.edges[sequence], source.edges[sequence + 1]
         start = max(int(begin), min(int(row), int(end) - length))
-        T, weights = _statistics(model, source, np.arange(start, min(start + length, int(end))))
-        N[i], S[i] = weights.sum(), T.sum(axis=0)
+        X, weights = source.take(np.arange(start, min(start + length, int(end))))
+        block = hard_summary(features(model.likelihood, X), weights, np.zeros(len(weights), np.intp))
+        N[i], S[i] = block.N[0], block.S[0]
     return Summary(N, S, np.zeros(n), np.zeros(()))
 
 
 def halves(model: Model, source: SequenceSource, rows: NDArray[np.integer]) -> tuple[Array, Array]:
     """Counts (2,) and statistics (2, F) of both parts of a block, cut where their log marginal likelihood is largest."""
-    T, weights = _statistics(model, source, rows)
-    N, S = np.cumsum(weights), np.cumsum(T, axis=0)
-    places = np.unique(np.linspace(0, max(len(rows) - 2, 0), PLACES).astype(int))
-    before, after = (N[places], S[places]), (N[-1] - N[places], S[-1] - S[places])
+    X, weights = source.take(rows)
+    places = np.unique(np.linspace(0, max(len(rows) - 2, 0), PLACES).astype(int))  # the last row before each cut
+    parts = hard_summary(features(model.likelihood, X), weights, np.searchsorted(places, np.arange(len(rows))))
+    N, S = np.cumsum(parts.N), np.cumsum(parts.S, axis=0)
+    before = N[: len(places)], S[: len(places)]
+    after = N[-1] - before[0], S[-1] - before[1]
     best = int((model.likelihood.log_marginal(*before) + model.likelihood.log_marginal(*after)).argmax())
     return np.array([before[0][best], after[0][best]]), np.array([before[1][best], after[1][best]])
-
-
-def _statistics(model: Model, source: SequenceSource, rows: NDArray[np.integer]) -> tuple[Array, Array]:
-    """Weighted features (n, F) of rows, and their weights (n,)."""
-    X, weights = source.take(rows)
-    T = features(model.likelihood, X)
-    return np.asarray(T.toarray() if hasattr(T, "toarray") else T, dtype=np.float64) * weights[:, None], weights
