@@ -15,6 +15,8 @@ from ..likelihoods import Likelihood
 
 Array = NDArray[np.floating]
 
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e60  # of all rows: below, data are lost beside the prior; above, squares of counts overflow
+
 
 def as_source(
     estimator: BaseEstimator, X: Any, sample_weight: Any = None, reset: bool = False, y: Any = None
@@ -143,8 +145,11 @@ def _weights(sample_weight: Any, array: Any) -> Array | None:
     weights = _check_sample_weight(sample_weight, array, dtype=np.float64, ensure_non_negative=True)
     with np.errstate(over="ignore"):
         total = weights.sum()
-    if not 0.0 < total < np.inf:
-        raise ValueError("sample_weight must have a finite sum above zero.")
+    if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must have a sum from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; got {total:g}. Weights count rows: "
+            "multiply them by a constant, so that they add up to the number of rows they stand for."
+        )
     return np.asarray(weights)
 
 

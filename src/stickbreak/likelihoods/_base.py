@@ -232,7 +232,7 @@ class Likelihood(ABC):
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Which values of X (n, D), or which stored values of CSR rows (m,), may be used."""
-        return np.asarray(np.abs(X) <= np.minimum(self.largest, np.finfo(X.dtype).max).astype(X.dtype))
+        return np.asarray(np.abs(X) <= np.minimum(self.largest, float(np.finfo(X.dtype).max)).astype(X.dtype))
 
     @property
     def largest(self) -> Any:

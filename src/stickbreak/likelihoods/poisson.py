@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, kl_div, psi, xlogy
 
-from ._base import Array, Profile, Rows, Sample, column_number, positive_values
+from ._base import LARGEST, Array, Profile, Rows, Sample, column_number, positive_values
 from ._columns import IndependentColumns
 
 DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
@@ -76,7 +76,8 @@ class Poisson(IndependentColumns):
             raise ValueError(DENSE_ONLY)
         fine = super().valid(X)
         if self.exposure is not None:
-            fine[:, self.exposure] = np.isfinite(X[:, self.exposure]) & (X[:, self.exposure] > 0.0)
+            exposures = X[:, self.exposure].astype(np.float64)
+            fine[:, self.exposure] = (exposures <= LARGEST) & (exposures >= 1.0 / LARGEST)
         return fine
 
     def _in_domain(self, x: Array) -> Any:
