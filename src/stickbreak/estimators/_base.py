@@ -15,7 +15,7 @@ from ..likelihoods import Likelihood
 
 Array = NDArray[np.floating]
 
-LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e60  # of all rows: below, data are lost beside the prior; above, squares of counts overflow
+LEAST_WEIGHT, MOST_WEIGHT = 1e-300, 1e105  # of all rows: beyond, counts or their squares leave the range of float64
 
 
 def as_source(
@@ -147,7 +147,7 @@ def _weights(sample_weight: Any, array: Any) -> Array | None:
         total = weights.sum()
     if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
         raise ValueError(
-            f"sample_weight must have a sum from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; got {total:g}. Weights count rows: "
+            f"sample_weight must have a finite sum from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; got {total:g}. Weights count rows: "
             "multiply them by a constant, so that they add up to the number of rows they stand for."
         )
     return np.asarray(weights)

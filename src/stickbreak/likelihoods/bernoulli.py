@@ -46,9 +46,10 @@ class Bernoulli(IndependentColumns):
 
     def _prior(self, sample: Sample) -> dict[str, Any]:
         n = max(sample.weights.sum(), float(len(sample.weights)))  # weights may be normalised
-        mean = (n * sample.mean() + 0.5) / (n + 1.0)
-        a = mean if self.a is None else positive_values("a", self.a, sample.D)
-        b = 1.0 - mean if self.b is None else positive_values("b", self.b, sample.D)
+        ones = np.clip(sample.mean(), 0.0, 1.0)
+        a, b = ((n * share + 0.5) / (n + 1.0) for share in (ones, 1.0 - ones))
+        a = a if self.a is None else positive_values("a", self.a, sample.D)
+        b = b if self.b is None else positive_values("b", self.b, sample.D)
         return {"a": a, "b": b}
 
     def _in_domain(self, x: Array) -> Any:
@@ -80,7 +81,7 @@ class Bernoulli(IndependentColumns):
         return np.asarray(betaln(*self._update(n, sums)) - betaln(self.a, self.b))
 
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
-        a, b = self.a[columns] + sums[0], self.b[columns] + n - sums[0]
+        a, b = self.a[columns] + sums[0], self.b[columns] + np.maximum(n - sums[0], 0.0)
         return np.asarray(np.log(np.where(x == 1.0, a, b) / (a + b)))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:

@@ -56,7 +56,12 @@ class Gamma(IndependentColumns):
         small = np.flatnonzero(rate < SMALLEST)
         if len(small):
             cure = "the median of the data times its shape; multiply the column by a constant first"
-            require(False, "rate", float(rate[small[0]]), f"at least {SMALLEST:g} in column {small[0]}. By default it is {cure}")
+            require(
+                False,
+                "rate",
+                float(rate[small[0]]),
+                f"at least {SMALLEST:g} in column {small[0]}. By default it is {cure}",
+            )
         return {"known_shape": known, "shape": shape, "rate": rate}
 
     def _in_domain(self, x: Array) -> Any:
