@@ -213,7 +213,7 @@ def test_divergence_is_positive_and_zero_on_itself(case):
 
 def test_single_precision_features_are_close(case):
     c = case
-    single = features(c.likelihood, c.X.astype(np.float32))
+    single = features(c.likelihood, c.X, np.float32)
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, c.T, rtol=0, atol=2e-6 * np.abs(c.T).max())
     W, b = c.likelihood.weights(c.N, c.S)

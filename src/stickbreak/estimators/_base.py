@@ -17,6 +17,8 @@ from ..likelihoods import Likelihood
 
 Array = NDArray[np.floating]
 
+LEAST_WEIGHT, MOST_WEIGHT = 1e-300, 1e105  # of all rows: beyond, counts or their squares leave the range of float64
+
 
 def as_source(
     estimator: BaseEstimator, X: Any, sample_weight: Any = None, reset: bool = False, y: Any = None
@@ -174,8 +176,11 @@ def _weights(sample_weight: Any, array: Any) -> Array | None:
     _refuse_weights(weights)
     with np.errstate(over="ignore"):
         total = weights.sum()
-    if not 0.0 < total < np.inf:
-        raise ValueError("sample_weight must have a finite sum above zero.")
+    if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must have a finite sum from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; got {total:g}. Weights count rows: "
+            "multiply them by a constant, so that they add up to the number of rows they stand for."
+        )
     return weights
 
 

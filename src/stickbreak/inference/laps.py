@@ -314,6 +314,11 @@ class Laps:
         return bool(gain <= self.options.tol * max(1.0, abs(self.bound) / rows) and moved <= MOVED)
 
     def _check(self, after: float, before: float, step: str) -> float:
+        if not np.isfinite(after):
+            raise FloatingPointError(
+                f"the bound is {after} after {step}: numbers in the data or in sample_weight are too large or too small "
+                "together. Multiply the columns, or the weights, by constants that bring them nearer to one."
+            )
         slack = 1e-6 if self.source.dtype == np.float32 else 1e-9
         if self.options.check and not after >= before - slack * max(1.0, abs(before)):
             raise BoundDecreased(f"the bound fell from {before!r} to {after!r} after {step}")

@@ -17,6 +17,7 @@ ROUNDED = 1e-5  # of a sum over all rows in float32, that rounding may have chan
 FEW_COLUMNS = 1024  # that a table may always have, whatever else is known
 SMALLEST = 1e-140  # the square of a smaller number loses digits
 FARTHEST = 1e100  # units of its column from the origin, beyond which the score of a row may overflow
+LARGE_MEAN = 1e15  # of a Poisson variable, above which integers of 64 bits may not hold it
 RESOLVED = 4.0 * float(np.finfo(np.float64).eps)  # of its mean: a column that spreads less than this is constant
 LOST = 1e-3  # nats that the score of a row may lose to rounding
 SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
@@ -256,7 +257,7 @@ class Likelihood(ABC):
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Which values of X (n, D), or which stored values of CSR rows (m,), may be used."""
-        return np.asarray(np.abs(X) <= np.minimum(self.largest, np.finfo(X.dtype).max).astype(X.dtype))
+        return np.asarray(np.abs(X) <= np.minimum(self.largest, float(np.finfo(X.dtype).max)).astype(X.dtype))
 
     @property
     def largest(self) -> Any:
@@ -383,6 +384,13 @@ def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
     if not -D <= number < D:
         raise ValueError(f"there is no column {number}: the table has {D}.")
     return number % D
+
+
+def draw_counts(mean: Array, rng: np.random.Generator) -> Array:
+    """Poisson draws with means of any size: where they are large, rounded normal ones, which cannot be told apart."""
+    large = mean > LARGE_MEAN
+    near = np.rint(mean + np.sqrt(mean) * rng.standard_normal(mean.shape)) if large.any() else mean
+    return np.where(large, near, rng.poisson(np.where(large, 0.0, mean)))
 
 
 def farthest(origin: Any, unit: Any) -> Any:

@@ -140,7 +140,7 @@ def standardised(X: Array, origin: Array, unit: Any, out: Array | None = None) -
     """Working coordinates z = (x - origin) / unit of rows X (n, D), in their precision, as if rounded once."""
     near, scale = origin.astype(X.dtype), np.asarray(unit)
     if X.dtype == np.float64 or not FLOAT32[0] < scale.min(initial=1.0) <= scale.max(initial=1.0) < FLOAT32[1]:
-        return np.divide(X - origin, scale, out=out, casting="same_kind")
+        return np.asarray(np.divide(X - origin, scale, out=out, casting="same_kind"))
     Z = np.subtract(X, near, out=out)
     Z /= scale.astype(X.dtype)
     rest = (origin - near) / scale  # what the precision of X cannot tell of the origin

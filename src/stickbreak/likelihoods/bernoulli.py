@@ -46,9 +46,10 @@ class Bernoulli(IndependentColumns):
 
     def _prior(self, sample: Sample) -> dict[str, Any]:
         n = max(sample.weights.sum(), float(len(sample.weights)))  # weights may be normalised
-        mean = (n * sample.mean() + 0.5) / (n + 1.0)
-        a = mean if self.a is None else positive_values("a", self.a, sample.D)
-        b = 1.0 - mean if self.b is None else positive_values("b", self.b, sample.D)
+        ones = np.clip(sample.mean(), 0.0, 1.0)
+        a, b = ((n * share + 0.5) / (n + 1.0) for share in (ones, 1.0 - ones))
+        a = a if self.a is None else positive_values("a", self.a, sample.D)
+        b = b if self.b is None else positive_values("b", self.b, sample.D)
         return {"a": a, "b": b}
 
     def _in_domain(self, x: Array) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln, psi, xlogy
 
-from ._base import Array, Sample, positive, positive_values
+from ._base import SMALLEST, Array, Sample, positive, positive_values, require
 from ._columns import IndependentColumns
 
 
@@ -52,7 +52,17 @@ class Gamma(IndependentColumns):
         shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
         middle = sample.median()
         rate = shape * np.where(middle > 0.0, middle, 1.0) if self.rate is None else self.rate
-        return {"known_shape": known, "shape": shape, "rate": positive_values("rate", rate, sample.D)}
+        rate = positive_values("rate", rate, sample.D)
+        small = np.flatnonzero(rate < SMALLEST)
+        if len(small):
+            cure = "the median of the data times its shape; multiply the column by a constant first"
+            require(
+                False,
+                "rate",
+                float(rate[small[0]]),
+                f"at least {SMALLEST:g} in column {small[0]}. By default it is {cure}",
+            )
+        return {"known_shape": known, "shape": shape, "rate": rate}
 
     def _in_domain(self, x: Array) -> Any:
         return x > 0.0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, kl_div, psi, xlogy
 
-from ._base import Array, Profile, Rows, Sample, column_number, positive_values
+from ._base import LARGEST, Array, Profile, Rows, Sample, column_number, draw_counts, positive_values
 from ._columns import IndependentColumns
 
 DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
@@ -76,7 +76,8 @@ class Poisson(IndependentColumns):
             raise ValueError(DENSE_ONLY)
         fine = super().valid(X)
         if self.exposure is not None:
-            fine[:, self.exposure] = np.isfinite(X[:, self.exposure]) & (X[:, self.exposure] > 0.0)
+            exposures = X[:, self.exposure].astype(np.float64)
+            fine[:, self.exposure] = (exposures <= LARGEST) & (exposures >= 1.0 / LARGEST)
         return fine
 
     def _in_domain(self, x: Array) -> Any:
@@ -156,7 +157,7 @@ class Poisson(IndependentColumns):
 
     def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
         a, b = self._update(n, sums)
-        drawn = rng.poisson(rng.gamma(np.broadcast_to(a, (size, len(a))), 1.0 / b)).astype(np.float64)
+        drawn = draw_counts(rng.gamma(np.broadcast_to(a, (size, len(a))), 1.0 / b), rng)
         if self.exposure is not None:
             drawn[:, self.exposure] = 1.0
         return drawn

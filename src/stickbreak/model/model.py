@@ -14,6 +14,8 @@ from .summary import Summary
 
 Array = NDArray[np.floating]
 
+LARGEST_SINGLE = 1e30  # weights in less than float64, well within the range of float32
+
 
 class Parameters(NamedTuple):
     """Everything the local step needs to know of the clusters: scores of rows are ``T @ W.T + bias``.
@@ -77,7 +79,7 @@ class Model:
         formed in the precision of W.  Here and below, ``clusters`` may be given where it is known already.
         """
         W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)
-        if dtype != np.float64 and not _mean_terms(summary, W, b).max(initial=0.0) <= largest_terms(dtype):
+        if not (dtype == np.float64 or _fits(dtype, summary, W, b)):
             dtype = np.dtype(np.float64)
         update = self.allocation.update(summary)
         if self.allocation.unit == "documents":
@@ -129,10 +131,11 @@ class Model:
         return np.asarray(np.diagonal(scores)[:, None] - scores)
 
 
-def _mean_terms(summary: Summary, W: Array, b: Array) -> Array:
-    """Size of the terms that add up to the score of an average row of each cluster under that cluster, in nats, (K,).
+def _fits(dtype: np.dtype[np.floating], summary: Summary, W: Array, b: Array) -> bool:
+    """Whether a precision is enough for the scores of an average row of each cluster under that cluster.
 
-    They cancel where a cluster is narrow and far from the origin, or where counts are large.
+    The terms of a score cancel where a cluster is narrow and far from the origin, or where counts are large.
     """
     rows = np.where(summary.N > 0.0, summary.N, np.inf)
-    return np.asarray(np.einsum("kf,kf->k", np.abs(summary.S / rows[:, None]), np.abs(W)) + np.abs(b))
+    terms = np.einsum("kf,kf->k", np.abs(summary.S / rows[:, None]), np.abs(W)) + np.abs(b)
+    return bool(terms.max(initial=0.0) <= largest_terms(dtype) and np.abs(W).max(initial=0.0) <= LARGEST_SINGLE)

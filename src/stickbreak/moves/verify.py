@@ -59,7 +59,7 @@ def verify(
         candidate_marginal = np.concatenate([np.delete(marginal, here), marginals[i]])
         candidate_shares = _exchange(shares, current.K, here, proposals[i].split)
         after = _bound(model, candidate, candidate_marginal, candidate_shares)
-        allowed = max(min(slack, NEGLIGIBLE), rounding) if candidate.K < current.K else 0.0
+        allowed = max(min(slack, NEGLIGIBLE), rounding) if candidate.K < current.K else -np.inf
         needed = 1e-9 * abs(scores[i]) + 1e-6 + WORTH * max(0, candidate.K - current.K)
         if after - bound > needed or bound - after < allowed:
             slack, rounding = slack - max(bound - after, 0.0), rounding - max(bound - after, 0.0)

@@ -1,0 +1,228 @@
+"""Numbers of any size: single precision, offsets, units, weights and rows far from every cluster."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from scipy.sparse import csr_array
+
+from stickbreak import HMM, Mixture
+from stickbreak.allocations import DirichletProcess
+from stickbreak.data import ArraySource
+from stickbreak.inference import Options, Search, Threads
+from stickbreak.inference.init import one_cluster
+from stickbreak.likelihoods import REGISTRY, DiagonalGaussian, Poisson, Product, Sample
+from stickbreak.model import Model, Summary, local_step
+
+MOVES = ("birth", "merge", "delete")
+GAUSSIANS = ("gaussian", "diagonal_gaussian", "spherical_gaussian", "zero_mean_gaussian", "known_covariance_gaussian")
+
+
+def three_clusters(n=300, D=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.repeat([-9.0, 0.0, 9.0], n // 3)[:, None] + rng.standard_normal((n, D))
+
+
+def count_rows(scale):
+    rng = np.random.default_rng(1)
+    return rng.poisson(scale * np.repeat([1.0, 1.1, 1.3], 100)[:, None] * np.ones((1, 2))).astype(float)
+
+
+def narrow_rows(width):
+    """Two clusters at -1 and 1 that are as wide as ``width``."""
+    return np.round(three_clusters() > 4.0) * 2.0 - 1.0 + width * np.random.default_rng(2).standard_normal((300, 2))
+
+
+def line_rows(scale):
+    rng = np.random.default_rng(3)
+    x = scale * (1.0 + rng.random(300))
+    slope = np.repeat([1.0, 1.5], 150)
+    return np.column_stack([x, slope * x + 1e-3 * scale * rng.standard_normal(300)])
+
+
+LARGE = {
+    **{f"poisson-{scale:g}": ("poisson", count_rows(scale)) for scale in (1e2, 1e4, 1e5, 1e6, 3e6, 1e7)},
+    **{f"{name}-narrow": (name, narrow_rows(1e-4)) for name in GAUSSIANS},
+    **{f"{name}-offset": (name, 1e4 + three_clusters()) for name in GAUSSIANS},
+    **{f"{name}-outlier": (name, np.vstack([three_clusters(), [[1e7, -1e7]]])) for name in GAUSSIANS},
+    "linear_regression-1e7": ("linear_regression", line_rows(1e7)),
+    "exponential-1e7": ("exponential", 1e7 * np.exp(three_clusters())),
+    "product": (
+        Product({"counts": (Poisson(), [0, 1]), "numbers": (DiagonalGaussian(), [2, 3])}),
+        np.hstack([count_rows(1e6), narrow_rows(1e-4)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_single_precision_claims_what_double_precision_does(case):
+    likelihood, X = LARGE[case]
+    single = X.astype(np.float32)
+    found = REGISTRY[likelihood]() if isinstance(likelihood, str) else likelihood
+    model = Model(found.resolve(Sample.of(single.astype(np.float64))), DirichletProcess(1.0))
+
+    def search(rows):
+        with Threads(1) as threads:
+            options = Options(n_batches=2, max_laps=60, check=True)
+            ascent = Search(model, ArraySource(rows), MOVES, threads, np.random.default_rng(0), options)
+            ascent.run(one_cluster(model))
+        return ascent
+
+    one, other = search(single), search(single.astype(np.float64))
+    assert one.total.K == other.total.K
+    bound, double = model.bound(one.total), model.bound(other.total)
+    assert bound == pytest.approx(double, rel=1e-6, abs=1e-2)
+    step = model.parameters(one.total, np.dtype(np.float64))
+    settled, _ = local_step(model, step, single.astype(np.float64), np.ones(len(X)))
+    assert bound <= model.bound(settled) + 1e-6 * abs(bound)  # what float64 makes of the same clusters is no less
+
+
+def test_small_numbers_stay_in_single_precision():
+    X = three_clusters().astype(np.float32)
+    fitted = Mixture(random_state=0, n_jobs=1).fit(X)
+    assert fitted.model_.parameters(fitted.summary_, np.dtype(np.float32)).W.dtype == np.float32
+
+
+@pytest.mark.parametrize("name", [name for name in GAUSSIANS if name != "zero_mean_gaussian"])
+@pytest.mark.parametrize("offset", [0.0, 1e6, -1e10, 1e12])
+def test_an_offset_costs_no_clusters(name, offset):
+    X = offset + max(1e-3, abs(offset) * 1e-13) * three_clusters()
+    fitted = Mixture(name, random_state=0, n_jobs=1).fit(X)
+    centred = Mixture(name, random_state=0, n_jobs=1).fit(X - offset)
+    assert fitted.n_clusters_ == centred.n_clusters_ == 3
+    assert fitted.lower_bound_ == pytest.approx(centred.lower_bound_, rel=1e-6)
+
+
+def test_columns_that_spread_less_than_rounding_are_constant():
+    X = np.column_stack([three_clusters()[:, 0], np.full(300, 1e10)])
+    X[::2, 1] = np.nextafter(1e10, np.inf)
+    fitted = Mixture("diagonal_gaussian", random_state=0, n_jobs=1).fit(X)
+    assert fitted.n_clusters_ == 3
+    assert fitted.model_.likelihood.unit[1] == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", GAUSSIANS)
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e20, 1e37, 1e90])
+def test_rows_far_from_every_cluster_have_responsibilities(name, dtype, far):
+    if far > float(np.finfo(dtype).max):
+        pytest.skip("no such number")
+    fitted = Mixture(name, random_state=0, n_jobs=1).fit(three_clusters().astype(dtype))
+    rows = far * np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 0.3], [0.0, 0.0]], dtype)
+    R = fitted.predict_proba(rows.astype(dtype))
+    np.testing.assert_allclose(R.sum(axis=1), 1.0, rtol=1e-6)
+    assert np.isfinite(fitted.score_samples(rows.astype(dtype))).all()
+    likelihood, summary = fitted.model_.likelihood, fitted.summary_
+    W, bias, _ = fitted.model_.parameters(summary, np.dtype(dtype))
+    T = likelihood.features(rows.astype(np.float64), np.empty((4, likelihood.n_statistics)))
+    for t, responsibilities in zip(T, R):
+        scores = [sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(t, w)) for w in W]  # exact
+        scores = [score + Fraction(float(b)) for score, b in zip(scores, bias)]
+        exact = np.exp([float(max(score - max(scores), Fraction(-800))) for score in scores])
+        np.testing.assert_allclose(responsibilities, exact / exact.sum(), atol=2e-3)
+
+
+def test_rows_too_far_to_be_squared_are_refused():
+    fitted = Mixture("diagonal_gaussian", random_state=0, n_jobs=1).fit(1e-30 * three_clusters())
+    with pytest.raises(
+        ValueError, match=r"1e\+90, a value too far from the data of the fit: row 0, column 1\. Leave out"
+    ):
+        fitted.predict_proba([[0.0, 1e90]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_states_explain_rows_far_from_all_of_them(dtype):
+    X = np.tile(three_clusters(), (2, 1)).astype(dtype)
+    fitted = HMM("gaussian", random_state=0, n_jobs=1, max_laps=300).fit(X)
+    X[5] = 1e30
+    R = fitted.predict_proba(X)
+    np.testing.assert_allclose(R.sum(axis=1), 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*GAUSSIANS[:-1], "exponential", "linear_regression"])
+@pytest.mark.parametrize("scale", [1e16, 1e50, 1e70])
+def test_huge_weights_are_huge_counts(name, scale):
+    rng = np.random.default_rng(4)
+    X, weights = three_clusters(39), rng.random(39) * scale
+    X = np.exp(X) if name == "exponential" else X
+    fitted = Mixture(name, random_state=0, n_jobs=1, max_laps=100).fit(X, sample_weight=weights)
+    assert np.isfinite(fitted.lower_bound_)
+    assert np.isfinite(fitted.score_samples(X)).all()
+    assert fitted.n_clusters_ > 3  # as many rows of each kind are a cluster of their own
+    assert fitted.summary_.N.sum() == pytest.approx(weights.sum())
+
+
+@pytest.mark.parametrize("total", [1e-16, 1e-200, 1e-299])
+def test_data_that_weigh_nothing_are_one_cluster(total):
+    fitted = Mixture(random_state=0, n_jobs=1).fit(three_clusters(), sample_weight=np.full(300, total / 300.0))
+    assert fitted.n_clusters_ == 1
+    assert fitted.converged_
+
+
+@pytest.mark.parametrize("total", [1e-301, 1e106, 1e155, 1e200, 1e300])
+def test_weights_out_of_range_are_refused(total):
+    weights = np.full(300, total / 300.0)
+    with pytest.raises(ValueError, match="sample_weight must have a finite sum from 1e-300 to 1e\\+105"):
+        Mixture().fit(three_clusters(), sample_weight=weights)
+
+
+@pytest.mark.parametrize("name", GAUSSIANS)
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-141])
+def test_units_too_small_to_be_squared_are_refused(name, scale):
+    X = three_clusters()
+    X[:, 1] *= scale
+    with pytest.raises(ValueError, match=r"column 1 has a standard deviation of .*too small to be squared. Multiply"):
+        Mixture(name).fit(X)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "diagonal_gaussian", "spherical_gaussian", "known_covariance_gaussian"])
+@pytest.mark.parametrize("scale", [1e-130, 1e-30, 1e30, 1e140])
+def test_units_do_not_matter(name, scale):
+    X = three_clusters()
+    one, other = (Mixture(name, random_state=0, n_jobs=1).fit(rows) for rows in (X, scale * X))
+    assert one.n_clusters_ == other.n_clusters_
+    assert other.lower_bound_ == pytest.approx(one.lower_bound_ - X.size * np.log(scale), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["exponential", "gamma"])
+def test_durations_too_small_for_their_rates_are_refused(name):
+    with pytest.raises(ValueError, match=r"rate must be at least 1e-140 in column 0.*multiply the column by a constant"):
+        Mixture(name).fit(1e-310 * np.exp(three_clusters() / 9.0))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_bits_of_very_unlike_weights_have_densities(kind):
+    rng = np.random.default_rng(5)
+    X, weights = (rng.random((40, 3)) < 0.5).astype(float), 10.0 ** rng.uniform(-8.0, 8.0, 40)
+    fitted = Mixture("bernoulli", random_state=0, n_jobs=1).fit(kind(X), sample_weight=weights)
+    assert np.isfinite(fitted.score_samples(kind(X))).all()
+
+
+@pytest.mark.parametrize("name", ["poisson", "multinomial"])
+def test_huge_counts_can_be_drawn(name):
+    fitted = Mixture(name, random_state=0, n_jobs=1).fit(np.full((30, 2), 1e30))
+    rows, _ = fitted.sample(5)
+    np.testing.assert_allclose(rows.sum(axis=1), 2e30, rtol=0.5)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "diagonal_gaussian", "spherical_gaussian"])
+def test_one_row_or_one_distinct_row(name):
+    for X in (np.full((1, 2), 1e12), np.full((2, 2), -1e-12), np.full((50, 2), 0.1)):
+        fitted = Mixture(name, random_state=0, n_jobs=1).fit(X)
+        assert fitted.n_clusters_ == 1
+        assert np.isfinite(fitted.score_samples(X)).all()
+
+
+def test_the_mean_of_a_sample_keeps_the_digits_below_an_offset():
+    X = three_clusters()
+    sample = Sample.of(1e10 + X)
+    exact = np.array([float(sum(map(Fraction, column)) / len(column)) for column in (1e10 + X).T.tolist()])
+    np.testing.assert_allclose(sample.mean(), exact, rtol=3e-16)
+    np.testing.assert_allclose(sample.spread(sample.mean()), X.std(axis=0), rtol=1e-5)
+
+
+def test_an_empty_summary_has_parameters_in_single_precision():
+    model = Model(REGISTRY["gaussian"]().resolve(Sample.of(three_clusters())), DirichletProcess(1.0))
+    parameters = model.parameters(Summary.zeros(2, model.likelihood.n_statistics), np.dtype(np.float32))
+    assert parameters.W.dtype == np.float32
