@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln, psi, zeta
 
 from ..kernels import transitions as kernels
-from ._base import CURVATURE, Array, best_factor, check_concentration
+from ._base import CURVATURE, Array, as_floats, best_factor, check_concentration, check_count, real, shown
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -40,8 +40,9 @@ class Duration:
     steps: float
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.steps <= LARGEST:
-            raise ValueError(f"steps must be a number from 1 to {LARGEST:g}; got {self.steps!r}.")
+        if not 1.0 <= real(self.steps) <= LARGEST:
+            raise ValueError(f"steps must be a number from 1 to {LARGEST:g}; got {shown(self.steps)}.")
+        as_floats(self, "steps")
 
     def stickiness(self, transition_concentration: float) -> float:
         """kappa, for which (alpha + kappa) / alpha steps pass before a transition that is drawn from beta."""
@@ -152,8 +153,10 @@ class _Chain(ABC):
     def _check(self) -> None:
         for name in ("transition_concentration", "start_concentration"):
             check_concentration(getattr(self, name), name, LARGEST)
-        if not 0.0 <= self.stickiness <= LARGEST:
-            raise ValueError(f"stickiness must be a number from 0 to {LARGEST:g}; got {self.stickiness!r}.")
+            as_floats(self, name)
+        if not 0.0 <= real(self.stickiness) <= LARGEST:
+            raise ValueError(f"stickiness must be a number from 0 to {LARGEST:g}; got {shown(self.stickiness)}.")
+        as_floats(self, "stickiness")
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,7 @@ class HDPMarkovChain(_Chain):
     def __post_init__(self) -> None:
         self._check()
         check_concentration(self.concentration)
+        as_floats(self, "concentration")
 
     @property
     def max_clusters(self) -> int:
@@ -291,8 +295,7 @@ class FiniteMarkovChain(_Chain):
 
     def __post_init__(self) -> None:
         self._check()
-        if int(self.n_states) != self.n_states or self.n_states < 1:
-            raise ValueError(f"n_states must be a whole number of at least 1; got {self.n_states!r}.")
+        check_count(self.n_states, "n_states")
 
     @property
     def max_clusters(self) -> int:

@@ -124,7 +124,7 @@ class Multinomial(Likelihood):
         c = self._concentration + np.ravel(S)
         length = float(np.sum(S)) / float(N) if N > 0.0 else self.length
         p = rng.dirichlet(c, size)
-        return rng.multinomial(rng.poisson(length, size), p).astype(np.float64)
+        return multinomial(rng, poisson(rng, length, size), p)
 
     def _each_kind(self, function: Callable[[Array], Array], S: Array) -> Array:
         """A function of c + S (K, D), computed once for all clusters without any count of a kind."""

@@ -1,0 +1,39 @@
+"""Random draws that do not fail where parameters are larger than the generators of NumPy take."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+MOST = 1e15  # a count from which the normal distribution has all digits of the others
+
+
+def poisson(rng: np.random.Generator, mean: Any, size: Any = None) -> Array:
+    """Poisson counts as floats; large ones by the normal distribution.  Means that overflowed are the largest float."""
+    mean = np.broadcast_to(np.nan_to_num(mean), np.shape(mean) if size is None else size)
+    counts = rng.poisson(np.minimum(mean, MOST)).astype(np.float64)
+    large = mean > MOST
+    if large.any():
+        counts[large] = np.floor(mean[large] + np.sqrt(mean[large]) * rng.standard_normal(int(large.sum())))
+    return counts
+
+
+def gamma(rng: np.random.Generator, shape: Array, rate: Any) -> Array:
+    """Gamma variables of a shape and a rate, finite and above zero: those beyond the range of floats are moved to its ends."""
+    limits = np.finfo(np.float64)
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        return np.asarray(np.clip(rng.standard_gamma(shape) / rate, limits.tiny, limits.max))
+
+
+def multinomial(rng: np.random.Generator, totals: Array, p: Array) -> Array:
+    """Multinomial counts (n, D) as floats of given totals (n,); large ones by normal distributions, column by column."""
+    counts = np.empty(p.shape)
+    small = totals <= MOST
+    counts[small] = rng.multinomial(totals[small].astype(np.int64), p[small])
+    for row in np.flatnonzero(~small):
+        mean = totals[row] * p[row]
+        noise = np.sqrt(mean) * rng.standard_normal(len(mean))
+        counts[row] = np.floor(np.maximum(mean + noise - p[row] * noise.sum(), 0.0))
+    return counts
