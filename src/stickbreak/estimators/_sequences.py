@@ -43,7 +43,7 @@ def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any
     A list is one of sequences where it holds arrays, frames, columns or tables as nested lists; one-dimensional items are
     sequences of one column.  A nested list of single numbers is a table.
     """
-    if not isinstance(X, (list, tuple)) or not any(map(_is_sequence, X)):
+    if not isinstance(X, (list, tuple)) or isinstance(X, Encoded) or not any(map(_is_sequence, X)):
         return X, lengths
     if lengths is not None:
         raise ValueError(
@@ -51,9 +51,9 @@ def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any
         )
     frames = _as_frames(X)
     if frames is not None:
-        validate_data(estimator, frames[0].to_native(), reset=reset, skip_check_array=True)
         sizes = [len(frame) for frame in frames]
         table = encode(*frames)
+        validate_data(estimator, frames[0].to_native(), reset=reset, skip_check_array=True)
         named = all(isinstance(name, str) for name in table.names or ())
         rows: Any = table if named else table._replace(names=None)
     else:
@@ -76,7 +76,7 @@ def _is_sequence(x: Any) -> bool:
     """Whether an item of a list is a sequence of its own, and not a row of numbers."""
     if isinstance(x, (list, tuple)):
         return len(x) > 0 and any(isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) > 0 for row in x[:1])
-    return bool(getattr(x, "ndim", 0)) or isinstance(x, Encoded) or as_frame(x) is not None or as_column(x) is not None
+    return bool(getattr(x, "ndim", 0)) or as_frame(x) is not None or as_column(x) is not None
 
 
 def _as_frames(X: Any) -> list[Any] | None:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -293,7 +294,7 @@ def require(condition: bool, name: str, value: Any, wanted: str) -> None:
 
 def column_values(name: str, value: Any, D: int) -> Array:
     """A hyperparameter given as a scalar or per column, as a finite (D,) float64 array."""
-    values = np.asarray(value, dtype=np.float64)
+    values = hyperparameter(name, value)
     require(
         values.ndim <= 1 and values.size in (1, D), name, value, f"a number or an array of {D} numbers, one per column"
     )
@@ -310,6 +311,21 @@ def positive_values(name: str, value: Any, D: int) -> Array:
 
 def positive(name: str, value: Any) -> float:
     """A positive, finite hyperparameter."""
-    number = float(value)
-    require(bool(np.isfinite(number) and number > 0.0), name, value, "a positive number")
-    return number
+    number = hyperparameter(name, value)
+    require(number.ndim == 0 and bool(np.isfinite(number) and number > 0.0), name, value, "a positive number")
+    return float(number)
+
+
+def hyperparameter(name: str, value: Any) -> Array:
+    """A number or a nested list of numbers as a float64 array; text, truth values and numbers beyond floats are refused."""
+    try:
+        given = np.asarray(value)
+        if given.dtype == object and given.size and all(isinstance(v, Real) for v in given.ravel().tolist()):
+            given = given.astype(np.float64)
+    except (ValueError, OverflowError):
+        given = np.array(None)
+    fits = given.dtype.kind in "fiu" and not np.ma.is_masked(value)
+    if not fits:
+        shown = repr(value) if not isinstance(value, int) or isinstance(value, bool) else "an int beyond floats"
+        raise ValueError(f"{name} must be a number, or numbers; got {shown[:80]}.")
+    return np.asarray(given, dtype=np.float64)

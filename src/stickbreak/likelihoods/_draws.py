@@ -5,14 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._base import LARGEST
+
 Array = NDArray[np.floating]
 
 MOST = 1e15  # a count from which the normal distribution has all digits of the others
 
 
 def poisson(rng: np.random.Generator, mean: Any, size: Any = None) -> Array:
-    """Poisson counts as floats; large ones by the normal distribution.  Means that overflowed are the largest float."""
-    mean = np.broadcast_to(np.nan_to_num(mean), np.shape(mean) if size is None else size)
+    """Poisson counts as floats; large ones by the normal distribution."""
+    mean = np.broadcast_to(np.minimum(mean, LARGEST), np.shape(mean) if size is None else size)
     counts = rng.poisson(np.minimum(mean, MOST)).astype(np.float64)
     large = mean > MOST
     if large.any():
@@ -20,11 +22,10 @@ def poisson(rng: np.random.Generator, mean: Any, size: Any = None) -> Array:
     return counts
 
 
-def gamma(rng: np.random.Generator, shape: Array, rate: Any) -> Array:
-    """Gamma variables of a shape and a rate, finite and above zero: those beyond the range of floats are moved to its ends."""
-    limits = np.finfo(np.float64)
+def gamma(rng: np.random.Generator, shape: Any, rate: Any) -> Array:
+    """Gamma variables of a shape and a rate; what is smaller or larger than a likelihood takes is moved to the limit."""
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        return np.asarray(np.clip(rng.standard_gamma(shape) / rate, limits.tiny, limits.max))
+        return np.asarray(np.clip(rng.standard_gamma(shape) / rate, 1.0 / LARGEST, LARGEST))
 
 
 def multinomial(rng: np.random.Generator, totals: Array, p: Array) -> Array:

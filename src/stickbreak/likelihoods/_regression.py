@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, features, positive, require
+from ._base import Array, Likelihood, Profile, Sample, features, hyperparameter, positive, require
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too
@@ -348,7 +348,7 @@ def _prior_mean(mean: Any, center: Array, P: int, intercept: bool) -> Array:
     shape = (len(center), P + intercept)
     if mean is None:
         return np.hstack([np.zeros((len(center), P)), center[:, None]])[:, : shape[1]]
-    values = np.asarray(mean, dtype=np.float64)
+    values = hyperparameter("mean", mean)
     require(values.shape in ((), shape), "mean", mean, f"a number or a {shape[0]} x {shape[1]} matrix")
     require(bool(np.isfinite(values).all()), "mean", mean, "finite")
     return np.array(np.broadcast_to(values, shape))

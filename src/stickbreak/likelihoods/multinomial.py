@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import gammaln, psi, xlogy
 
 from ._base import Array, Likelihood, Profile, Rows, Sample, positive_values
+from ._draws import multinomial, poisson
 
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding

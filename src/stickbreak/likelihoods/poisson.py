@@ -11,6 +11,7 @@ from scipy.special import gammaln, kl_div, psi, xlogy
 
 from ._base import Array, Profile, Rows, Sample, column_number, positive_values
 from ._columns import IndependentColumns
+from ._draws import gamma, poisson
 
 DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
 
@@ -152,7 +153,7 @@ class Poisson(IndependentColumns):
 
     def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
         a, b = self._update(n, sums)
-        drawn = rng.poisson(rng.gamma(np.broadcast_to(a, (size, len(a))), 1.0 / b)).astype(np.float64)
+        drawn = poisson(rng, gamma(rng, np.broadcast_to(a, (size, len(a))), b))
         if self.exposure is not None:
             drawn[:, self.exposure] = 1.0
         return drawn
