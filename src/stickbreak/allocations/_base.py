@@ -1,6 +1,7 @@
 """What an allocation must say: how rows choose clusters, and its share of the bound."""
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -67,10 +68,38 @@ class Allocation(Protocol):
         ...
 
 
-def check_concentration(value: float, name: str = "concentration", least: float = 1e-300, most: float = 1e300) -> None:
+def real(value: Any) -> float:
+    """A real number as a float, infinite where it is too large; NaN for what is no number, such as text or a truth value."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        return float("nan")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def check_concentration(value: Any, name: str = "concentration", least: float = 1e-300, most: float = 1e300) -> None:
     """Refuse a concentration outside the range in which the bound is computed without loss of digits."""
-    if not least <= value <= most:
-        raise ValueError(f"{name} must be a positive number from {least:g} to {most:g}; got {value!r}.")
+    if not least <= real(value) <= most:
+        raise ValueError(f"{name} must be a positive number from {least:g} to {most:g}; got {shown(value)}.")
+
+
+def check_count(value: Any, name: str) -> None:
+    """Refuse a number of clusters that is no whole number from 1 to 2^31."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and 1 <= value < 2**31):
+        raise ValueError(f"{name} must be a whole number of at least 1, below 2^31; got {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A value for a message: an int of a thousand digits is not printed."""
+    return f"an int of {value.bit_length()} bits" if isinstance(value, int) and abs(value) > 10**30 else repr(value)
+
+
+def as_floats(prior: Any, *names: str) -> None:
+    """Turn hyperparameters of a frozen dataclass, checked before, from any kind of number into floats."""
+    for name in names:
+        object.__setattr__(prior, name, float(getattr(prior, name)))
 
 
 def within_range(value: float, least: float = 1e-300, most: float = 1e300) -> float:

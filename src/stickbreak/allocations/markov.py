@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 from scipy.special import expit, psi, zeta
 
 from ..kernels import transitions as kernels
-from ._base import RANGE, Array, best_factor, check_concentration, log_rise, within_range
+from ._base import (
+    RANGE,
+    Array,
+    as_floats,
+    best_factor,
+    check_concentration,
+    check_count,
+    log_rise,
+    real,
+    shown,
+    within_range,
+)
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -39,8 +50,9 @@ class Duration:
     steps: float
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.steps <= LARGEST:
-            raise ValueError(f"steps must be a number from 1 to {LARGEST:g}; got {self.steps!r}.")
+        if not 1.0 <= real(self.steps) <= LARGEST:
+            raise ValueError(f"steps must be a number from 1 to {LARGEST:g}; got {shown(self.steps)}.")
+        as_floats(self, "steps")
 
     def stickiness(self, transition_concentration: float) -> float:
         """kappa, for which (alpha + kappa) / alpha steps pass before a transition that is drawn from beta."""
@@ -151,8 +163,10 @@ class _Chain(ABC):
     def _check(self) -> None:
         for name in ("transition_concentration", "start_concentration"):
             check_concentration(getattr(self, name), name, *RANGE)
-        if not 0.0 <= self.stickiness <= LARGEST:
-            raise ValueError(f"stickiness must be a number from 0 to {LARGEST:g}; got {self.stickiness!r}.")
+            as_floats(self, name)
+        if not 0.0 <= real(self.stickiness) <= LARGEST:
+            raise ValueError(f"stickiness must be a number from 0 to {LARGEST:g}; got {shown(self.stickiness)}.")
+        as_floats(self, "stickiness")
 
 
 @dataclass(frozen=True)
@@ -199,6 +213,7 @@ class HDPMarkovChain(_Chain):
     def __post_init__(self) -> None:
         self._check()
         check_concentration(self.concentration, "concentration", *RANGE)
+        as_floats(self, "concentration")
 
     @property
     def max_clusters(self) -> int:
@@ -303,8 +318,7 @@ class FiniteMarkovChain(_Chain):
 
     def __post_init__(self) -> None:
         self._check()
-        if int(self.n_states) != self.n_states or self.n_states < 1:
-            raise ValueError(f"n_states must be a whole number of at least 1; got {self.n_states!r}.")
+        check_count(self.n_states, "n_states")
 
     @property
     def max_clusters(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
-from ._base import Array, best_factor, check_concentration, log_rise, within_range
+from ._base import Array, as_floats, best_factor, check_concentration, check_count, log_rise, within_range
 
 if TYPE_CHECKING:
     from ..model.summary import Summary
@@ -69,6 +69,7 @@ class DirichletProcess(_Mixture):
 
     def __post_init__(self) -> None:
         check_concentration(self.concentration)
+        as_floats(self, "concentration")
 
     @property
     def max_clusters(self) -> int:
@@ -123,8 +124,8 @@ class FiniteDirichlet(_Mixture):
 
     def __post_init__(self) -> None:
         check_concentration(self.concentration)
-        if int(self.n_clusters) != self.n_clusters or self.n_clusters < 1:
-            raise ValueError(f"n_clusters must be a whole number of at least 1; got {self.n_clusters!r}.")
+        as_floats(self, "concentration")
+        check_count(self.n_clusters, "n_clusters")
 
     @property
     def max_clusters(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
-from ._base import CURVATURE, RANGE, Array, best_factor, check_concentration, within_range
+from ._base import CURVATURE, RANGE, Array, as_floats, best_factor, check_concentration, check_count, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -100,6 +100,7 @@ class HierarchicalDirichletProcess(_Documents):
     def __post_init__(self) -> None:
         check_concentration(self.document_concentration, "document_concentration", *RANGE)
         check_concentration(self.concentration, "concentration", *RANGE)
+        as_floats(self, "document_concentration", "concentration")
 
     @property
     def max_clusters(self) -> int:
@@ -183,8 +184,8 @@ class LatentDirichlet(_Documents):
 
     def __post_init__(self) -> None:
         check_concentration(self.document_concentration, "document_concentration", *RANGE)
-        if int(self.n_topics) != self.n_topics or self.n_topics < 1:
-            raise ValueError(f"n_topics must be a whole number of at least 1; got {self.n_topics!r}.")
+        as_floats(self, "document_concentration")
+        check_count(self.n_topics, "n_topics")
 
     @property
     def max_clusters(self) -> int:

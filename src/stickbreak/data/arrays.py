@@ -108,7 +108,7 @@ def number(value: Any) -> float:
 
 def _of_list(items: Any, name: str) -> NDArray[Any]:
     """A nested list as an array; of objects, if anything in it is not a plain number."""
-    unmasked = [_unmasked(x) if isinstance(x, np.ma.MaskedArray) and x.ndim else x for x in items]
+    unmasked = [np.nan if x is np.ma.masked else _unmasked(x) if isinstance(x, np.ma.MaskedArray) else x for x in items]
     sizes = [len(x) if hasattr(x, "__len__") and np.ndim(x) != 0 else 1 for x in map(_outer, unmasked)]
     other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
     if other is None and sizes and all(isinstance(x, np.ndarray) and x.dtype.kind in NUMBERS for x in unmasked):

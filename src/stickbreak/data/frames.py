@@ -205,7 +205,7 @@ def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:
 def _series(column: Any, values: list[Any], kept: bool) -> Any:
     """A column like another, with other values; of its type, if that is ``kept``."""
     native = column.to_native()
-    if hasattr(native, "index"):  # pandas
+    if column.implementation.is_pandas_like():
         made = type(native)(values, index=native.index, name=native.name, dtype=native.dtype if kept else None)
         return nw.from_native(made, series_only=True)
     return nw.new_series(column.name, values, column.dtype if kept else None, backend=column.implementation)

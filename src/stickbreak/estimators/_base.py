@@ -105,10 +105,17 @@ def _encoded(estimator: Any, X: Any, known: Levels, reset: bool) -> Encoded | No
     """X with its categories as codes, where it is a frame or an encoded table that has, or should have, categories."""
     if isinstance(X, Encoded):
         table = X.checked()
-        validate_data(estimator, table.X, reset=reset, skip_check_array=True)
-        if reset and table.names is not None:
+        D = table.X.shape[1]
+        if not reset:
+            if estimator.n_features_in_ != D:
+                expected = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
+                raise ValueError(f"X has {D} features, but {expected}.")
+            return recode(table, known)
+        estimator.n_features_in_ = D
+        estimator.__dict__.pop("feature_names_in_", None)
+        if table.names is not None:
             estimator.feature_names_in_ = np.asarray(table.names, dtype=object)
-        return table if reset else recode(table, known)
+        return table
     frame = mixed_frame(X, known)
     if frame is None:
         return None

@@ -1,13 +1,15 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
 import sys
-from collections.abc import Iterable, Mapping
-from numbers import Integral, Real
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
+from ..allocations._base import real, shown
 from ..data import ArraySource, SparseSource
 from ..inference import Stochastic, memory
 from ..inference.executor import n_threads
@@ -33,6 +35,7 @@ AUTOMATIC: dict[str, type[Likelihood]] = {
     "categories": Categorical,
 }
 FEW = 10.0
+COUNT = "a whole number of at least 1, below 2^31"
 PRIOR_ROWS = 100_000  # rows that default priors are scaled from
 ROWS_PER_BATCH, MOST_BATCHES = 5000, 10
 MEMO = 1 << 28  # bytes for the summaries of a hundred clusters on all batches
@@ -144,6 +147,11 @@ def check_start(model: Model, K: int) -> None:
         raise ValueError(f"init has {K} clusters, but the allocation has no more than {model.allocation.max_clusters}.")
 
 
+def moves(estimator: Any) -> tuple[str, ...]:
+    """The moves of an estimator, in the order of `MOVES`."""
+    return tuple(move for move in MOVES if move in set(estimator.moves))
+
+
 def stochastic(algorithm: str | Stochastic) -> Stochastic | None:
     """The schedule of steps, or None for exact inference."""
     if isinstance(algorithm, Stochastic):
@@ -205,7 +213,7 @@ def _batches(estimator: Any, F: int, source: ArraySource) -> int:
 def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
     _check_fit(estimator)
-    _require(whole(estimator.n_init_clusters), "n_init_clusters", estimator, "a whole number of at least 1")
+    _require(count(estimator.n_init_clusters), "n_init_clusters", estimator, COUNT)
     _require(
         _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
     )
@@ -219,7 +227,7 @@ def check(estimator: Any) -> None:
 def check_topics(estimator: Any) -> None:
     """The same for the parameters of topic models."""
     _check_fit(estimator)
-    _require(whole(estimator.n_init_topics), "n_init_topics", estimator, "a whole number of at least 1")
+    _require(count(estimator.n_init_topics), "n_init_topics", estimator, COUNT)
     _require_learnable(estimator, "document_concentration", "concentration")
     _named("allocation", estimator, ("hdp", "lda"), "update")
     _require_unit(estimator, "documents")
@@ -230,7 +238,7 @@ def check_topics(estimator: Any) -> None:
 def check_states(estimator: Any) -> None:
     """The same for the parameters of hidden Markov models."""
     _check_fit(estimator)
-    _require(whole(estimator.n_init_states), "n_init_states", estimator, "a whole number of at least 1")
+    _require(count(estimator.n_init_states), "n_init_states", estimator, COUNT)
     _require_learnable(estimator, "transition_concentration", "concentration")
     first, kappa = estimator.start_concentration, estimator.stickiness
     _require(_real(first) and first > 0, "start_concentration", estimator, "a positive number")
@@ -254,10 +262,14 @@ def _check_fit(estimator: Any) -> None:
     _require(_real(estimator.tol) and estimator.tol >= 0, "tol", estimator, "a number of at least 0")
     jobs = estimator.n_jobs
     _require(
-        jobs is None or (isinstance(jobs, Integral) and jobs != 0), "n_jobs", estimator, "None or a whole number, not 0"
+        jobs is None or (isinstance(jobs, Integral) and not isinstance(jobs, bool) and jobs != 0),
+        "n_jobs",
+        estimator,
+        "None or a whole number, not 0",
     )
-    known = isinstance(estimator.moves, Iterable) and all(isinstance(m, str) and m in MOVES for m in estimator.moves)
-    _require(known and not isinstance(estimator.moves, str), "moves", estimator, f"a sequence of names among {MOVES}")
+    fits = isinstance(estimator.moves, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
+    fits = fits and all(isinstance(move, str) and move in MOVES for move in estimator.moves)
+    _require(fits, "moves", estimator, f"a list, tuple or set of names among {MOVES}")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
 
@@ -276,7 +288,7 @@ def _require_unit(estimator: Any, unit: str) -> None:
 
 def _require(condition: bool, name: str, estimator: Any, wanted: str) -> None:
     if not condition:
-        raise ValueError(f"{name} must be {wanted}; got {getattr(estimator, name)!r}.")
+        raise ValueError(f"{name} must be {wanted}; got {shown(getattr(estimator, name))}.")
 
 
 def _named(name: str, estimator: Any, names: tuple[str, ...], method: str) -> None:
@@ -302,5 +314,10 @@ def whole(value: Any) -> bool:
     return type(value) is not bool and isinstance(value, Integral) and int(value) >= 1
 
 
+def count(value: Any) -> bool:
+    """Whether a value can be a number of clusters."""
+    return whole(value) and int(value) < 2**31
+
+
 def _real(value: Any) -> bool:
-    return type(value) is not bool and isinstance(value, Real) and bool(np.isfinite(float(value)))
+    return bool(np.isfinite(real(value)))

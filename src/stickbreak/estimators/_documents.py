@@ -11,10 +11,11 @@ from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource, BagSource, GroupSource, SparseSource
-from ..data.frames import Encoded, as_frame
+from ..data.arrays import as_array, numbers
+from ..data.frames import Encoded, Levels, as_frame
 from ..inference import Chain, Options, Search, Threads
 from ..inference.anchors import anchor_topics
-from ..inference.init import from_seeds
+from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods._base import features
@@ -23,6 +24,8 @@ from ..model.documents import NOTHING, Kept, Tables, bags_of, document_step, tab
 from ..model.seeding import hard_summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey, whole_numbers
+from ._reader import Reader
+from ._start import Translation, label_codes
 
 Array = NDArray[np.floating]
 
@@ -136,21 +139,19 @@ def choose_start(
 ) -> Summary:
     """The summary that ``estimator.init`` stands for."""
     init, K = estimator.init, min(estimator.n_init_topics, model.allocation.max_clusters)
-    if "birth" in estimator.moves and whole_counts(source):
+    if "birth" in choices.moves(estimator) and whole_counts(source):
         K = min(K, MOST_FIRST)
     if isinstance(init, type(estimator)):
         check_is_fitted(init)
         same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)
         if not same or type(init.model_.likelihood) is not type(model.likelihood):
             raise ValueError(f"init is a model of other data: {init.n_features_in_} columns; X has {source.n_columns}.")
-        other: DocumentSummary = init.summary_
-        return Summary(other.N, other.S, np.zeros(other.K), np.zeros(()))
+        return _from_model(init, estimator.levels_, model, source, threads)
     if not isinstance(init, str):
-        given = np.asarray(init)
-        if given.dtype.kind not in "biuf" or hasattr(init, "summary_"):
+        if hasattr(init, "fit"):
             raise ValueError(f"init must be a name, an array or a fitted {type(estimator).__name__}; got {init!r}.")
-        return _from_array(given, model, source)
-    if choices.stochastic(estimator.algorithm) is not None and "birth" in estimator.moves:
+        return _from_array(as_array(init, "init"), model, source)
+    if choices.stochastic(estimator.algorithm) is not None and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_DOCUMENTS, rng)
         options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5), learn=learnt(estimator))
         chain = make_chain(estimator, model, sample, rng)
@@ -178,15 +179,27 @@ def _by_name(init: str, model: Model, source: BagSource | GroupSource, K: int, r
     return from_seeds(model, source.flat, K, init == "k-means++", rng)
 
 
+def _from_model(other: Any, levels: Levels, model: Model, source: BagSource | GroupSource, threads: Threads) -> Summary:
+    """From another topic model: its counts of words, or the rows of groups as a mixture of its topics explains them."""
+    summary: DocumentSummary = other.summary_
+    if isinstance(source, BagSource):
+        return Summary(summary.N, summary.S, np.zeros(summary.K), np.zeros(()))
+    translate = Translation.between(levels, other)
+    mixture = Model(other.model_.likelihood, other.model_.allocation.flat)
+    counts = Summary(summary.N, summary.S, np.zeros(summary.K), np.zeros(()))
+    reader = Reader.of(mixture, counts, mixture.likelihood.may_miss(source.n_columns), source.dtype)
+    return from_responsibilities(model, source.flat, lambda chunk, X: reader.responsibilities(translate(X)), threads)
+
+
 def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSource) -> Summary:
     """From topics (K, V), or labels (n,) of the rows of groups."""
     if isinstance(source, GroupSource):
         if given.shape != (len(source.X),):
             raise ValueError(f"init must be labels ({len(source.X)},) of the rows; got shape {given.shape}.")
-        labels = np.unique(given, return_inverse=True)[1]
+        labels = label_codes(given)
         T = features(model.likelihood, source.flat.take(np.arange(len(labels)))[0])
         return hard_summary(T, np.ones(len(labels)), labels)
-    topics = np.asarray(given, dtype=np.float64)
+    topics = numbers(given, "init").astype(np.float64)
     good = topics.ndim == 2 and topics.shape[1] == source.n_columns and np.isfinite(topics).all()
     if not good or not len(topics) or (topics < 0.0).any() or not (topics.sum(axis=1) > 1e-200).all():
         raise ValueError(

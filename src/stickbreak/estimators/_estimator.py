@@ -91,7 +91,7 @@ class Estimator(BaseEstimator, ABC):
             steps = choices.stochastic(self.algorithm)
             ascent: Search | StochasticLaps
             if steps is None:
-                moves = tuple(dict.fromkeys(self.moves))
+                moves = choices.moves(self)
                 kind = StateSearch if model.allocation.unit == "sequences" else Search
                 ascent = kind(model, source, moves, threads, rng, options, on_lap, history, chain=chain())
             else:
@@ -104,10 +104,14 @@ class Estimator(BaseEstimator, ABC):
                         f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
                     )
             except KeyboardInterrupt:
-                if not history:
+                if ascent.result is None:
                     raise
                 trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
-        return Outcome(ascent.total.without_local(), ascent.found, history, trouble)
+        result = ascent.result
+        assert result is not None
+        if result.lap.number > len(history):  # interrupted between the two
+            history.append(result.lap)
+        return Outcome(result.total.without_local(), result.model, history, trouble)
 
     def _absorb(self, source: ArraySource, threads: Threads) -> None:
         """Add what more data say to the model, in one visit; the numbers of the clusters stay."""

@@ -1,5 +1,6 @@
 """Hidden Markov models and sequences: what users pass as sources, where fits start, and a fitted model reading sequences."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,12 +12,14 @@ from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChai
 from ..data import ArraySource, Sequences, SequenceSource
 from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
-from ..data.frames import Encoded, as_column, as_frame, encode
+from ..data.frames import Encoded, Levels, as_column, as_frame, encode
+from ..data.sources import CHUNK_ROWS, Chunk
 from ..inference import Options, StateSearch, Threads
 from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
 from ..kernels.markov import forward
 from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
+from ..likelihoods._base import features
 from ..model import Model, Summary
 from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
 from ..model.sequences import labelled
@@ -24,6 +27,7 @@ from ..moves.blocks import block_states
 from . import _choices as choices
 from ._base import as_source, whole_numbers
 from ._reader import Reader
+from ._start import Translation, label_codes
 
 Array = NDArray[np.floating]
 
@@ -39,7 +43,7 @@ def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any
     A list is one of sequences where it holds arrays, frames, columns or tables as nested lists; one-dimensional items are
     sequences of one column.  A nested list of single numbers is a table.
     """
-    if not isinstance(X, (list, tuple)) or not any(map(_is_sequence, X)):
+    if not isinstance(X, (list, tuple)) or isinstance(X, Encoded) or not any(map(_is_sequence, X)):
         return X, lengths
     if lengths is not None:
         raise ValueError(
@@ -47,9 +51,9 @@ def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any
         )
     frames = _as_frames(X)
     if frames is not None:
-        validate_data(estimator, frames[0].to_native(), reset=reset, skip_check_array=True)
         sizes = [len(frame) for frame in frames]
         table = encode(*frames)
+        validate_data(estimator, frames[0].to_native(), reset=reset, skip_check_array=True)
         named = all(isinstance(name, str) for name in table.names or ())
         rows: Any = table if named else table._replace(names=None)
     else:
@@ -72,7 +76,7 @@ def _is_sequence(x: Any) -> bool:
     """Whether an item of a list is a sequence of its own, and not a row of numbers."""
     if isinstance(x, (list, tuple)):
         return len(x) > 0 and any(isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) > 0 for row in x[:1])
-    return bool(getattr(x, "ndim", 0)) or isinstance(x, Encoded) or as_frame(x) is not None or as_column(x) is not None
+    return bool(getattr(x, "ndim", 0)) or as_frame(x) is not None or as_column(x) is not None
 
 
 def _as_frames(X: Any) -> list[Any] | None:
@@ -175,12 +179,14 @@ def choose_start(
     """The summary that ``estimator.init`` stands for."""
     init = estimator.init
     if not isinstance(init, str):
-        return _from_model(init, model, source, threads) if hasattr(init, "fit") else _from_labels(init, model, source)
+        if hasattr(init, "fit"):
+            return _from_model(init, estimator.levels_, model, source, threads)
+        return _from_labels(init, model, source)
     if init == "blocks":
         K = min(estimator.n_init_states, model.allocation.max_clusters)
         found = block_states(model, source, K, BLOCK_ROWS, rng)
         return found * float(source.total_weight / found.N.sum())
-    if choices.stochastic(estimator.algorithm) is not None and "birth" in estimator.moves:
+    if choices.stochastic(estimator.algorithm) is not None and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_ROWS, rng)
         options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5), learn=learnt(estimator))
         search = StateSearch(model, sample, choices.MOVES, threads, rng, options)
@@ -189,33 +195,55 @@ def choose_start(
     return one_cluster(model)
 
 
-def _from_model(other: Any, model: Model, source: SequenceSource, threads: Threads) -> Summary:
+def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource, threads: Threads) -> Summary:
     check_is_fitted(other, "model_")
-    unit = other.model_.allocation.unit
-    if unit == "documents" or other.n_features_in_ != source.n_columns // (source.lags + 1):
+    unit, D = other.model_.allocation.unit, source.n_columns // (source.lags + 1)
+    if unit == "documents" or other.n_targets_ or other.n_features_in_ != D:
         raise ValueError(
             f"init is a {type(other).__name__} of {other.n_features_in_} columns, which does not fit these rows."
         )
-    if unit == "sequences" and type(other.model_.likelihood) is type(model.likelihood):
-        return visit(other.model_, _parameters(other, source), source, source.batches(1)[0], threads).summary
-    rows = source.flat
-    if other.model_.likelihood.n_statistics != model.likelihood.n_statistics:
+    if unit == "sequences" and lags(other) != source.lags:
         raise ValueError("init has another likelihood; fit it with the likelihood of this model, or pass its labels.")
-    reader = Reader.of(other.model_, other.summary_, np.zeros(rows.n_columns, np.bool_), rows.dtype)
-    start = from_responsibilities(model, rows, lambda chunk, X: reader.responsibilities(X), threads)
+    translate = Translation.between(levels, other)
+    may_miss = other.model_.likelihood.may_miss
+    if unit == "sequences":
+        known = copy(source)
+        known.X = translate(source.X)
+        reader = SequenceReader.of(other.model_, other.summary_, known, may_miss(source.n_columns))
+        parameters = reader.model.parameters(reader.summary, known.dtype)
+        seen = visit(reader.model, parameters, known, known.batches(1)[0], threads).summary
+        return replace(seen, S=_statistics(reader, known, model, source, threads))
+    mixture = Reader.of(other.model_, other.summary_, may_miss(D), source.dtype)
+    start = from_responsibilities(
+        model,
+        source.flat,
+        lambda chunk, X: mixture.responsibilities(translate(np.ascontiguousarray(X[:, :D]))),
+        threads,
+    )
     return model.ordered(start)
 
 
-def _parameters(other: Any, source: SequenceSource) -> Any:
-    return other.model_.parameters(other.summary_, source.dtype)
+def _statistics(
+    reader: "SequenceReader", known: SequenceSource, model: Model, source: SequenceSource, threads: Threads
+) -> Array:
+    """The statistics (K, F) of a model's own features, under the state probabilities of another model."""
+
+    def task(chunk: Chunk) -> Array:
+        R = reader.probabilities(known.read(chunk)[0]) * source.observed(chunk)[:, None]
+        S = np.zeros((R.shape[1], model.likelihood.n_statistics))
+        for start in range(0, len(R), CHUNK_ROWS):
+            rows = Chunk(chunk.start + start, min(chunk.start + start + CHUNK_ROWS, chunk.stop))
+            S += (features(model.likelihood, source.rows(rows)).T @ R[start : start + CHUNK_ROWS]).T
+        return S
+
+    return np.asarray(sum(threads.map(task, source.batches(1)[0])))
 
 
 def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
-    given, T = np.asarray(given), source.n_rows
-    if given.shape != (T,) or given.dtype.kind not in "biufOSU" or (given.dtype.kind == "f" and np.isnan(given).any()):
-        raise ValueError(f"init must be labels ({T},) of the rows, without NaN; got shape {given.shape}.")
-    labels = np.unique(given, return_inverse=True)[1]
-    return model.ordered(labelled(model, source, labels))
+    labels, T = as_array(given, "init"), source.n_rows
+    if labels.shape != (T,):
+        raise ValueError(f"init must be labels ({T},) of the rows; got shape {labels.shape}.")
+    return model.ordered(labelled(model, source, label_codes(labels)))
 
 
 @dataclass(frozen=True)

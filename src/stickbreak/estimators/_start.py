@@ -1,5 +1,8 @@
 """Where an estimator starts: one cluster, seeds, given assignments, or another model."""
 
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,9 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource, Chunk
+from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.distinct import Collapsed
+from ..data.frames import Levels
 from ..inference import Options, Search, Threads
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
 from ..likelihoods._base import Rows
@@ -35,9 +40,9 @@ def choose_start(
     """
     init = estimator.init
     if isinstance(init, type(estimator)):
-        return _from_model(init, model, source, threads)
+        return _from_model(init, estimator.levels_, model, source, threads)
     if not isinstance(init, str):
-        return _from_array(np.asarray(init), model, source, collapsed, threads)
+        return _from_array(as_array(init, "init"), model, source, collapsed, threads)
     if init != "one":
         return from_seeds(model, source, estimator.n_init_clusters, init == "k-means++", rng)
     if choices.stochastic(estimator.algorithm) is not None:
@@ -55,14 +60,15 @@ def _found_on_sample(
     return search.total * (source.total_weight / sample.total_weight)
 
 
-def _from_model(other: Any, model: Model, source: ArraySource, threads: Threads) -> Summary:
+def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, threads: Threads) -> Summary:
     check_is_fitted(other)
     columns = other.n_features_in_ + other.n_targets_
     if columns != source.n_columns:
         raise ValueError(f"init has {columns} columns, but X has {source.n_columns}.")
-    may_miss = model.likelihood.may_miss(source.n_columns)
-    reader = Reader.of(other.model_, other.summary_, may_miss, source.dtype)
-    return from_responsibilities(model, source, lambda chunk, X: reader.responsibilities(X), threads)
+    translate = Translation.between(levels, other)
+    missing = other.model_.likelihood.may_miss(source.n_columns)
+    reader = Reader.of(other.model_, other.summary_, missing, source.dtype)
+    return from_responsibilities(model, source, lambda chunk, X: reader.responsibilities(translate(X)), threads)
 
 
 def _from_array(
@@ -73,9 +79,11 @@ def _from_array(
         raise ValueError(
             f"init must be labels (N,) or responsibilities (N, K) for N = {N} rows; got shape {given.shape}."
         )
-    R: Any = _from_labels(given) if given.ndim == 1 else np.asarray(given, dtype=np.float64)
+    R: Any = _from_labels(given) if given.ndim == 1 else numbers(given, "init").astype(np.float64)
     if given.ndim == 2 and not (np.isfinite(R).all() and (R >= 0).all() and np.allclose(R.sum(axis=1), 1.0, atol=1e-4)):
-        raise ValueError("init: responsibilities must be non-negative and sum to one in each row.")
+        raise ValueError(
+            "init: responsibilities must be non-negative and sum to one in each row, without masked values."
+        )
     if collapsed is not None:
         R = collapsed.average(R)
 
@@ -88,7 +96,70 @@ def _from_array(
 
 def _from_labels(labels: NDArray[Any]) -> sparse.csr_array:
     """Responsibilities (N, K) of rows with the given labels."""
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("init: labels must not be NaN or infinite.")
-    codes = np.unique(labels, return_inverse=True)[1]
+    codes = label_codes(labels)
     return sparse.csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)))
+
+
+def label_codes(labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Labels (N,) of any types as codes 0, ..., K - 1: in their order, or in that of first appearance where they have none.
+
+    Raises
+    ------
+    ValueError : a label is missing, infinite or masked, or can be no label, with its row.
+    """
+    if labels.dtype.kind == "f":
+        wrong = ~np.isfinite(labels)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(f"init: labels must not be NaN, infinite or masked; row {row} has {labels[row]}.")
+    if labels.dtype.kind != "O":
+        return np.unique(labels, return_inverse=True)[1]
+    values = labels.tolist()
+    for row, value in enumerate(values):
+        if is_missing(value) or is_date(value) or not isinstance(value, Hashable):
+            raise ValueError(
+                f"init: labels must not be missing; row {row} has {value!r}. Give each row a number or a text."
+            )
+    known = list(dict.fromkeys(values))
+    with suppress(TypeError):  # of mixed types
+        known = sorted(known)
+    code = {label: k for k, label in enumerate(known)}
+    return np.array([code[value] for value in values], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """Codes of one table of levels as those of another; levels that the other does not have become missing values.
+
+    codes : by the number of the column, the other's code of each level, NaN where it has none
+    """
+
+    codes: Mapping[int, Array]
+
+    @classmethod
+    def between(cls, levels: Levels, other: Any) -> "Translation":
+        """From the codes of ``levels`` to those of a fitted model.
+
+        Raises
+        ------
+        ValueError : a column holds categories for one and numbers for the other.
+        """
+        for d in sorted(set(levels) ^ set(other.levels_)):
+            here, there = ("categories", "numbers") if d in levels else ("numbers", "categories")
+            raise ValueError(f"column {d} of X holds {here}, but {there} where init was fitted.")
+        tables = {}
+        for d, known in levels.items():
+            position = {level: float(code) for code, level in enumerate(other.levels_[d])}
+            if list(known) != list(other.levels_[d]):
+                tables[d] = np.array([position.get(level, np.nan) for level in known])
+        return cls(tables)
+
+    def __call__(self, X: Rows) -> Rows:
+        """Rows (n, D) with the other's codes."""
+        if not self.codes:
+            return X
+        X = X.copy()
+        for d, table in self.codes.items():
+            seen = ~np.isnan(X[:, d])
+            X[seen, d] = table[X[seen, d].astype(np.intp)]
+        return X

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,16 +55,29 @@ class BoundDecreased(AssertionError):
     """The ELBO went down where it cannot: a defect of a likelihood, an allocation or a move."""
 
 
+class Result(NamedTuple):
+    """What a lap leaves: the model, the summary of all rows, its ELBO, and the lap as the history shows it.
+
+    Set at once, at the end of a lap, so that an interrupt at any moment finds parts that belong together.
+    """
+
+    model: Model
+    total: Summary
+    bound: float
+    lap: Lap
+
+
 @dataclass
 class Laps:
-    """One ascent.  After the first lap, ``total`` is always the summary of a complete, valid model.
+    """One ascent.  After the first lap, ``result`` is always a complete, valid model.
 
     Attributes
     ----------
     floor : a better model in hand while this ascent explores; the history then reports that one's bound
     settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
     enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
-    total, bound : summary and ELBO at the end of the last lap
+    total, bound : summary and ELBO at the end of the last lap; during a lap they may be ahead of ``result``
+    result : what the last lap left, None before the first
     drawn : rows drawn in the last lap to represent the clusters
     """
 
@@ -82,6 +96,7 @@ class Laps:
     def __post_init__(self) -> None:
         self.batches = self.source.batches(self.options.n_batches)
         self.bound, self.converged = -np.inf, False
+        self.result: Result | None = None
         self._recorded = -np.inf  # the bound at the end of the lap before
         self.drawn: list[Drawn] = []
         self._memo = Memo(len(self.batches))
@@ -102,10 +117,9 @@ class Laps:
 
     def beats(self, other: "Laps") -> bool:
         """Whether the bound of this ascent is higher, by more than rounding and what more clusters must be worth."""
-        if self.bound == -np.inf:  # no lap is done yet
+        if self.result is None or other.result is None:
             return False
-        more = max(0, self.total.K - other.total.K)
-        return self.bound - other.bound > 1e-9 * abs(other.bound) + WORTH * more
+        return _is_better(self.result.bound, self.result.total.K, other.result)
 
     def polish(self, options: Options) -> None:
         """Lap on, to another tolerance."""
@@ -285,17 +299,20 @@ class Laps:
         self.schedule.take(clusters)
 
     def _record(self, records: list[MoveRecord]) -> None:
-        best = self if self.floor is None or self.beats(self.floor) else self.floor
+        floor = None if self.floor is None else self.floor.result
+        ahead = floor is None or _is_better(self.bound, self.total.K, floor)
+        bound, K = (self.bound, self.total.K) if ahead or floor is None else (floor.bound, floor.total.K)
         lap = Lap(
             number=len(self.history) + 1,
             seconds=time.perf_counter() - self.options.began,
-            lower_bound=best.bound,
-            n_clusters=best.total.K,
+            lower_bound=bound,
+            n_clusters=K,
             explored_bound=self.bound,
             explored_clusters=self.total.K,
             moves=tuple(records),
             rows_per_second=self._speed,
         )
+        self.result = Result(self.model, self.total, self.bound, lap)
         self.history.append(lap)
         self.on_lap(lap)
 
@@ -323,3 +340,8 @@ class Laps:
         if self.options.check and not after >= before - slack * max(1.0, abs(before)):
             raise BoundDecreased(f"the bound fell from {before!r} to {after!r} after {step}")
         return after
+
+
+def _is_better(bound: float, K: int, other: Result) -> bool:
+    """Whether a bound with K clusters is above another, by more than rounding and what more clusters must be worth."""
+    return bound - other.bound > 1e-9 * abs(other.bound) + WORTH * max(0, K - other.total.K)

@@ -13,7 +13,7 @@ from ..moves.birth import fit_children
 from ..moves.sample import targets
 from .executor import Threads
 from .gibbs import CRUMB, Chain
-from .laps import Laps, Options
+from .laps import Laps, Options, Result
 from .trace import Lap
 
 Array = NDArray[np.floating]
@@ -130,6 +130,11 @@ class Search:
         if self.best is None:
             raise RuntimeError("the search has not begun")
         return self.trial if self.trial is not None and self.trial.beats(self.best) else self.best
+
+    @property
+    def result(self) -> Result | None:
+        """What the last lap of the best model left, with its hyperparameters as they were learnt; None before any lap."""
+        return None if self.best is None else self.outcome.result
 
     @property
     def total(self) -> Summary:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..allocations._base import as_floats, real, shown
 from ..data import ArraySource
 from ..model import Model, Summary
 from ..model.learning import tuned
 from .executor import Threads
-from .laps import MOVED, Options
+from .laps import MOVED, Options, Result
 from .trace import Lap
 from .visit import visit
 
@@ -31,10 +32,11 @@ class Stochastic:
     decay: float = 0.6
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.delay < np.inf:
-            raise ValueError(f"delay must be a number of at least 0; got {self.delay!r}.")
-        if not 0.5 < self.decay <= 1.0:
-            raise ValueError(f"decay must be above 0.5 and at most 1; got {self.decay!r}.")
+        if not 0.0 <= real(self.delay) < np.inf:
+            raise ValueError(f"delay must be a number of at least 0; got {shown(self.delay)}.")
+        if not 0.5 < real(self.decay) <= 1.0:
+            raise ValueError(f"decay must be above 0.5 and at most 1; got {shown(self.decay)}.")
+        as_floats(self, "delay", "decay")
 
     def step(self, t: int) -> float:
         """xi_t for t = 1, 2, ..."""
@@ -46,6 +48,10 @@ class StochasticLaps:
     """Steps along noisy natural gradients: each batch, scaled to the whole data set, is mixed into a decaying summary.
 
     The bound of the decaying summary is an estimate; `run` ends with one lap at fixed parameters, whose bound is exact.
+
+    Attributes
+    ----------
+    result : what the last lap left, None before the first
     """
 
     model: Model
@@ -57,14 +63,15 @@ class StochasticLaps:
     on_lap: Callable[[Lap], None] = lambda lap: None
     history: list[Lap] = field(default_factory=list)
     converged: bool = False
+    result: "Result | None" = None
 
     def run(self, start: Summary) -> None:
         """Step from the parameters that ``start`` implies until the estimate of the bound settles."""
         pieces = self.source.cut(self.options.n_batches)
         batches = pieces.batches(self.options.n_batches)
         rows = self.source.total_weight
-        self.total, self.bound, t = start, -np.inf, 0
-        mixed = start
+        mixed, bound, t = start, -np.inf, 0
+        counts = start.N
         while not self.converged and len(self.history) < self.options.max_laps - 1:
             began = time.perf_counter()
             for b in self.rng.permutation(len(batches)):
@@ -79,30 +86,21 @@ class StochasticLaps:
                     mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
             if self.options.learn:
                 self.model = tuned(self.model, mixed, self.options.learn)
-            before, counts = self.bound, self.total.N
-            self.total, self.bound = mixed, self.model.bound(mixed)
-            self._record(began)
-            moved = np.abs(mixed.N - counts).max() / rows
-            self.converged = (
-                abs(self.bound - before) <= self.options.tol * max(abs(self.bound), rows) and moved <= MOVED
-            )
+            before, bound = bound, self.model.bound(mixed)
+            self._record(began, mixed, bound)
+            moved, counts = np.abs(mixed.N - counts).max() / rows, mixed.N
+            self.converged = abs(bound - before) <= self.options.tol * max(abs(bound), rows) and moved <= MOVED
         began = time.perf_counter()
         everything = [chunk for batch in self.source.batches(self.options.n_batches) for chunk in batch]
-        parameters = self.model.parameters(self.total, self.source.dtype)
+        parameters = self.model.parameters(mixed, self.source.dtype)
         total = visit(self.model, parameters, self.source, everything, self.threads, local=False).summary
-        self.total = self.model.ordered(total)
-        self.bound = self.model.bound(self.total)
-        self._record(began)
+        total = self.model.ordered(total)
+        self._record(began, total, self.model.bound(total))
 
-    @property
-    def found(self) -> Model:
-        """The model, with its hyperparameters as they were learnt."""
-        return self.model
-
-    def _record(self, began: float) -> None:
+    def _record(self, began: float, total: Summary, bound: float) -> None:
         now = time.perf_counter()
         speed = self.source.n_rows / max(now - began, 1e-9)
-        K = self.total.K
-        lap = Lap(len(self.history) + 1, now - self.options.began, self.bound, K, self.bound, K, (), speed)
+        lap = Lap(len(self.history) + 1, now - self.options.began, bound, total.K, bound, total.K, (), speed)
+        self.result = Result(self.model, total, bound, lap)
         self.history.append(lap)
         self.on_lap(lap)

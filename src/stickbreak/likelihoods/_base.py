@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -17,7 +18,6 @@ ROUNDED = 1e-5  # of a sum over all rows in float32, that rounding may have chan
 FEW_COLUMNS = 1024  # that a table may always have, whatever else is known
 SMALLEST = 1e-140  # the square of a smaller number loses digits
 FARTHEST = 1e100  # units of its column from the origin, beyond which the score of a row may overflow
-LARGE_MEAN = 1e15  # of a Poisson variable, above which integers of 64 bits may not hold it
 RESOLVED = 4.0 * float(np.finfo(np.float64).eps)  # of its mean: a column that spreads less than this is constant
 LOST = 1e-3  # nats that the score of a row may lose to rounding
 SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
@@ -386,13 +386,6 @@ def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
     return number % D
 
 
-def draw_counts(mean: Array, rng: np.random.Generator) -> Array:
-    """Poisson draws with means of any size: where they are large, rounded normal ones, which cannot be told apart."""
-    large = mean > LARGE_MEAN
-    near = np.rint(mean + np.sqrt(mean) * rng.standard_normal(mean.shape)) if large.any() else mean
-    return np.where(large, near, rng.poisson(np.where(large, 0.0, mean)))
-
-
 def farthest(origin: Any, unit: Any) -> Any:
     """The largest size of values (D,) that are not too far from ``origin``, in ``unit``, for their squares; unknown: any."""
     if unit is None:
@@ -408,7 +401,7 @@ def require(condition: bool, name: str, value: Any, wanted: str) -> None:
 
 def column_values(name: str, value: Any, D: int) -> Array:
     """A hyperparameter given as a scalar or per column, as a finite (D,) float64 array."""
-    values = np.asarray(value, dtype=np.float64)
+    values = hyperparameter(name, value)
     require(
         values.ndim <= 1 and values.size in (1, D), name, value, f"a number or an array of {D} numbers, one per column"
     )
@@ -425,9 +418,24 @@ def positive_values(name: str, value: Any, D: int) -> Array:
 
 def positive(name: str, value: Any) -> float:
     """A positive, finite hyperparameter."""
-    number = float(value)
-    require(bool(np.isfinite(number) and number > 0.0), name, value, "a positive number")
-    return number
+    number = hyperparameter(name, value)
+    require(number.ndim == 0 and bool(np.isfinite(number) and number > 0.0), name, value, "a positive number")
+    return float(number)
+
+
+def hyperparameter(name: str, value: Any) -> Array:
+    """A number or a nested list of numbers as a float64 array; text, truth values and numbers beyond floats are refused."""
+    try:
+        given = np.asarray(value)
+        if given.dtype == object and given.size and all(isinstance(v, Real) for v in given.ravel().tolist()):
+            given = given.astype(np.float64)
+    except (ValueError, OverflowError):
+        given = np.array(None)
+    fits = given.dtype.kind in "fiu" and not np.ma.is_masked(value)
+    if not fits:
+        shown = repr(value) if not isinstance(value, int) or isinstance(value, bool) else "an int beyond floats"
+        raise ValueError(f"{name} must be a number, or numbers; got {shown[:80]}.")
+    return np.asarray(given, dtype=np.float64)
 
 
 def check_between(name: str, sums: Array, most: Array | float = np.inf) -> None:

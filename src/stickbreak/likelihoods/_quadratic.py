@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, psi
 
-from ._base import Array, Size, column_values, positive, require
+from ._base import Array, Size, column_values, hyperparameter, positive, require
 
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 
@@ -68,7 +68,7 @@ def mean_prior(mean: Any, mean_precision: Any, origin: Array) -> tuple[Array, fl
 
 def symmetric_matrix(name: str, value: Any, D: int) -> Array:
     """A hyperparameter given as a number, D numbers or a positive definite matrix, as a matrix (D, D)."""
-    B = np.asarray(value, dtype=np.float64)
+    B = hyperparameter(name, value)
     if B.ndim < 2:
         B = np.diag(column_values(name, value, D))
     require(B.shape == (D, D), name, value, f"a number, {D} numbers or a {D} x {D} matrix")
@@ -125,10 +125,13 @@ def mahalanobis(Z: Array, L: Array) -> Array:
     return np.asarray((solve_triangular(L, Z.T, lower=True, check_finite=False) ** 2).sum(axis=0))
 
 
+TINY = 1e-150  # a chi-square variable of few degrees of freedom can be zero in floats
+
+
 def sample_student(L: Array, dof: float, rng: np.random.Generator, size: int) -> Array:
     """Draws (size, D) from the centred Student-t with shape matrix L L'."""
     normal = rng.standard_normal((size, len(L)))
-    return np.asarray(normal @ L.T * np.sqrt(dof / rng.chisquare(dof, size))[:, None])
+    return np.asarray(normal @ L.T * np.sqrt(dof / np.maximum(rng.chisquare(dof, size), TINY))[:, None])
 
 
 def _log_gamma(a: Array, D: int) -> Array:

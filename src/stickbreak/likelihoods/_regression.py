@@ -21,6 +21,7 @@ from ._base import (
     check_coordinates,
     farthest,
     features,
+    hyperparameter,
     positive,
     require,
 )
@@ -381,7 +382,7 @@ def _prior_mean(mean: Any, center: Array, P: int, intercept: bool) -> Array:
     shape = (len(center), P + intercept)
     if mean is None:
         return np.hstack([np.zeros((len(center), P)), center[:, None]])[:, : shape[1]]
-    values = np.asarray(mean, dtype=np.float64)
+    values = hyperparameter("mean", mean)
     require(values.shape in ((), shape), "mean", mean, f"a number or a {shape[0]} x {shape[1]} matrix")
     require(bool(np.isfinite(values).all()), "mean", mean, "finite")
     return np.array(np.broadcast_to(values, shape))

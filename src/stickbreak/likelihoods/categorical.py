@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi
 
-from ._base import Array, Likelihood, Profile, Sample, Size, check_between, require
+from ._base import Array, Likelihood, Profile, Sample, Size, check_between, hyperparameter, require
 
 MOST_LEVELS = 1_000_000
 
@@ -57,8 +57,8 @@ class Categorical(Likelihood):
         if given is None:
             given = np.repeat(1.0 / levels, levels)
         elif isinstance(given, (list, tuple)) and any(np.ndim(c) for c in given):
-            given = np.concatenate([np.asarray(c, dtype=np.float64) for c in given])
-        c = np.asarray(given, dtype=np.float64)
+            given = np.concatenate([hyperparameter("concentration", c) for c in given])
+        c = hyperparameter("concentration", given)
         F = int(levels.sum())
         wanted = f"a number or {F} numbers, one per level of each column"
         require(c.ndim <= 1 and c.size in (1, F), "concentration", self.concentration, wanted)

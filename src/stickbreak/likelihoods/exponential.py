@@ -8,6 +8,7 @@ from scipy.special import betaln, gammaln, psi, xlogy
 
 from ._base import SMALLEST, Array, Sample, positive, positive_values, require
 from ._columns import IndependentColumns
+from ._draws import gamma
 
 
 class GammaPosterior(NamedTuple):
@@ -101,8 +102,8 @@ class Gamma(IndependentColumns):
 
     def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
         a, b = self._update(n, sums)
-        rates = rng.gamma(np.broadcast_to(a, (size, len(a))), 1.0 / b)
-        return rng.gamma(self.known_shape, 1.0 / rates)
+        rates = gamma(rng, np.broadcast_to(a, (size, len(a))), b)
+        return gamma(rng, np.broadcast_to(self.known_shape, rates.shape), rates)
 
     def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
         return self.shape + self.known_shape * n, self.rate + sums[0]

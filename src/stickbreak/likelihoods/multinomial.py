@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi, xlogy
 
-from ._base import Array, Likelihood, Profile, Rows, Sample, Size, check_between, draw_counts, positive_values, require
+from ._base import Array, Likelihood, Profile, Rows, Sample, Size, check_between, positive_values, require
+from ._draws import poisson
 
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding
@@ -127,7 +128,7 @@ class Multinomial(Likelihood):
         """Draw ``size`` rows (size, D) from the predictive of one cluster; totals are Poisson with the cluster's mean total."""
         c = self._concentration + np.ravel(S)
         length = float(np.sum(S)) / float(N) if N > 0.0 else self.length
-        return draw_counts(length * rng.dirichlet(c, size), rng)  # given its total, such a row is multinomial
+        return poisson(rng, length * rng.dirichlet(c, size))  # given its total, such a row is multinomial
 
     def resolved_columns(self) -> int:
         """The length of ``concentration``."""

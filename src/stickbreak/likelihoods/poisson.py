@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, kl_div, psi, xlogy
 
-from ._base import LARGEST, Array, Profile, Rows, Sample, column_number, draw_counts, positive_values
+from ._base import LARGEST, Array, Profile, Rows, Sample, column_number, positive_values
 from ._columns import IndependentColumns
+from ._draws import gamma, poisson
 
 DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
 
@@ -157,7 +158,7 @@ class Poisson(IndependentColumns):
 
     def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
         a, b = self._update(n, sums)
-        drawn = draw_counts(rng.gamma(np.broadcast_to(a, (size, len(a))), 1.0 / b), rng)
+        drawn = poisson(rng, gamma(rng, np.broadcast_to(a, (size, len(a))), b))
         if self.exposure is not None:
             drawn[:, self.exposure] = 1.0
         return drawn

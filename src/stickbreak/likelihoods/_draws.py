@@ -1,0 +1,28 @@
+"""Random draws that do not fail where parameters are larger than the generators of NumPy take."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._base import LARGEST
+
+Array = NDArray[np.floating]
+
+MOST = 1e15  # a count from which the normal distribution has all digits of the others
+
+
+def poisson(rng: np.random.Generator, mean: Any, size: Any = None) -> Array:
+    """Poisson counts as floats; large ones by the normal distribution."""
+    mean = np.broadcast_to(np.minimum(mean, LARGEST), np.shape(mean) if size is None else size)
+    counts = rng.poisson(np.minimum(mean, MOST)).astype(np.float64)
+    large = mean > MOST
+    if large.any():
+        counts[large] = np.floor(mean[large] + np.sqrt(mean[large]) * rng.standard_normal(int(large.sum())))
+    return counts
+
+
+def gamma(rng: np.random.Generator, shape: Any, rate: Any) -> Array:
+    """Gamma variables of a shape and a rate; what is smaller or larger than a likelihood takes is moved to the limit."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        return np.asarray(np.clip(rng.standard_gamma(shape) / rate, 1.0 / LARGEST, LARGEST))
