@@ -1,5 +1,6 @@
 """The command line: what it does, what it says, and how it ends."""
 
+import gzip
 import os
 import pty
 import re
@@ -455,3 +456,25 @@ def test_mistakes_with_sequences_are_one_line(run, folder, sequences):
     for arguments, words in mistakes.items():
         assert words in fails(run, *arguments)
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_fewer_columns_than_a_model_whose_last_column_is_a_category(folder, run):
+    rows = [f"{n % 7},{n % 3},{'ab'[n % 2]}" for n in range(40)]
+    (folder / "mixed.csv").write_text("x,y,kind\n" + "\n".join(rows) + "\n")
+    assert run("fit", "mixed.csv", "--out", "model", "--likelihood", "auto", "--quiet", "--max-laps", 2)[0] == 0
+    np.save("narrow.npy", np.ones((5, 2)))
+    assert "X has 2 features" in fails(run, "predict", "model", "narrow.npy", "--out", "labels.npy")
+
+
+def test_options_of_text_tables(folder, run):
+    rows = [f"{n % 7},5;{n % 3},25" for n in range(40)]
+    (folder / "commas.csv").write_text("\n".join(rows) + "\n")
+    fit = ("fit", "commas.csv", "--out", "model", "--quiet", "--max-laps", 2)
+    code, _, errors = run(*fit)
+    assert code == 0
+    assert "warning: commas.csv: decimals follow a comma" in errors
+    assert "decimals" not in run(*fit, "--decimal", ",", "--delimiter", ";")[2]
+    assert run("predict", "model", "commas.csv", "--out", "labels.npy", "--decimal", ",")[2] == ""
+    (folder / "commas.csv.gz").write_bytes(gzip.compress((folder / "commas.csv").read_bytes()))
+    wrong = ("fit", "commas.csv.gz", "--out", "model", "--max-bytes", 10)
+    assert "more than the 10 bytes that are allowed; pass a larger max_bytes (--max-bytes)" in fails(run, *wrong)

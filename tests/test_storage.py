@@ -1,25 +1,23 @@
 """Model files: nothing is lost in them, and nothing damaged gets out of them."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-from dataclasses import dataclass
+import tracemalloc
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.numpy import save, save_file
+from safetensors.numpy import save
 from sklearn.exceptions import NotFittedError
 
-from stickbreak import Mixture, load, storage
+from model_file_mutations import as_version_1, read, written
+from stickbreak import HMM, Mixture, TopicModel, load, model_record
 from stickbreak.allocations import DirichletProcess
-from stickbreak.inference import Stochastic
+from stickbreak.inference import Lap, Stochastic, trace
 from stickbreak.likelihoods import REGISTRY, Bernoulli, Gaussian, Product
-from stickbreak.storage import ModelFileError, replacing, save_model
+from stickbreak.storage import ModelFileError, file_version, save_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -28,15 +26,10 @@ def fit(X, **parameters):
     return Mixture(**({"max_laps": 4, "random_state": 0, "n_jobs": 1} | parameters)).fit(X)
 
 
-def read(path):
-    with safe_open(path, framework="np") as file:
-        names = file.keys()
-        return file.metadata(), {name: file.get_tensor(name) for name in names}
-
-
 def assert_same_file(one, other):
-    (metadata, tensors), (others, other_tensors) = read(one), read(other)
+    (metadata, record, tensors), (others, other_record, other_tensors) = read(one), read(other)
     assert metadata == others
+    assert record == other_record
     assert tensors.keys() == other_tensors.keys()
     for name, tensor in tensors.items():
         np.testing.assert_array_equal(tensor, other_tensors[name])
@@ -44,11 +37,9 @@ def assert_same_file(one, other):
 
 def rewrite(path, change):
     """Change the record and the tensors of a model file, with a checksum to match."""
-    metadata, tensors = read(path)
-    record = json.loads(metadata["model"])
+    metadata, record, tensors = read(path)
     change(record, tensors)
-    metadata = {k: v for k, v in metadata.items() if k != "checksum"} | {"model": json.dumps(record)}
-    save_file(tensors, path, metadata | {"checksum": storage._checksum(metadata, tensors)})
+    path.write_bytes(written(metadata, record, tensors))
 
 
 @pytest.fixture(scope="module")
@@ -168,13 +159,13 @@ def test_arrays_of_any_layout_are_written_by_value():
     A = np.arange(12.0).reshape(3, 4)
     for array in (A, A.T, A[::2, ::-1], A.astype(">f8"), np.asfortranarray(A), A > 3, np.float64(2.0), np.arange(3)):
         tensors = {}
-        reference = json.loads(json.dumps(storage._encode({0: array}[0], "x", tensors)))
-        back = storage._decode(reference, tensors, {})
+        reference = json.loads(json.dumps(model_record.encode(array, "x", tensors)))
+        back = model_record.decode(reference, tensors, {})
         np.testing.assert_array_equal(back, array)
         assert type(back) is type(array)
         assert back.dtype == array.dtype.newbyteorder("=")
     with pytest.raises(TypeError, match="not supported"):
-        storage._encode(np.array(["a"]), "x", {})
+        model_record.encode(np.array(["a"]), "x", {})
 
 
 def test_a_missing_file_and_a_folder(tmp_path):
@@ -224,11 +215,19 @@ def test_another_safetensors_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("version", "message"), [("2", "9.9, format 2; .* up to 1; upgrade"), ("0", "version"), ("x", "version is 'x'")]
+    ("version", "message"),
+    [
+        ("3", "9.9, format 3; .* up to 2; upgrade"),
+        ("0", "version"),
+        ("x", "version is 'x'"),
+        ("9" * 5000, "version is '99999"),
+        ("\u0662", "version is"),
+        ("-1", "version is"),
+    ],
 )
 def test_other_format_versions_are_refused(path, version, message):
-    metadata, tensors = read(path)
-    save_file(tensors, path, metadata | {"format_version": version, "stickbreak_version": "9.9"})
+    metadata, record, tensors = read(path)
+    path.write_bytes(written(metadata | {"format_version": version, "stickbreak_version": "9.9"}, record, tensors))
     with pytest.raises(ModelFileError, match=message):
         load(path)
 
@@ -327,54 +326,234 @@ def test_records_that_make_no_sense_are_refused(path, key, value):
 
 
 def test_hostile_nesting_and_parameters_are_refused(path):
-    metadata, tensors = read(path)
-    metadata = {k: v for k, v in metadata.items() if k != "checksum"} | {"model": "[" * 100_000 + "]" * 100_000}
-    other = path.with_name("nested")
-    save_file(tensors, other, metadata | {"checksum": storage._checksum(metadata, tensors)})
-    with pytest.raises(ModelFileError, match="damaged"):
-        load(other)
+    for deep in ("[" * 100_000 + "]" * 100_000, '{"a":' * 100_000 + "1" + "}" * 100_000):
+        other = path.with_name("nested")
+        other.write_bytes(written(*read(path), deep))
+        with pytest.raises(ModelFileError, match="damaged"):
+            load(other)
     rewrite(path, lambda record, tensors: record["parameters"].update({"surprise": 1}))
     with pytest.raises(ModelFileError, match="surprise"):
         load(path)
 
 
-def write_and_fail(target):
-    with replacing(target) as file:
-        file.write(b"half")
-        raise RuntimeError
+def sizes(record, tensors):
+    record["n_features"] = 10**8
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
-    target = tmp_path / "file"
-    target.write_bytes(b"old")
-    with pytest.raises(RuntimeError):
-        write_and_fail(target)
-    assert target.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [target]
-    with replacing(target) as file:
-        file.write(b"new")
-    assert target.read_bytes() == b"new"
+def sizes_of_targets(record, tensors):
+    record["n_targets"] = 10**8
 
 
-def test_a_process_killed_while_it_writes_leaves_the_old_file(tmp_path):
-    target = tmp_path / "file"
-    target.write_bytes(b"old")
-    code = (
-        "import os, signal, sys\nfrom stickbreak.storage import replacing\n"
-        "with replacing(sys.argv[1]) as file:\n    file.write(b'half')\n    file.flush()\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    result = subprocess.run([sys.executable, "-c", code, str(target)], check=False)
-    assert result.returncode == -signal.SIGKILL
-    assert target.read_bytes() == b"old"
+def sizes_with_names(record, tensors):
+    record |= {"n_features": 10**8, "feature_names": ["a"]}
 
 
-def test_links_are_followed_and_devices_are_not_replaced(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "target")
-    with replacing(tmp_path / "link") as file:
-        file.write(b"new")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "target").read_bytes() == b"new"
-    with replacing(os.devnull) as file:
-        file.write(b"gone")
-    assert not os.path.isfile(os.devnull)
+def a_scale_to_be_made(record, tensors):
+    """A matrix as wide as a vector that is there."""
+    record["n_features"] = 40_000
+    record["likelihood"]["fields"]["scale"] = None
+    tensors.pop("likelihood.scale")
+    for name in ("mean", "origin", "unit"):
+        tensors[f"likelihood.{name}"] = np.ones(40_000)
+
+
+@pytest.mark.parametrize("change", [sizes, sizes_of_targets, sizes_with_names, a_scale_to_be_made])
+def test_no_array_is_made_of_a_size_that_a_file_names(path, change):
+    rewrite(path, change)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="damaged"):
+            load(path)
+        assert tracemalloc.get_traced_memory()[1] < 30e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("columns", [10**8, 3.0, "3", -1])
+def test_columns_that_no_part_uses_are_few(tmp_path, columns):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    path = tmp_path / "m"
+    fit(X, likelihood=Product({"x": (Gaussian(), [0, 1])})).save(path)
+    assert load(path).n_features_in_ == 3
+
+    def change(record, tensors):
+        record["n_features"] = columns
+        record["likelihood"]["fields"]["n_columns"] = columns
+
+    rewrite(path, change)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
+VALUES = {
+    "likelihood.unit": [0.0, -1.0, np.nan, np.inf, 1e-200, 1e200],
+    "likelihood.origin": [np.nan, np.inf],
+    "likelihood.mean": [np.nan, 1e200, -np.inf],
+    "likelihood.scale": [0.0, -1.0, np.nan, np.inf, 5.0],
+    "summary.N": [-1.0, np.nan, np.inf, 0.0, 1e300, 61.0],
+    "summary.S": [np.nan, np.inf, 1e200, -1e5, 1.0],
+    "summary.H": [np.nan, 1e5],
+    "summary.base": [np.nan, 1e5],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in VALUES.items() for value in values])
+def test_values_that_no_fit_gives_are_refused(path, name, value):
+    def change(record, tensors):
+        tensors[name].reshape(-1)[0] = value
+
+    rewrite(path, change)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
+def lap(**changes):
+    def change(record, tensors):
+        record["history"][-1] |= changes
+
+    return change
+
+
+def entry(key, value):
+    def change(record, tensors):
+        record[key] = value
+
+    return change
+
+
+def parameter(key, value):
+    def change(record, tensors):
+        record["parameters"][key] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lap(number=0),
+        lap(number=10**400),
+        lap(number=True),
+        lap(seconds=float("nan")),
+        lap(lower_bound=float("inf")),
+        lap(lower_bound=1e9),
+        lap(n_clusters="x"),
+        lap(moves=[{"kind": "birth", "tried": 1, "gains": [float("inf")]}]),
+        lap(moves=[{"kind": "birth", "tried": 0, "gains": [1.0]}]),
+        lap(more=1),
+        entry("lower_bound", 0.0),
+        entry("lower_bound", "x"),
+        entry("converged", "yes"),
+        entry("grouped", True),
+        entry("grouped", 1),
+        entry("n_targets", 1),
+        entry("levels", [[0, ["a"]]]),
+        entry("levels", [[0]]),
+        entry("levels", {"0": []}),
+        entry("feature_names", ["a", "b", 3]),
+        entry("feature_names", "abc"),
+        entry("more", 1),
+        entry("estimator", "HMM"),
+        entry("estimator", "TopicModel"),
+        entry("estimator", ["Mixture"]),
+        parameter("tol", -1.0),
+        parameter("tol", 10**400),
+        parameter("max_laps", 0),
+        parameter("concentration", "x"),
+        parameter("moves", ["fly"]),
+        parameter("random_state", "x"),
+        parameter("random_state", -1),
+        parameter("likelihood", "nothing"),
+        parameter("allocation", {"class": "HDPMarkovChain", "fields": {}}),
+        parameter("likelihood", {"class": "Summary", "fields": {}}),
+    ],
+)
+def test_records_that_do_not_fit_the_rest_are_refused(path, change):
+    rewrite(path, change)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
+def test_arrays_belong_to_one_place_each(path):
+    rewrite(path, lambda record, tensors: tensors.update(stray=np.zeros(3)))
+    with pytest.raises(ModelFileError, match="stray"):
+        load(path)
+    rewrite(path, lambda record, tensors: tensors.pop("stray"))
+    load(path)
+    rewrite(path, lambda record, tensors: record["summary"]["fields"].update(N=record["summary"]["fields"]["H"]))
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "1\n2\t3", "\u202e9", "", "\U0001f986" * 30])
+def test_a_version_may_be_any_text(path, text):
+    metadata, record, tensors = read(path)
+    path.write_bytes(written(metadata | {"stickbreak_version": text}, record, tensors))
+    load(path)
+    assert len(file_version(path)) <= 40
+    assert file_version(path).isprintable()
+
+
+def test_files_of_the_first_version_can_be_read(X, path, tmp_path):
+    older = tmp_path / "older"
+    older.write_bytes(as_version_1(path.read_bytes(), tmp_path / "copy"))
+    np.testing.assert_array_equal(load(older).predict_proba(X), load(path).predict_proba(X))
+    load(older).save(older)
+    assert_same_file(older, path)
+
+
+def test_a_file_of_the_first_version_as_it_was_written(X):
+    model = load(Path(__file__).parent / "files" / "version_1.model")
+    assert model.n_clusters_ == 3
+    assert (np.bincount(model.predict(X)) == 60).all()
+
+
+def test_names_of_parts_may_hold_dots(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    inner = Product({"y": (Gaussian(), [0])})
+    model = fit(X, likelihood=Product({"x": (inner, [0, 1]), "x.0.parts.y": (Gaussian(mean=3.0), [2, 3])}))
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").score_samples(X), model.score_samples(X))
+
+
+@pytest.mark.parametrize("kind", [HMM, TopicModel])
+def test_a_stream_keeps_a_history_that_is_bounded(kind, tmp_path, monkeypatch):
+    """Visits are listed in twos, fours, ... when they are many; laps, seconds and moves of all of them count."""
+    monkeypatch.setattr(trace, "MOST", 16)
+    rng = np.random.default_rng(0)
+    X = rng.poisson(np.repeat([[9.0, 1.0], [1.0, 9.0]], 30, axis=0))
+    model = kind(max_laps=5, random_state=0).fit(X)
+    first, moves = model.n_laps_, [record for lap in model.history_ for record in lap.moves]
+    bounds = []
+    for _ in range(100):
+        model.partial_fit(X[:10])
+        bounds.append(model.lower_bound_)
+    assert len(model.history_) <= 16
+    assert model.n_laps_ == model.history_[-1].number == first + 100
+    numbers, seconds = np.array([(lap.number, lap.seconds) for lap in model.history_]).T
+    assert (np.diff(numbers) > 0).all()
+    assert (np.diff(seconds) >= 0).all()
+    assert [record for lap in model.history_ for record in lap.moves] == moves
+    assert model.lower_bounds_ == [bounds[int(n) - first - 1] for n in numbers if n > first] or first >= numbers[0]
+    assert model.lower_bounds_[-1] == model.lower_bound_
+    model.save(tmp_path / "m")
+    assert load(tmp_path / "m").n_laps_ == model.n_laps_
+
+
+def test_speed_of_laps_listed_together_is_that_of_their_rows():
+    laps = [Lap(n + 1, float(n + 1), 0.0, 1, 0.0, 1, (), 10.0 * n) for n in range(4)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace, "MOST", 4)
+        assert [(lap.number, lap.rows_per_second) for lap in trace.shortened(laps)] == [(2, 5.0), (4, 25.0)]
+
+
+def test_records_of_any_size_can_be_saved(X, tmp_path):
+    """The header of the format has a limit of 100 MB, which half a million laps once reached."""
+    model = fit(X)
+    last = model.history_[-1]
+    model.history_ = [replace(last, number=n + 1) for n in range(20_000)]
+    model.feature_names_in_ = np.array([letter * 40_000_000 for letter in "abc"], dtype=object)
+    model.save(tmp_path / "m")
+    found = load(tmp_path / "m")
+    assert found.n_laps_ == 20_000
+    assert list(found.feature_names_in_) == list(model.feature_names_in_)

@@ -97,10 +97,10 @@ def fit(
     ----------
     data: Path
         Table: .npy (read piece by piece, may be larger than memory), .npz (also of a sparse matrix), .csv, .tsv (each also
-        with .gz), .parquet, .feather or .arrow.  Cells may be missing and columns may hold categories where the likelihood can use them.  For topics also bags of
-        words: .ldac and .dat (LDA-C), .txt (UCI), each also with .gz, or a folder that write_corpus wrote.  For hmm a table
-        whose rows are in order, also .npz with X and the lengths of its sequences, or binarised text of ChromHMM: .txt,
-        .txt.gz, or a folder of chromosomes.
+        with .gz), .parquet, .feather or .arrow.  Cells may be missing and columns may hold categories where the likelihood
+        can use them.  For topics also bags of words: .ldac and .dat (LDA-C), .txt (UCI), each also with .gz, or a folder
+        that write_corpus wrote.  For hmm a table whose rows are in order, also .npz with X and the lengths of its
+        sequences, or binarised text of ChromHMM: .txt, .txt.gz, or a folder of chromosomes.
     out: Path
         Model file to write.
     model: str

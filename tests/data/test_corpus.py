@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from stickbreak.data.bag_files import read_corpus
-from stickbreak.data.corpus import open_corpus, write_corpus
-from stickbreak.data.files import DataError
+from stickbreak.data.corpus import open_bags, open_corpus, write_corpus
+from stickbreak.data.files import DataError, ReadOptions
 
 ARRAYS = ("indptr", "indices", "counts")
 
@@ -331,6 +331,22 @@ def changed(folder, **values):
         (lambda folder: changed(folder, format="other"), "corpus.json is damaged, or not the record"),
         (lambda folder: changed(folder, n_words=-1), "corpus.json is damaged"),
         (lambda folder: changed(folder, n_words="3"), "corpus.json is damaged"),
+        (lambda folder: changed(folder, n_words=10**30), "corpus.json is damaged"),
+        (lambda folder: changed(folder, n_documents=2**62), "indptr.npy is missing, damaged or cut off"),
+        (lambda folder: changed(folder, vocabulary="../secret.txt"), "corpus.json is damaged"),
+        (lambda folder: write(folder / "corpus.json", "[" * 100_000), "corpus.json is damaged"),
+        (lambda folder: write(folder / "corpus.json", '{"n_words": ' + "9" * 5000 + "}"), "corpus.json is damaged"),
+        (lambda folder: write(folder / "corpus.json", '{"n_words": 3}'), "corpus.json is damaged"),
+        (
+            lambda folder: write(
+                folder / "counts.npy", (folder / "counts.npy").read_bytes().replace(b"(50,)", b"(49,)")
+            ),
+            "counts.npy is missing, damaged or cut off",
+        ),
+        (
+            lambda folder: write(folder / "counts.npy", (folder / "counts.npy").read_bytes().replace(b"}", b"(")),
+            "counts.npy is missing, damaged or cut off",
+        ),
         (lambda folder: changed(folder, version=2), "has format 2, this version reads 1; upgrade"),
         (lambda folder: changed(folder, n_documents=3), "indptr.npy is missing, damaged or cut off"),
         (lambda folder: changed(folder, n_entries=3), "indices.npy is missing, damaged or cut off"),
@@ -352,6 +368,51 @@ def test_damage_is_found(tmp_path, damage, message):
     write_corpus(folder, [sparse.csr_array(np.ones((10, 5)))])
     damage(folder)
     assert message in refusal(open_corpus, folder)
+
+
+@pytest.mark.parametrize("content", [b"a\nb\n", b"a\nb\nc\nd\ne\nf\n", b"a\nb\nc\nd\n\xff\n", None])
+def test_a_vocabulary_fits_its_corpus(tmp_path, content):
+    text = write(tmp_path / "a.ldac", "1 0:1\n1 4:2\n")
+    write(tmp_path / "vocab.txt", "a\nb b\nc\u2028c\nd\ne\n")
+    folder = tmp_path / "corpus"
+    write_corpus(folder, text)
+    assert open_bags(folder)[1] == ["a", "b b", "c\u2028c", "d", "e"]
+    if content is None:
+        (folder / "vocabulary.txt").unlink()
+    else:
+        write(folder / "vocabulary.txt", content)
+    assert "vocabulary.txt" in refusal(open_bags, folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.txt", "2147483646\n3\n1\n1 1 1\n", "2,147,483,646 documents takes more than the"),
+        ("a.txt", "3\n2147483646\n1\n1 1 1\n", "2,147,483,646 words takes more than the"),
+        ("a.ldac", "1 2147483646:1\n", "2,147,483,647 words takes more than the"),
+    ],
+)
+def test_sizes_out_of_proportion_to_the_file(tmp_path, name, content, words):
+    path = write(tmp_path / name, content)
+    assert words in refusal(read_corpus, path)
+    assert words in refusal(write_corpus, tmp_path / "corpus", path)
+    assert peak_memory(refusal, read_corpus, path) < 5e6
+
+
+@pytest.mark.parametrize(("name", "line"), [("a.ldac.gz", b"0\n"), ("a.txt.gz", b"1 1 1\n"), ("a.txt.gz", b"\n")])
+def test_bombs_of_text(tmp_path, name, line):
+    head = b"1\n1\n3000000\n" if "txt" in name else b""
+    path = write(tmp_path / name, gzip.compress(head + line * 3_000_000))
+    message = refusal(read_corpus, path, ReadOptions(max_bytes=1_500_000))
+    assert "it unpacks to more than the 1,500,000 bytes" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "piece", "line"), [("a.ldac", "0\n0\n\n\n0\n", 1, 3), ("a.txt", "2\n3\n1\n\n1 1 1\n", 6, 4)]
+)
+def test_an_empty_line_at_the_end_of_a_piece(tmp_path, monkeypatch, name, text, piece, line):
+    monkeypatch.setattr("stickbreak.data.bag_files.TEXT_BYTES", piece)
+    assert f"line {line}: an empty line among others" in refusal(read_corpus, write(tmp_path / name, text))
 
 
 def peak_memory(action, *arguments):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from stickbreak.data.bed_files import write_bed
-from stickbreak.data.files import DataError
+from stickbreak.data.files import DataError, ReadOptions
 from stickbreak.data.sequence_files import SequenceTable, read_sequences
 
 nan = np.nan
@@ -480,3 +480,15 @@ def test_bed_where_there_is_no_folder(tmp_path):
 def test_reading_needs_no_estimators():
     code = "import stickbreak.data.bed_files, sys; sys.exit('stickbreak.estimators' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_lengths_whose_sum_overflows(tmp_path):
+    path = tmp_path / "X.npz"
+    np.savez(path, X=np.ones((4, 2)), lengths=np.array([2**63 - 1, 2**63 - 1, 6]))
+    assert "have 18446744073709551620 rows together, but X has 4" in refusal(read_sequences, path)
+
+
+def test_what_packed_text_may_unpack_to(tmp_path):
+    path = write(tmp_path / "a.txt.gz", gzip.compress(SMALL + b"0\t1\n" * 100_000))
+    assert "more than the 1,000 bytes" in refusal(read_sequences, path, None, ReadOptions(max_bytes=1000))
+    assert len(read_sequences(path).X) == 100_003

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -20,6 +20,7 @@ import stickbreak
 from stickbreak import TopicModel
 from stickbreak.allocations import DirichletProcess, LatentDirichlet
 from stickbreak.data.corpus import open_corpus, write_corpus
+from stickbreak.data.frames import Encoded
 from stickbreak.inference.laps import Laps
 
 
@@ -51,6 +52,7 @@ def model(counts):
 def test_scikit_learn_conventions(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "X holds numbers that are not whole", UserWarning)
         check(estimator)
 
 
@@ -116,9 +118,89 @@ def test_a_start_that_is_given(counts, model):
 
 def test_fractions_of_counts(counts):
     """No sampling then: births, merges and excursions find the topics."""
-    found = fit(counts * 1.01, init="k-means++", n_init_topics=2)
+    with pytest.warns(UserWarning, match="X holds numbers that are not whole"):
+        found = fit(counts * 1.01, init="k-means++", n_init_topics=2)
     assert found.n_topics_ in (3, 4)
     assert np.all(np.diff(found.lower_bounds_) >= -1e-9 * np.abs(found.lower_bounds_[1:]))
+
+
+@pytest.mark.parametrize(
+    ("weigh", "message"),
+    [
+        (TfidfTransformer().fit_transform, "rows that have length 1, as TfidfVectorizer makes them"),
+        (TfidfTransformer(norm="l1").fit_transform, "rows that sum to 1, as TfidfVectorizer makes them"),
+        (TfidfTransformer(norm=None).fit_transform, "numbers that are not whole"),
+        (lambda X: X / 3.0, "numbers that are not whole"),
+        (lambda X: sparse.coo_matrix(X / 3.0, dtype=np.float32), "numbers that are not whole"),
+    ],
+)
+def test_numbers_that_are_no_counts_are_named(counts, model, weigh, message):
+    X = weigh(counts)
+    doors = (model.transform, model.score, model.perplexity, lambda X: model.completion_score(X, counts))
+    for door in (lambda X: fit(X, max_laps=2, init="k-means++", moves=()), *doors):
+        with pytest.warns(UserWarning, match=rf"X holds {message}.*CountVectorizer\(\)\.fit_transform\(texts\)"):
+            door(X)
+
+
+def test_whole_numbers_of_any_type_are_counts(counts, model):
+    for X in (counts.astype(np.float32), counts.astype(np.uint8), sparse.csc_array(counts.astype(np.int8)), counts > 0):
+        assert np.isfinite(model.transform(X)).all()
+
+
+TEXTS = ["to be or", "not to be"]
+
+
+def all_texts():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    return {
+        "list": TEXTS,
+        "tuple": tuple(TEXTS),
+        "tokens": [text.split() for text in TEXTS],
+        "array": np.array(TEXTS),
+        "objects": np.array(TEXTS, dtype=object),
+        "column": np.array(TEXTS, dtype=object)[:, None],
+        "series": pandas.Series(TEXTS),
+        "frame": pandas.DataFrame({"X": TEXTS}),
+        "categories": pandas.DataFrame({"X": pandas.Categorical(TEXTS)}),
+        "one of two columns": pandas.DataFrame({"n": [1, 2], "X": TEXTS}),
+        "polars series": polars.Series(TEXTS),
+        "polars frame": polars.DataFrame({"X": TEXTS}),
+        "one text": TEXTS[0],
+        "a table read from a file": Encoded(np.array([[0.0], [1.0]]), ["X"], {0: TEXTS}),
+    }
+
+
+@pytest.mark.parametrize("kind", all_texts())
+def test_texts_are_told_how_to_become_counts(model, kind):
+    for door in (TopicModel().fit, TopicModel().fit_transform, TopicModel().partial_fit, model.transform, model.score):
+        with pytest.raises(
+            ValueError, match=r"'X' holds text, .* pass counts, e\.g\. CountVectorizer\(\)\.fit_transform\(texts\)"
+        ):
+            door(all_texts()[kind])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("value", [1.1e12, 1e30, 1e38, 1e100])
+def test_counts_beyond_the_limit_are_refused(counts, model, value, dtype):
+    if value > float(np.finfo(dtype).max):
+        pytest.skip("no such number")
+    X = counts.astype(dtype)
+    X[7, 3] = value
+    for door in (TopicModel().fit, model.transform, model.score, model.partial_fit):
+        with pytest.raises(ValueError, match=r"words in row 7; a document may have at most 1e\+12\. Divide the counts"):
+            door(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("init", ["random", "k-means++", "anchor"])
+def test_counts_up_to_the_limit_are_read(counts, dtype, init):
+    X = counts.astype(dtype)
+    X[7] = 0.0
+    X[7, 3] = X[11, 0] = 0.9e12
+    found = fit(X, init=init, max_laps=10)
+    assert np.isfinite(found.lower_bounds_).all()
+    assert np.isfinite(found.score(X))
+    np.testing.assert_allclose(found.transform(X).sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("likelihood", ["zero_mean_gaussian", "diagonal_gaussian"])

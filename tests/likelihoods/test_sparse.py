@@ -262,3 +262,30 @@ def test_codes_beyond_the_number_of_levels_given_are_refused(n_levels):
     )
     with pytest.raises(ValueError, match="n_levels must be whole numbers"):
         fit(X, Categorical(n_levels=[3, 9, 2]))
+
+
+@pytest.mark.parametrize("name", ["categorical", "diagonal_gaussian"])
+@pytest.mark.parametrize(("known", "levels"), [(3, 5), (40, 60), (40, 100_000)])
+def test_a_start_from_a_model_of_fewer_levels_reads_the_others_as_missing(name, known, levels):
+    """They would be read, and written, outside of arrays."""
+    rng = np.random.default_rng(0)
+    other = fit(rng.integers(0, known, (200, 3)).astype(float), "categorical", max_laps=3)
+    X = rng.integers(-levels if name != "categorical" else 0, levels, (200, 3)).astype(float)
+    likelihood = other.model_.likelihood
+    T = features(likelihood, X)
+    T = T.toarray() if sparse.issparse(T) else T
+    np.testing.assert_array_equal(T.sum(axis=1), ((X >= 0) & (likelihood.n_levels > X)).sum(axis=1))
+    assert fit(X, name, init=other, max_laps=2).n_clusters_ >= 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_of_bits_with_weights_of_any_size_are_finite(seed):
+    """A difference of sums, of the rows and of those with a one, may miss zero by more than the prior holds."""
+    rng = np.random.default_rng(seed)
+    X, weights = (rng.random((60, 8)) < 0.9).astype(float), 10.0 ** rng.uniform(-8, 8, 60)
+    for rows in (X, sparse.csr_array(X)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = Mixture("bernoulli", random_state=0, max_laps=15).fit(rows, sample_weight=weights)
+        assert np.isfinite(found.score_samples(rows)).all()
+        assert np.isfinite(found.score_samples(1.0 - X)).all()

@@ -80,8 +80,9 @@ class Categories:
             column = column.cast(pa.string())
         encoded = column if types.is_dictionary(column.type) else column.dictionary_encode()
         known = [np.nan if text is None else self._code(text) for text in encoded.dictionary.to_pylist()]
-        numbers = np.array([*known, np.nan])  # the last for those without a code
-        return numbers[encoded.indices.cast(pa.int64()).fill_null(len(known)).to_numpy()]
+        indices = encoded.indices.cast(pa.int64()).fill_null(len(known)).to_numpy()
+        codes: NDArray[np.float64] = np.array([*known, np.nan])[indices]  # the last for those without a code
+        return codes
 
     def _code(self, text: str) -> float:
         return self.seen.setdefault(text, len(self.seen))

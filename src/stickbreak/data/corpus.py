@@ -47,6 +47,8 @@ def write_corpus(folder: str | Path, documents: Any, n_words: int | None = None)
     pieces = blocks(path) if path is not None else [documents] if sparse.issparse(documents) else documents
     with replacing_folder(folder) as temporary:
         D, V, nnz = _write_arrays(temporary, pieces, n_words)
+        if D == 0:
+            raise DataError(f"{path} holds no documents." if path is not None else "there are no documents to write.")
         words = None if path is None else vocabulary(path, V, longer=n_words is None and is_ldac(path))
         if words is not None:
             V = len(words)
@@ -123,8 +125,6 @@ def _write_arrays(folder: Path, blocks: Iterable[Any], n_words: int | None) -> t
                 append["indices"](X.indices)
                 append["counts"](X.data)
                 D, V, nnz = D + X.shape[0], max(V, X.shape[1]), nnz + X.nnz
-    if D == 0:
-        raise DataError("there are no documents to write.")
     return D, V, nnz
 
 
@@ -144,7 +144,7 @@ def _pieces(name: str, block: Any, n_words: int | None) -> Iterator[sparse.csr_a
         edges = block.indptr[start : start + BLOCK_ROWS + 1].astype(np.int64)
         arrays = block.data[edges[0] : edges[-1]], block.indices[edges[0] : edges[-1]], edges - edges[0]
         X = sparse.csr_array(arrays, (len(edges) - 1, block.shape[1]), copy=True)
-        wrong = X.data[~((X.data >= 0) & (X.data <= np.finfo(np.float32).max))]
+        wrong = X.data[~((X.data >= 0) & (X.data <= float(np.finfo(np.float32).max)))]
         if len(wrong):
             raise DataError(f"{name} holds a count of {wrong[0]}; counts must be finite in float32 and at least 0.")
         X = X.astype(np.float32)

@@ -36,6 +36,7 @@ HIDDEN = {ord(delimiter): 0xE000 + i for i, delimiter in enumerate(DELIMITERS)} 
 SHOWN = {code: delimiter for delimiter, code in HIDDEN.items()}
 TOO_LONG = ("straddling object", "Empty CSV file or block")  # how Arrow says that a row is longer than a block
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+UNCLOSED = "a quote is opened and not closed; close it, or double the quotes within cells."
 DECIMAL = 'decimal="," (--decimal ,)'
 
 
@@ -79,7 +80,7 @@ def _table(path: Path, options: ReadOptions, dialect: Dialect) -> Table:
     names = _names(path, dialect, first)
     D, skipped = first.num_columns, int(names is not None)
     pieces: list[NDArray[np.float64]] = []
-    mistakes = Mistakes(*np.zeros((2, D), np.int64), np.full(D, -1))
+    mistakes = Mistakes(np.zeros(D, np.int64), np.zeros(D, np.int64), np.full(D, -1))
     n_rows = 0
     for batch in _chain(first.slice(skipped), batches):
         values, wrong = _parse(pa.concat_arrays(batch.columns), dialect.decimal)
@@ -88,6 +89,7 @@ def _table(path: Path, options: ReadOptions, dialect: Dialect) -> Table:
             _count(mistakes, wrong.reshape(D, -1), n_rows + skipped)
         mistakes.present[:] += (~np.isnan(values)).reshape(D, -1).sum(axis=1)
         n_rows += batch.num_rows
+        _check_closed(path, options, dialect, batch.columns[-1][-1].as_py())
     if n_rows == 0:
         raise DataError(f"{path} holds no data: only a line of column names.")
     text = 2 * mistakes.wrong > mistakes.present
@@ -103,6 +105,20 @@ def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     if first.num_rows:
         yield first
     yield from rest
+
+
+def _check_closed(path: Path, options: ReadOptions, dialect: Dialect, last: str) -> None:
+    """Refuse a quote that is not closed: Arrow takes the rest of the file as the last cell."""
+    if "\n" not in last and "\r" not in last:
+        return
+    for number, row in _rows(_lines(path, options, _safe(dialect))):
+        if row.count('"') % 2:
+            raise DataError(f"{path}, line {number}: {UNCLOSED}")
+
+
+def _safe(dialect: Dialect) -> str:
+    """An encoding in which any line can be read, for counting them."""
+    return "latin-1" if dialect.encoding == "utf8" else dialect.encoding
 
 
 def _count(mistakes: Mistakes, wrong: NDArray[np.bool_], row: int) -> None:
@@ -156,7 +172,7 @@ def _refusal(path: Path, options: ReadOptions, dialect: Dialect, ragged: list[An
     if "UTF8" in message:
         return _not_text(path, options, dialect.encoding)
     if any(phrase in message for phrase in TOO_LONG):
-        return DataError(f"{path}: a quote is opened and not closed; close it, or double quotes within cells.")
+        return DataError(f"{path}: {UNCLOSED}")
     return DataError(f"{path} is not a table of text, or is damaged: {message}")
 
 
@@ -291,15 +307,12 @@ def _dialect(path: Path, options: ReadOptions) -> Dialect:
     rows = _head(path, options, encoding)
     if not rows:
         raise DataError(f"{path} is empty.")
-    delimiter, decimal = _delimiter(path, options, rows), options.decimal
-    if decimal is None:
-        decimal = _decimal(rows, delimiter)
-        if decimal == ",":
-            warnings.warn(
-                f"{path}: decimals follow a comma, as in 1,5 for 1.5; pass {DECIMAL} to say so.",
-                UserWarning,
-                stacklevel=2,
-            )
+    delimiter = _delimiter(path, options, rows)
+    decimal = options.decimal or _decimal(rows, delimiter)
+    if options.decimal is None and decimal == ",":
+        warnings.warn(
+            f"{path}: decimals follow a comma, as in 1,5 for 1.5; pass {DECIMAL} to say so.", UserWarning, stacklevel=2
+        )
     block = min(max(LEAST_BLOCK, BLOCK_ROWS * len(rows[0])), MOST_BLOCK)
     return Dialect(delimiter, decimal, encoding, rows[0].count(delimiter) + 1, block)
 
@@ -314,11 +327,10 @@ def _encoding(path: Path, options: ReadOptions) -> str:
         return MARKS.get(stream.read(2), "utf8")
 
 
-def _lines(path: Path, options: ReadOptions, encoding: str) -> Iterator[str]:
+def _lines(path: Path, options: ReadOptions, encoding: str, errors: str = "strict") -> Iterator[str]:
     """Lines of text; ends of lines are kept."""
-    with io.TextIOWrapper(
-        open_stream(path, options), "utf-8-sig" if encoding == "utf8" else encoding, newline=""
-    ) as text:
+    encoding = "utf-8-sig" if encoding == "utf8" else encoding
+    with io.TextIOWrapper(open_stream(path, options), encoding, errors, newline="") as text:
         yield from text
 
 
@@ -366,7 +378,7 @@ def _cells(row: str, delimiter: str) -> list[str]:
 def _delimiter(path: Path, options: ReadOptions, rows: list[str]) -> str:
     """The delimiter that cuts all rows into equally many cells, most of them numbers."""
     if options.delimiter is not None:
-        return options.delimiter
+        return "\t" if options.delimiter == "tab" else options.delimiter
     if "\t" in rows[0] and path.name.lower().removesuffix(".gz").endswith(".tsv"):
         return "\t"
     commas = options.decimal != "," or any('"' in row for row in rows)  # quotes may keep apart what is which
@@ -409,8 +421,7 @@ def _decimal(rows: list[str], delimiter: str) -> str:
 
 def _line(path: Path, options: ReadOptions, dialect: Dialect, row: int) -> int:
     """The line, from 1, on which a row, from 0, starts."""
-    encoding = "latin-1" if dialect.encoding == "utf8" else dialect.encoding
-    return next(islice(_rows(_lines(path, options, encoding)), row, None), (0, ""))[0]
+    return next(islice(_rows(_lines(path, options, _safe(dialect))), row, None), (0, ""))[0]
 
 
 def _size(path: Path, options: ReadOptions) -> int:
@@ -421,13 +432,9 @@ def _size(path: Path, options: ReadOptions) -> int:
 
 def _not_text(path: Path, options: ReadOptions, encoding: str) -> DataError:
     """Where a file is not text in its encoding, and what to do."""
-    number = 0
-    try:
-        for number, _ in enumerate(_lines(path, options, encoding), 1):
-            pass
-    except UnicodeError as error:
-        return DataError(
-            f"{path}, line {number + 1}: not text in {encoding.upper().replace('UTF8', 'UTF-8')} ({error}); save it as "
-            'UTF-8, or name its encoding, such as encoding="latin-1" (--encoding latin-1).'
-        )
-    return DataError(f"{path} is not text in {encoding}; save it as UTF-8, or name its encoding (--encoding).")
+    lines = enumerate(_lines(path, options, encoding, errors="replace"), 1)
+    number = next((number for number, line in lines if "\ufffd" in line), 1)
+    return DataError(
+        f"{path}, line {number}: not text in {encoding.upper().replace('UTF8', 'UTF-8')}; save it as UTF-8, or name its "
+        'encoding, such as encoding="latin-1" (--encoding latin-1).'
+    )

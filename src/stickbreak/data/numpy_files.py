@@ -4,7 +4,7 @@ import math
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from .table import DataError, ReadOptions, damage
 
 KIND = "a NumPy file"
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+INTEGERS = {"indices", "indptr", "row", "col", "coords", "offsets", "shape"}  # arrays of a sparse matrix
 MOST_DEFLATED = 1100  # deflate packs at most 1032 to 1
 PACKING = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
@@ -32,11 +33,10 @@ def map_npy(path: Path) -> NDArray[Any]:
     """The array of a .npy file, mapped where it holds anything."""
     with damage(path, KIND), path.open("rb") as file:
         shape, fortran_order, dtype, offset = _header(str(path), file, path.stat().st_size)
-        order = "F" if fortran_order else "C"
         if math.prod(shape) == 0:
-            return np.empty(shape, dtype, order)  # type: ignore[arg-type]
-        mapped: NDArray[Any] = np.memmap(path, dtype, "r", offset, shape, order)  # type: ignore[call-overload]
-        return mapped
+            return np.empty(shape, dtype)
+        order: Literal["C", "F"] = "F" if fortran_order else "C"
+        return np.memmap(path, dtype, "r", offset, shape, order)
 
 
 def is_archive(path: Path) -> bool:
@@ -59,6 +59,9 @@ def read_sparse(path: Path, options: ReadOptions) -> sparse.csr_array:
     with damage(path, KIND):
         headers = read_headers(path)
         _check_sizes(path, options, set(headers))
+        wrong = next((name for name in headers if name in INTEGERS and headers[name].dtype.kind not in "iu"), None)
+        if wrong is not None:  # SciPy would round them
+            raise DataError(f"{path}: {wrong} holds values of type {headers[wrong].dtype}, not integers; save it again.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of types that are refused below
             matrix = sparse.load_npz(path)
@@ -97,10 +100,10 @@ def _check_sizes(path: Path, options: ReadOptions, names: set[str]) -> None:
 def _header(where: str, file: BinaryIO, size: int) -> Header:
     """The header of an array that takes ``size`` bytes with it."""
     try:
-        version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+        version = np.lib.format.read_magic(file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the parser, about what stands in a damaged header
-            shape, fortran_order, dtype = HEADERS[version](file)  # type: ignore[no-untyped-call]
+            shape, fortran_order, dtype = HEADERS[version](file)
     except Exception as error:  # among others SyntaxError, TokenError and MemoryError, as the header is an expression
         raise DataError(
             f"{where} is no array of NumPy, is damaged, or holds Python objects; save it as numbers."

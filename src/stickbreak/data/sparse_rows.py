@@ -178,9 +178,10 @@ def _entries(X: Any, shape: tuple[int, int], name: str) -> Entries:
         raise ValueError(
             f"{name} has {shape[0]} rows for {len(data)} values stored; leave out the rows that are empty."
         )
-    for axis, places, size in (("row", rows, shape[0]), ("column", columns, shape[1])):
-        if len(places) != len(data):
-            raise ValueError(f"{name} is damaged: {len(places)} {axis}s for {len(data)} values. {_cure(data)}")
+    if not len(data) == len(rows) == len(columns):
+        counts = f"{len(rows)} rows and {len(columns)} columns for {len(data)} values"
+        raise ValueError(f"{name} is damaged: {counts}. {_cure(data)}")
+    for places, size in ((rows, shape[0]), (columns, shape[1])):
         if len(places) and (places.min() < 0 or places.max() >= size):
             i = int(((places < 0) | (places >= size)).argmax())
             raise ValueError(

@@ -16,7 +16,7 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self._path, self._options, self._size = path, options, 0
-        self._file = gzip.open(path)
+        self._file = gzip.GzipFile(path)
 
     def readable(self) -> bool:
         return True

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from .frames import Levels
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})  # cells of text, in upper or lower case
-LEAST_LIMIT, LIMIT_RATIO = 1 << 30, 100  # the default of `max_bytes`: 1 GiB, or this many times the size of the file
+LEAST_LIMIT, LIMIT_RATIO = 1 << 28, 200  # the default of `max_bytes`: 256 MiB, or this many times the size of the file
 
 
 class DataError(ValueError):
@@ -34,18 +34,29 @@ class ReadOptions:
 
     Parameters
     ----------
-    delimiter : what separates the cells of a row of text: a comma, a semicolon or a tab; by default the one that cuts all
-        rows into the same number of cells
-    decimal : what precedes the decimals in text, a point or a comma; by default a point, or a comma where the cells say so
-    encoding : of text; by default UTF-8, or UTF-16 where the file starts with its mark
-    max_bytes : the most that a file may ask for: what a packed file unpacks to, or what the sizes in its header announce.
-        By default 1 GiB, or 100 times the size of the file if that is more.
+    delimiter: str
+        Of cells in text: ",", ";" or tab; by default the one that cuts all rows into the same number of cells.
+    decimal: str
+        What precedes decimals in text; by default a point, or a comma if the cells show it.
+    encoding: str
+        Of text; by default UTF-8, or UTF-16 if the file starts with its mark.
+    max_bytes: int
+        Most bytes that a packed file may unpack to, or that the sizes in a header may ask for; by default 256 MiB, or
+        200 times the size of the file if that is more.
     """
 
-    delimiter: Literal[",", ";", "\t"] | None = None
+    delimiter: Literal[",", ";", "tab"] | None = None
     decimal: Literal[".", ","] | None = None
     encoding: str | None = None
     max_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, known in (("delimiter", (",", ";", "tab")), ("decimal", (".", ","))):
+            value = getattr(self, name)
+            if value is not None and value not in known:
+                raise ValueError(f"{name} is {value!r}; use one of {', '.join(map(repr, known))}.")
+        if self.max_bytes is not None and not self.max_bytes > 0:
+            raise ValueError(f"max_bytes is {self.max_bytes!r}; use a number of bytes above 0.")
 
     def limit(self, path: Path) -> int:
         """The most bytes that a file may ask for."""

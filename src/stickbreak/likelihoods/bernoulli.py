@@ -80,10 +80,7 @@ class Bernoulli(IndependentColumns):
         return np.asarray(betaln(*self._update(n, sums)) - betaln(self.a, self.b))
 
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
-        a, b = (
-            self.a[columns] + sums[0],
-            self.b[columns] + np.maximum(n - sums[0], 0.0),
-        )  # as in _update: it may miss zero
+        a, b = self.a[columns] + sums[0], self.b[columns] + np.maximum(n - sums[0], 0.0)
         return np.asarray(np.log(np.where(x == 1.0, a, b) / (a + b)))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:

@@ -200,8 +200,12 @@ class Categorical(Likelihood):
         return np.array(np.broadcast_to(levels.ravel(), (D,)), dtype=np.int64)
 
     def _places(self, X: Array) -> tuple[NDArray[np.integer], NDArray[np.bool_]]:
-        """The statistic of each value (n, D), that of the first level where it is missing, and whether it is not."""
-        seen = ~np.isnan(X)
+        """The statistic of each value (n, D), that of the first level where it is missing, and whether it is not.
+
+        Values that are no levels, as in rows that another model reads as a start, are missing: others would be read and written
+        outside the statistics of their column.
+        """
+        seen = (X >= 0.0) & (self._levels > X)  # not for NaN
         return self._starts + np.where(seen, X, 0.0).astype(np.intp), seen
 
     def _update(self, S: Array) -> Array:
