@@ -143,7 +143,7 @@ def _parameters(estimator: str) -> st.SearchStrategy:
     extreme = _pairs(CONCENTRATIONS[estimator], st.sampled_from(EXTREME))
     learnt = _pairs(CONCENTRATIONS[estimator], st.just("learn"))
     wrong = _pairs((*CONCENTRATIONS[estimator], *OTHERS, COUNTED[estimator]), st.sampled_from(WRONG))
-    few = st.tuples(st.just("n_batches"), st.sampled_from((1, 3, 1000)))
+    few = st.tuples(st.just("n_batches"), st.sampled_from((1, 3, 70)))
     one = st.tuples(st.one_of(extreme, extreme, few, learnt, wrong))
     two = st.tuples(extreme, few)
     return st.one_of(st.just(()), st.just(()), one, st.tuples(extreme), two)

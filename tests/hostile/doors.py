@@ -242,6 +242,7 @@ def _save(model: Any, path: Any) -> None:
 def run(case: Door) -> Outcome:
     words = (
         case.argument,
+        "RandomState",
         "path",
         "file",
         "X",

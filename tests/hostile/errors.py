@@ -19,7 +19,7 @@ FOREIGN = (  # what other libraries say of what we handed them
     *("numba", "lapack", "object has no attribute", "not subscriptable", "unhashable", "operands", "broadcast"),
     *("ufunc", "out of bounds", "nonetype", "lam value", "svd", "singular", "leading minor", "unsupported operand"),
     *("unable to allocate", "cannot convert float", "could not convert", "not supported between", "maximum recursion"),
-    *("inhomogeneous", "ndarray'>", "positional argument", "unpack", "codec can't", "not positive definite"),
+    *("ndarray'>", "positional argument", "unpack", "codec can't", "not positive definite"),
 )
 
 

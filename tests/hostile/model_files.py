@@ -70,7 +70,8 @@ def forged(case: ModelFile) -> bytes:
         if case.kind == "bytes":
             data = damaged_bytes(data, rng)
         elif case.kind == "JSON":
-            metadata["model"] = json.dumps(mutated_json(json.loads(metadata["model"]), rng))
+            record = mutated_json(json.loads(tensors[storage.RECORD].tobytes()), rng)
+            tensors[storage.RECORD] = _bytes(json.dumps(record))
         elif case.kind == "arrays":
             name = sorted(tensors)[rng.integers(len(tensors))]
             tensors[name] = mutated_array(tensors[name], rng)
@@ -78,11 +79,15 @@ def forged(case: ModelFile) -> bytes:
             wrong = ("9" * 5000, "-1", "1.5", "", "²", "2", "1e3")
             metadata["format_version"] = wrong[rng.integers(len(wrong))]
         else:
-            metadata["model"] = nested(int(10 ** rng.integers(2, 6)))
+            tensors[storage.RECORD] = _bytes(nested(int(10 ** rng.integers(2, 6))))
     if case.kind == "bytes":
         return data
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     return save(tensors, metadata | {"checksum": storage._checksum(metadata, tensors)})
+
+
+def _bytes(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), np.uint8)
 
 
 def run(case: ModelFile) -> Outcome:
