@@ -222,7 +222,7 @@ def test_a_full_disk_is_named_with_the_file(tmp_path, name):
         assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", ["m", "a.npy", "corpus"])
 def test_a_disk_that_is_really_full(tmp_path, name):
     disk, files = tmp_path / "disk", os.path.abspath(__file__)
     disk.mkdir()
@@ -261,7 +261,7 @@ def test_a_process_killed_while_it_saves_leaves_a_model_or_none(tmp_path):
     model.save(path)
     code = "from stickbreak import load\nmodel = load(target)\nprint('here', flush=True)\nwhile True:\n    model.save(target)"
     rng = np.random.default_rng(0)
-    for _ in range(6):
+    for _ in range(3):
         process = run(code, path, stdout=subprocess.PIPE)
         process.stdout.readline()
         time.sleep(rng.uniform(0.0, 0.05))

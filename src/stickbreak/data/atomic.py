@@ -85,7 +85,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str], numbers: tuple[int, ...] = ()) -> Iterator[None]:
-    """Name the path in system errors that name none, as those of writing, or a temporary one; if given, of some numbers only."""
+    """Name the path in system errors that name no file or a temporary one; only those of some numbers, if given."""
     try:
         yield
     except OSError as error:

@@ -455,8 +455,8 @@ def check_coordinates(origin: Any, unit: Any) -> None:
 
 
 def _is_like(value: Any, other: Any) -> bool:
-    """Whether two values are of the same kind and shape."""
+    """Whether two values are of the same type of numbers and shape."""
     if value is None or other is None:
         return value is other
     one, two = np.asarray(value), np.asarray(other)
-    return one.dtype.kind == two.dtype.kind and one.shape == two.shape
+    return one.dtype == two.dtype and one.shape == two.shape

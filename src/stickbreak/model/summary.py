@@ -52,7 +52,8 @@ class Summary:
         for f in fields(self):
             values, axes = getattr(self, f.name), f.metadata["cluster_axes"]
             shape = (self.K,) * axes + ((F,) if f.name == "S" else (0,) if f.metadata["local"] else ())
-            if not isinstance(values, np.ndarray) or values.dtype.kind != "f" or values.shape != shape:
+            kinds = (np.float32, np.float64) if f.metadata["local"] else (np.float64,)
+            if not isinstance(values, np.ndarray) or values.dtype not in kinds or values.shape != shape:
                 raise ValueError(f"the summary's {f.name} is {_kind(values)} instead of numbers of shape {shape}.")
             if not np.isfinite(values).all():
                 raise ValueError(f"the summary's {f.name} has values that are not finite.")
