@@ -492,3 +492,8 @@ def test_what_packed_text_may_unpack_to(tmp_path):
     path = write(tmp_path / "a.txt.gz", gzip.compress(SMALL + b"0\t1\n" * 100_000))
     assert "more than the 1,000 bytes" in refusal(read_sequences, path, None, ReadOptions(max_bytes=1000))
     assert len(read_sequences(path).X) == 100_003
+
+
+def test_signalling_nan_of_single_precision_is_missing_without_a_warning(tmp_path):
+    np.save(tmp_path / "X.npy", np.array([[0x7FA00000, 0]], np.uint32).view(np.float32))
+    np.testing.assert_array_equal(read_sequences(tmp_path / "X.npy").X, [[nan, 0.0]])

@@ -173,7 +173,8 @@ def _split_table(path: Path, column: str | None, options: ReadOptions) -> Sequen
     if column is not None:
         expect(lengths is None, f"{path} says where its sequences end; leave out column {column!r}.")
         return _split_by(path, table, column)
-    X = np.asarray(table.X, np.float64)
+    with np.errstate(invalid="ignore"):  # of signalling NaN
+        X = np.asarray(table.X, np.float64)
     lengths = np.array([len(X)]) if lengths is None else lengths
     total = sum(lengths.tolist())  # without overflow
     expect(total == len(X), f"{path}: the sequences have {total} rows together, but X has {len(X)}.")
