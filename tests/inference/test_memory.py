@@ -5,16 +5,20 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import weakref
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from stickbreak import Mixture
+from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.estimators import _choices as choices
-from stickbreak.inference import memory
+from stickbreak.inference import Threads, memory
+from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
+from stickbreak.model import Model, Summary
 
 SIZES = memory.Sizes(
     rows=2000, columns=50, statistics=1325, entries=1325, update=17_500, prior=20_000, sample=2000, threads=2
@@ -98,6 +102,7 @@ def test_limits_of_the_process_count():
     code = """
 import numpy as np
 from stickbreak import Mixture
+from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.inference import memory
 import resource
@@ -142,3 +147,24 @@ def test_control_groups_are_read(version, tmp_path, monkeypatch):
 
 def test_numbers_of_bytes_are_readable():
     assert [memory.shown(n) for n in (5e3, 7.25e6, 1e9, 3.21e12)] == ["5 kB", "7.2 MB", "1.0 GB", "3.2 TB"]
+
+
+def test_the_summaries_of_chunks_do_not_pile_up(monkeypatch):
+    """A visit to many chunks holds the sums of a few of them at a time."""
+    source = ArraySource(np.random.default_rng(0).normal(size=(60_000, 2)))
+    model = Model(Gaussian().resolve(Sample.of(source.X[:500])), DirichletProcess(1.0))
+    alive, most, live = [], 0, Summary.zeros
+
+    def counted(*shape):
+        nonlocal most
+        summary = live(*shape)
+        alive.append(weakref.ref(summary.S))
+        most = max(most, sum(array() is not None for array in alive))
+        return summary
+
+    monkeypatch.setattr(Summary, "zeros", counted)
+    with Threads(1) as threads:
+        parameters = model.parameters(live(2, model.likelihood.n_statistics), source.dtype)
+        visit(model, parameters, source, source.batches(1)[0], threads)
+    assert len(source.batches(1)[0]) > 10
+    assert most < 5

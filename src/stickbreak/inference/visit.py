@@ -66,7 +66,7 @@ def visit(
         for mine, its in zip(whole.tracked, part.tracked):
             mine.add_in_place(its)
         whole.drawn += part.drawn
-        parts.append(part)
+        parts.append(Visit(part.summary.only_local(), [t.only_local() for t in part.tracked]))  # the sums are added
     whole.summary = whole.summary.of_chunks([part.summary for part in parts])
     whole.tracked = [t.of_chunks([part.tracked[i] for part in parts]) for i, t in enumerate(whole.tracked)]
     if base is not None:

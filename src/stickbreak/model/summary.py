@@ -94,6 +94,10 @@ class Summary:
             return self
         return replace(self, **{name: np.concatenate([getattr(c, name) for c in chunks], axis=1) for name in local})
 
+    def only_local(self) -> Self:
+        """The same with nothing but what is known of single documents."""
+        return replace(self, **{f.name: np.empty(0) for f in fields(self) if not f.metadata["local"]})
+
     def without_local(self) -> Self:
         """The same without what is known of single documents."""
         return replace(self, **{f.name: getattr(self, f.name)[:, :0] for f in fields(self) if f.metadata["local"]})
