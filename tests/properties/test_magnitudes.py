@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from scipy.sparse import csr_array
 
 from stickbreak import HMM, Mixture
@@ -187,7 +186,9 @@ def test_units_do_not_matter(name, scale):
 
 @pytest.mark.parametrize("name", ["exponential", "gamma"])
 def test_durations_too_small_for_their_rates_are_refused(name):
-    with pytest.raises(ValueError, match=r"rate must be at least 1e-140 in column 0.*multiply the column by a constant"):
+    with pytest.raises(
+        ValueError, match=r"rate must be at least 1e-140 in column 0.*multiply the column by a constant"
+    ):
         Mixture(name).fit(1e-310 * np.exp(three_clusters() / 9.0))
 
 

@@ -185,8 +185,8 @@ def _weights(sample_weight: Any, array: Any) -> Array | None:
         total = weights.sum()
     if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
         raise ValueError(
-            f"sample_weight must have a finite sum from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; got {total:g}. Weights count rows: "
-            "multiply them by a constant, so that they add up to the number of rows they stand for."
+            f"sample_weight must have a finite sum from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; got {total:g}. Multiply the "
+            "weights by a constant, so that they add up to the number of rows they stand for."
         )
     return weights
 
