@@ -14,6 +14,7 @@ from .attacker import REFUSED, Outcome
 HERE, OURS, CHECKS = Path(__file__).parent, Path(stickbreak.__file__).parent, Path(sklearn.__file__).parent
 TYPES = (ValueError, TypeError, MemoryError, FloatingPointError, OSError)
 CONTRACT = ("float() argument must be a string or a real number", "int() argument must be a string")  # of scikit-learn
+SEED = "Seed must be between"  # of NumPy, for what random_state takes
 SHORTEST = 20
 FOREIGN = (  # what other libraries say of what we handed them
     *("numba", "lapack", "object has no attribute", "not subscriptable", "unhashable", "operands", "broadcast"),
@@ -40,7 +41,7 @@ def foreign(error: BaseException) -> str | None:
     if not isinstance(error, TYPES):
         return f"{type(error).__name__} is no type of ours"
     text = str(error)
-    if not by_us and not (file.is_relative_to(CHECKS) and text.startswith(CONTRACT)):
+    if not by_us and not (file.is_relative_to(CHECKS) and text.startswith(CONTRACT)) and not text.startswith(SEED):
         return "raised by others"
     said = [word for word in FOREIGN if word in text.lower()]
     if said:
