@@ -9,12 +9,12 @@ from scipy import sparse
 
 import stickbreak
 from stickbreak import HMM, Mixture, TopicModel
+from stickbreak.allocations import HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.likelihoods import Categorical, DiagonalGaussian, Product, Sample, _base
 from stickbreak.model import Model
 from stickbreak.model.products import add_product
 from stickbreak.model.sequences import labelled
-from stickbreak.allocations import HDPMarkovChain
 
 LEVELS = [2, 6, 7, 20, 50, 100, 300]
 
@@ -50,12 +50,18 @@ def test_the_summary_of_labels_is_a_count(levels, D):
 
 ESTIMATORS = {
     "hmm": lambda likelihood, X, init: HMM(likelihood, init=init, n_init_states=4, max_laps=15, random_state=0).fit(X),
-    "mixture": lambda likelihood, X, init: Mixture(likelihood, init=init, n_init_clusters=4, max_laps=15, random_state=0).fit(X),
+    "mixture": lambda likelihood, X, init: Mixture(
+        likelihood, init=init, n_init_clusters=4, max_laps=15, random_state=0
+    ).fit(X),
     "topics": lambda likelihood, X, init: TopicModel(
         likelihood=likelihood, init=init, n_init_topics=4, max_laps=15, random_state=0
     ).fit(X, lengths=[20] * (len(X) // 20)),
 }  # fmt: skip
-INITS = {"hmm": ["one", "blocks", "labels"], "mixture": ["one", "k-means++", "random", "labels"], "topics": ["k-means++", "random", "labels"]}  # fmt: skip
+INITS = {
+    "hmm": ["one", "blocks", "labels"],
+    "mixture": ["one", "k-means++", "random", "labels"],
+    "topics": ["k-means++", "random", "labels"],
+}
 
 
 @pytest.mark.parametrize(("kind", "init"), [(kind, init) for kind in INITS for init in INITS[kind]])

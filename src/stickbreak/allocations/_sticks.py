@@ -48,9 +48,7 @@ def stick_bound(
     u, v, gradient = np.maximum(expit(x), SMALLEST), np.maximum(expit(-x), SMALLEST), np.empty(len(x))
     value, slope, spread, by_spread = of_means(np.append(u, 1.0) * np.append(1.0, np.cumprod(v)))
     log_u, log_v = -np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)
-    value += kernels.stick_bound(
-        u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spread, slope, gradient
-    )
+    value += kernels.stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spread, slope, gradient)
     return float(value), gradient
 
 

@@ -254,7 +254,12 @@ class HDPMarkovChain(_Chain):
 
     def _objective(self, counted: Array) -> Callable[[Array], tuple[float, Array]]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 6.45, 6.47)."""
-        K, alpha, kappa, first = counted.shape[1], self.transition_concentration, self.stickiness, self.start_concentration
+        K, alpha, kappa, first = (
+            counted.shape[1],
+            self.transition_concentration,
+            self.stickiness,
+            self.start_concentration,
+        )
         exponents, strengths, shifted = self._exponents(K), self._strengths(K), self._shift == 1.0
         half = 0.5 * float(zeta(2.0, 1.0 + kappa))
 

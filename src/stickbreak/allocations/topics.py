@@ -201,7 +201,9 @@ class LatentDirichlet(_Documents):
             return self
         alpha = self.document_concentration
         factor = best_factor(
-            lambda factor: replace(self, document_concentration=within_range(alpha * factor, *RANGE))._solve(summary).value
+            lambda factor: (
+                replace(self, document_concentration=within_range(alpha * factor, *RANGE))._solve(summary).value
+            )
         )
         return replace(self, document_concentration=within_range(alpha * factor, *RANGE))
 

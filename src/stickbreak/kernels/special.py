@@ -25,7 +25,7 @@ def digamma(x):
 
 @_jit
 def trigamma_times(x):
-    """x psi'(x) - 1 for x > 0, in the same way."""
+    """X psi'(x) - 1 for x > 0, in the same way."""
     total, y = 0.0, x
     while y < _SHIFT:
         total += 1.0 / (y * y)
@@ -38,7 +38,7 @@ def trigamma_times(x):
 
 @_jit
 def rise(count, prior):
-    """log Gamma(prior + count) - log Gamma(prior), and its derivative by the prior, psi(prior + count) - psi(prior).
+    """Log Gamma(prior + count) - log Gamma(prior), and its derivative by the prior, psi(prior + count) - psi(prior).
 
     Neither is a difference of large numbers: from 10 on the differences of the asymptotic series have a closed form, and
     smaller priors are raised to 10 by recurrence.
@@ -88,7 +88,7 @@ def rise(count, prior):
 
 @_jit
 def rises(counts, priors, out):
-    """log Gamma(prior + count) - log Gamma(prior) of each element; all (n,), ``out`` out."""
+    """Log Gamma(prior + count) - log Gamma(prior) of each element; all (n,), ``out`` out."""
     for i in range(counts.size):
         out[i] = rise(counts[i], priors[i])[0]
 

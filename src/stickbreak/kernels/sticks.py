@@ -56,7 +56,11 @@ def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spre
     spread_after = spread[K] * (loose[K] + m * m)
     for k in range(K - 1, -1, -1):
         a, b = u[k] * w[k], v[k] * w[k]
-        (rest_a, psi_a), (rest_b, psi_b), (rest_w, psi_w) = beyond_stirling(a), beyond_stirling(b), beyond_stirling(w[k])
+        (rest_a, psi_a), (rest_b, psi_b), (rest_w, psi_w) = (
+            beyond_stirling(a),
+            beyond_stirling(b),
+            beyond_stirling(w[k]),
+        )
         for_u, for_v = 1.0 + exponents[k] - a, later + gamma - b
         value += 0.5 * (log_u[k] + log_v[k] - math.log(w[k])) + _HALF_LOG_2_PI + rest_a + rest_b - rest_w
         value += (gamma - 1.0) * log_v[k] + for_u * (psi_a - psi_w) + for_v * (psi_b - psi_w)
