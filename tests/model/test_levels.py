@@ -16,6 +16,7 @@ from stickbreak.model import Model
 from stickbreak.model.products import add_product
 from stickbreak.model.sequences import labelled
 
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 LEVELS = [2, 6, 7, 20, 50, 100, 300]
 
 
@@ -49,12 +50,12 @@ def test_the_summary_of_labels_is_a_count(levels, D):
 
 
 ESTIMATORS = {
-    "hmm": lambda likelihood, X, init: HMM(likelihood, init=init, n_init_states=4, max_laps=15, random_state=0).fit(X),
+    "hmm": lambda likelihood, X, init: HMM(likelihood, init=init, n_init_states=4, max_laps=6, random_state=0).fit(X),
     "mixture": lambda likelihood, X, init: Mixture(
-        likelihood, init=init, n_init_clusters=4, max_laps=15, random_state=0
+        likelihood, init=init, n_init_clusters=4, max_laps=6, random_state=0
     ).fit(X),
     "topics": lambda likelihood, X, init: TopicModel(
-        likelihood=likelihood, init=init, n_init_topics=4, max_laps=15, random_state=0
+        likelihood=likelihood, init=init, n_init_topics=4, max_laps=6, random_state=0
     ).fit(X, lengths=[20] * (len(X) // 20)),
 }  # fmt: skip
 INITS = {
