@@ -85,7 +85,9 @@ def test_limits_on_the_number_of_clusters():
 @pytest.mark.parametrize("kind", [DirichletProcess, FiniteDirichlet])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
 def test_bad_concentration_is_refused_by_name(kind, value):
-    with pytest.raises(ValueError, match=f"^concentration must be a positive number from 1e-300 to 1e.300; got {value!r}"):
+    with pytest.raises(
+        ValueError, match=f"^concentration must be a positive number from 1e-300 to 1e.300; got {value!r}"
+    ):
         kind(concentration=value)
 
 

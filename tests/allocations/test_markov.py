@@ -342,7 +342,9 @@ def test_the_search_for_shares_ends_at_an_optimum_for_every_concentration(name, 
         found, slope = objective(logit(prior.shares(s)[:-1] / np.cumsum(prior.shares(s)[::-1])[::-1][:-1]))
         assert np.abs(slope).max() < 1e-2
         assert found == pytest.approx(prior.bound(s), abs=1e-6)
-        assert prior.bound(s) > log_probability(prior, s, prior.shares(s)) - 25.0 * K  # what not knowing the shares costs
+        assert (
+            prior.bound(s) > log_probability(prior, s, prior.shares(s)) - 25.0 * K
+        )  # what not knowing the shares costs
 
 
 @pytest.mark.parametrize("prior", [1e-3, 1.0, 1e3, 1e6])

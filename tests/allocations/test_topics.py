@@ -75,7 +75,9 @@ def test_the_surrogate_is_below_the_expectation_and_close(alpha):
     error = 4.0 * D * normaliser.std() / np.sqrt(len(draws))
     found = prior._value(logit(u), P, D)[0]
     chord = D * (gammaln(alpha) - gammaln(1.0 + alpha) + (K + 1) * np.log(alpha))  # Thesis Eq. 5.24
-    chord += D * (log_u.sum() + (np.arange(K, 0, -1) * log_v).sum()) + alpha * beta.mean(axis=0) @ P + before - posterior
+    chord += (
+        D * (log_u.sum() + (np.arange(K, 0, -1) * log_v).sum()) + alpha * beta.mean(axis=0) @ P + before - posterior
+    )
     assert chord <= found <= want + error
     assert alpha > 10.0 or found >= want - 0.1 * D
 

@@ -253,7 +253,7 @@ class HDPMarkovChain(_Chain):
         for _ in range(FIRST_STEPS):
             at = self.transition_concentration, self.stickiness, self.start_concentration
             kernels.drawn_from_shares(counted, shares / shares.sum(), *at, tables)
-            shares = np.append(tables + FEWEST_TABLES, self.concentration)
+            shares = np.append(tables + FEWEST_TABLES, max(self.concentration, FEWEST_TABLES))
         start = stick_logits(shares / shares.sum())
         x, value = best_sticks(self._objective(counted), start, np.append(tables, 0.0) + K + 1.0)
         return stick_means(expit(x)), value

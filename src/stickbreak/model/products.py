@@ -8,6 +8,7 @@ from scipy import sparse
 
 from ..kernels.assign import accumulate
 from ..kernels.sparse import csr_accumulate
+from .local import Responsibilities
 
 Array = NDArray[np.floating]
 
@@ -23,7 +24,7 @@ def add_product(R: Any, T: Any, S: Array) -> None:
     S += product.toarray() if sparse.issparse(product) else product
 
 
-def add_kept(kept: Any, weights: Array, T: Any, S: Array) -> None:
+def add_kept(kept: Responsibilities, weights: Array, T: Any, S: Array) -> None:
     """Add the statistics of sparse responsibilities ``kept`` of weighted rows to S (K, F), for T (n, F) dense or CSR."""
     if sparse.issparse(T):
         csr_accumulate(*kept, weights, T.indptr, T.indices, T.data, S)
