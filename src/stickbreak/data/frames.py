@@ -33,7 +33,9 @@ class Encoded(NamedTuple):
         """
         X = numbers(self.X)
         if X.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: the X of an encoded table has rows and columns.")
+            raise ValueError(
+                f"Expected 2D array, got {X.ndim}D array instead: the X of an encoded table has rows and columns."
+            )
         if self.names is not None and len(self.names) != X.shape[1]:
             raise ValueError(f"an encoded table has {len(self.names)} names, but X has {X.shape[1]} columns.")
         for d, levels in self.levels.items():
@@ -255,7 +257,9 @@ def _levels(columns: Sequence[Any], values: Sequence[Any], name: str) -> list[An
         return first
     kinds = {type(value) for value in values if not is_missing(value)}
     if not all(issubclass(kind, (str, bool, int, float)) for kind in kinds):
-        raise ValueError(f"column {name!r} holds {columns[0].dtype}, neither numbers nor categories; drop or convert it.")
+        raise ValueError(
+            f"column {name!r} holds {columns[0].dtype}, neither numbers nor categories; drop or convert it."
+        )
     try:
         return sorted({value for value in values if not is_missing(value)})
     except TypeError:

@@ -123,9 +123,7 @@ def _by_name(init: str, model: Model, source: BagSource | GroupSource, K: int, r
     return from_seeds(model, source.flat, K, init == "k-means++", rng)
 
 
-def _from_model(
-    other: Any, levels: Levels, model: Model, source: BagSource | GroupSource, threads: Threads
-) -> Summary:
+def _from_model(other: Any, levels: Levels, model: Model, source: BagSource | GroupSource, threads: Threads) -> Summary:
     """From another topic model: its counts of words, or the rows of groups as a mixture of its topics explains them."""
     summary: DocumentSummary = other.summary_
     if isinstance(source, BagSource):
@@ -134,9 +132,7 @@ def _from_model(
     mixture = Model(other.model_.likelihood, other.model_.allocation.flat)
     counts = Summary(summary.N, summary.S, np.zeros(summary.K), np.zeros(()))
     reader = Reader.of(mixture, counts, mixture.likelihood.may_miss(source.n_columns), source.dtype)
-    return from_responsibilities(
-        model, source.flat, lambda chunk, X: reader.responsibilities(translate(X)), threads
-    )
+    return from_responsibilities(model, source.flat, lambda chunk, X: reader.responsibilities(translate(X)), threads)
 
 
 def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSource) -> Summary:

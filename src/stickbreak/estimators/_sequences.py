@@ -92,7 +92,9 @@ def _as_frames(X: Any) -> list[Any] | None:
         return frames
     mixed = [type(x).__name__ for x, frame, c in zip(X, frames, columns) if frame is not None or c is not None]
     if mixed:
-        other = next(type(x).__name__ for x, f, c in zip(X, frames, columns) if f is None or type(x).__name__ != mixed[0])
+        other = next(
+            type(x).__name__ for x, f, c in zip(X, frames, columns) if f is None or type(x).__name__ != mixed[0]
+        )
         raise TypeError(f"a list of sequences must hold items of one kind; got {mixed[0]} and {other}.")
     return None
 
@@ -213,7 +215,10 @@ def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource
         return replace(seen, S=_statistics(reader, known, model, source, threads))
     mixture = Reader.of(other.model_, other.summary_, may_miss(D), source.dtype)
     start = from_responsibilities(
-        model, source.flat, lambda chunk, X: mixture.responsibilities(translate(np.ascontiguousarray(X[:, :D]))), threads
+        model,
+        source.flat,
+        lambda chunk, X: mixture.responsibilities(translate(np.ascontiguousarray(X[:, :D]))),
+        threads,
     )
     return model.ordered(start)
 

@@ -81,7 +81,9 @@ def _from_array(
         )
     R: Any = _from_labels(given) if given.ndim == 1 else numbers(given, "init").astype(np.float64)
     if given.ndim == 2 and not (np.isfinite(R).all() and (R >= 0).all() and np.allclose(R.sum(axis=1), 1.0, atol=1e-4)):
-        raise ValueError("init: responsibilities must be non-negative and sum to one in each row, without masked values.")
+        raise ValueError(
+            "init: responsibilities must be non-negative and sum to one in each row, without masked values."
+        )
     if collapsed is not None:
         R = collapsed.average(R)
 
@@ -115,7 +117,9 @@ def label_codes(labels: NDArray[Any]) -> NDArray[np.intp]:
     values = labels.tolist()
     for row, value in enumerate(values):
         if is_missing(value) or is_date(value) or not isinstance(value, Hashable):
-            raise ValueError(f"init: labels must not be missing; row {row} has {value!r}. Give each row a number or a text.")
+            raise ValueError(
+                f"init: labels must not be missing; row {row} has {value!r}. Give each row a number or a text."
+            )
     known = list(dict.fromkeys(values))
     with suppress(TypeError):  # of mixed types
         known = sorted(known)
