@@ -14,7 +14,9 @@ from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.data.frames import Encoded
 
 N = 24
-VALUES = np.array([[float(3 * (i % 5) + 40 * (i // 12)), float((7 * i) % 4)] for i in range(N)])  # whole, so any type holds them
+VALUES = np.array(
+    [[float(3 * (i % 5) + 40 * (i // 12)), float((7 * i) % 4)] for i in range(N)]
+)  # whole, so any type holds them
 HOLES = np.where(np.arange(2 * N).reshape(N, 2) % 9 == 4, np.nan, VALUES)
 MASK = np.isnan(HOLES)
 FLAGS = VALUES % 2.0
@@ -31,7 +33,9 @@ def series(kind, dtype):
 
 
 def columns(missing=None):
-    return {name: [missing if gone else int(v) for v, gone in zip(VALUES[:, d], MASK[:, d])] for d, name in enumerate("ab")}
+    return {
+        name: [missing if gone else int(v) for v, gone in zip(VALUES[:, d], MASK[:, d])] for d, name in enumerate("ab")
+    }
 
 
 class Lazy:
@@ -43,7 +47,9 @@ class Lazy:
 
 # name -> (container, the same as a float64 array)
 RIGHT = {
-    **{np.dtype(t).name: (VALUES.astype(t), VALUES) for t in ("f8", "f2", "i1", "u1", "i8", "u8", np.longdouble, ">f8")},
+    **{
+        np.dtype(t).name: (VALUES.astype(t), VALUES) for t in ("f8", "f2", "i1", "u1", "i8", "u8", np.longdouble, ">f8")
+    },
     "float32": (VALUES.astype("f4"), VALUES),
     "bool": (FLAGS.astype(bool), FLAGS),
     "fortran": (np.asfortranarray(VALUES), VALUES),
@@ -78,7 +84,10 @@ RIGHT = {
     "polars decimals": (pl.DataFrame(columns()).cast(pl.Decimal(10, 2)), HOLES),
     "polars bool": (pl.DataFrame(FLAGS, schema=["a", "b"]).cast(pl.Boolean), FLAGS),
     "pyarrow": (pa.table(columns()), HOLES),
-    "pyarrow decimals": (pa.table({k: [v if v is None else Decimal(v) for v in c] for k, c in columns().items()}), HOLES),
+    "pyarrow decimals": (
+        pa.table({k: [v if v is None else Decimal(v) for v in c] for k, c in columns().items()}),
+        HOLES,
+    ),
     "encoded": (Encoded(HOLES, ["a", "b"], {}), HOLES),
     "encoded without names": (Encoded(HOLES, None, {}), HOLES),
 }
@@ -117,16 +126,31 @@ WRONG = {
     "no items": ([], "Expected 2D array, got 1D|no rows"),
     "pandas dates": (pd.DataFrame({"a": DATES[:, 0], "b": VALUES[:, 1]}), "column 'a' holds Datetime"),
     "pandas NaT": (pd.DataFrame({"a": pd.to_datetime([None] * N), "b": VALUES[:, 1]}), "column 'a' holds Datetime"),
-    "pandas differences": (pd.DataFrame({"a": DATES[:, 1] - DATES[:, 0], "b": VALUES[:, 1]}), "column 'a' holds Duration"),
-    "pandas periods": (pd.DataFrame({"a": pd.period_range("2026", periods=N), "b": VALUES[:, 1]}), "column 'a' holds dates"),
+    "pandas differences": (
+        pd.DataFrame({"a": DATES[:, 1] - DATES[:, 0], "b": VALUES[:, 1]}),
+        "column 'a' holds Duration",
+    ),
+    "pandas periods": (
+        pd.DataFrame({"a": pd.period_range("2026", periods=N), "b": VALUES[:, 1]}),
+        "column 'a' holds dates",
+    ),
     "pandas object NaT": (pd.DataFrame(objects(pd.NaT), columns=["a", "b"]), "column 'a' holds dates"),
     "pandas complex": (pd.DataFrame(VALUES + 0j, columns=["a", "b"]), "column 'a' holds"),
     "pandas bytes": (pd.DataFrame({"a": [b"x"] * N, "b": VALUES[:, 1]}), "column 'a' holds"),
     "pandas lists": (pd.DataFrame({"a": [[1]] * N, "b": VALUES[:, 1]}), "column 'a' holds"),
-    "polars dates": (pl.DataFrame({"a": [None] * N, "b": VALUES[:, 1]}).cast({"a": pl.Datetime}), "column 'a' holds Datetime"),
-    "polars differences": (pl.DataFrame({"a": [None] * N, "b": VALUES[:, 1]}).cast({"a": pl.Duration}), "column 'a' holds Dura"),
+    "polars dates": (
+        pl.DataFrame({"a": [None] * N, "b": VALUES[:, 1]}).cast({"a": pl.Datetime}),
+        "column 'a' holds Datetime",
+    ),
+    "polars differences": (
+        pl.DataFrame({"a": [None] * N, "b": VALUES[:, 1]}).cast({"a": pl.Duration}),
+        "column 'a' holds Dura",
+    ),
     "polars lazy": (pl.LazyFrame(columns()), "collect"),
-    "pyarrow dates": (pa.table({"a": pa.array([None] * N, pa.timestamp("s")), "b": VALUES[:, 1]}), "column 'a' holds Datetime"),
+    "pyarrow dates": (
+        pa.table({"a": pa.array([None] * N, pa.timestamp("s")), "b": VALUES[:, 1]}),
+        "column 'a' holds Datetime",
+    ),
     "encoded text": (Encoded(VALUES.astype(str), ["a", "b"], {}), "text is no number"),
 }
 ESTIMATORS = {
@@ -166,7 +190,9 @@ METHODS = {
     "topics": {
         "transform": lambda m, X: m.transform(X, **extra("topics")),
         "score": lambda m, X: m.score(X, **extra("topics")),
-        "partial_fit": lambda m, X: make("topics").fit(VALUES, **extra("topics")).partial_fit(X, **extra("topics")).lower_bound_,
+        "partial_fit": lambda m, X: (
+            make("topics").fit(VALUES, **extra("topics")).partial_fit(X, **extra("topics")).lower_bound_
+        ),
     },
 }
 PAIRS = [(kind, method) for kind, methods in METHODS.items() for method in methods]
@@ -261,8 +287,14 @@ LISTS = {
     "pyarrow": ([frame(x, library=pa.table) for x in HALVES], VALUES),
     "two libraries": ([frame(HALVES[0]), frame(HALVES[1], library=pl.DataFrame)], VALUES),
     "another order": ([frame(HALVES[0]), frame(HALVES[1][:, ::-1], "ba")], VALUES),
-    "another order, polars": ([frame(HALVES[0], library=pl.DataFrame), frame(HALVES[1][:, ::-1], "ba", pl.DataFrame)], VALUES),
-    "whole and fractional": ([frame(HALVES[0].astype(int), library=pl.DataFrame), frame(HALVES[1], library=pl.DataFrame)], VALUES),
+    "another order, polars": (
+        [frame(HALVES[0], library=pl.DataFrame), frame(HALVES[1][:, ::-1], "ba", pl.DataFrame)],
+        VALUES,
+    ),
+    "whole and fractional": (
+        [frame(HALVES[0].astype(int), library=pl.DataFrame), frame(HALVES[1], library=pl.DataFrame)],
+        VALUES,
+    ),
     "missing in one": ([pd.DataFrame(objects(None)[:10], columns=["a", "b"]), frame(HALF_HOLES[1])], HOLES),
     "numbered columns": ([pd.DataFrame(x) for x in HALVES], VALUES),
     "pandas series": ([pd.Series(x[:, 0]) for x in HALVES], VALUES[:, :1]),
@@ -341,7 +373,14 @@ def test_masked_weights_are_refused():
         with pytest.raises((ValueError, TypeError), match="sample_weight"):
             make("mixture").fit(VALUES, sample_weight=wrong)
     plain = make("mixture").fit(VALUES, sample_weight=np.full(N, 2.0))
-    for same in ([2] * N, [Fraction(2)] * N, pd.Series([2] * N, dtype="Int64"), pl.Series([2.0] * N), np.ma.array([2] * N), 2):
+    for same in (
+        [2] * N,
+        [Fraction(2)] * N,
+        pd.Series([2] * N, dtype="Int64"),
+        pl.Series([2.0] * N),
+        np.ma.array([2] * N),
+        2,
+    ):
         assert make("mixture").fit(VALUES, sample_weight=same).lower_bound_ == plain.lower_bound_
 
 
@@ -351,7 +390,11 @@ def test_masked_targets_are_missing_values():
     try:
         plain = Mixture(**options).fit(VALUES[:, :1], y).lower_bound_
     except ValueError as error:  # the family needs every target; then a masked one is refused in the same words
-        for same in (np.ma.masked_invalid(y), np.ma.masked_invalid(y).astype(object), [None if v != v else v for v in y]):
+        for same in (
+            np.ma.masked_invalid(y),
+            np.ma.masked_invalid(y).astype(object),
+            [None if v != v else v for v in y],
+        ):
             with pytest.raises(ValueError, match="row 3"):
                 Mixture(**options).fit(VALUES[:, :1], same)
         assert "row 3" in str(error)
@@ -366,10 +409,25 @@ def test_masked_targets_are_missing_values():
 @pytest.mark.parametrize("kind", ["hmm", "topics"])
 def test_lengths_of_any_kind(kind):
     plain = make(kind).fit(VALUES, lengths=[10, N - 10]).lower_bound_
-    for same in (np.array([10, N - 10], np.uint8), (10, N - 10), pd.Series([10, N - 10], dtype="Int64"), pl.Series([10, N - 10])):
+    for same in (
+        np.array([10, N - 10], np.uint8),
+        (10, N - 10),
+        pd.Series([10, N - 10], dtype="Int64"),
+        pl.Series([10, N - 10]),
+    ):
         assert make(kind).fit(VALUES, lengths=same).lower_bound_ == plain
     masked = np.ma.array([10, N - 10], mask=[False, True])
-    for wrong in (masked, [10.0, N - 10.0], [True] * N, [10, None], "ab", {10: 1}, 10**400, [[10, N - 10]], [10, 10**400]):
+    for wrong in (
+        masked,
+        [10.0, N - 10.0],
+        [True] * N,
+        [10, None],
+        "ab",
+        {10: 1},
+        10**400,
+        [[10, N - 10]],
+        [10, 10**400],
+    ):
         with pytest.raises((ValueError, TypeError), match="lengths"):
             make(kind).fit(VALUES, lengths=wrong)
 
@@ -407,3 +465,78 @@ def test_labels_of_any_kind(kind):
     for labels in WRONG_LABELS.values():
         with pytest.raises((ValueError, TypeError), match="init"):
             make(kind).set_params(init=labels).fit(VALUES, **extra(kind))
+
+
+@pytest.mark.parametrize("kind", ["hmm", "topics"])
+def test_new_holes_are_learnt_from_and_read(kind):
+    """Values missing in columns that had all of them when the model was fitted."""
+    model = make(kind).fit(VALUES, **extra(kind))
+    assert np.isfinite(model.score(HOLES, **extra(kind)))
+    model.partial_fit(HOLES, **extra(kind))
+    assert np.isfinite(model.lower_bound_)
+    assert np.isfinite(model.summary_.S).all()
+
+
+@pytest.mark.parametrize(
+    "moves", [("birth", "merge", "delete"), ["delete", "birth", "merge"], {"merge", "birth", "delete"}]
+)
+def test_moves_in_any_collection(moves):
+    X = np.concatenate([VALUES, VALUES + 500.0])
+    plain = Mixture("diagonal_gaussian", n_jobs=1, random_state=0).fit(X)
+    found = Mixture("diagonal_gaussian", n_jobs=1, random_state=0, moves=moves).fit(X)
+    assert found.n_clusters_ == plain.n_clusters_ > 1
+    assert found.lower_bounds_ == plain.lower_bounds_
+
+
+@pytest.mark.parametrize("cls", [Mixture, HMM, TopicModel])
+def test_moves_that_can_be_read_only_once_are_refused(cls):
+    for moves in ((m for m in ["birth"]), iter(["merge"]), "merge", {"merge": 1}, ["grow"], None, 3, [1]):
+        with pytest.raises(ValueError, match="moves must be a list, tuple or set of names"):
+            cls(moves=moves).fit(VALUES)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_model_of_other_levels_is_a_start(kind):
+    """Levels are matched by what they are, whatever their codes."""
+    words = np.array(["low", "high"])[LABELS]
+    rest = {"likelihood": "categorical", "tol": 1e-6, "max_laps": 50}
+    here = pd.DataFrame({"c": pd.Categorical(words, categories=["low", "high"])})
+    there = pd.DataFrame({"c": pd.Categorical(words, categories=["high", "unused", "low"])})
+    found = make(kind).set_params(**rest).fit(there, **extra(kind))
+    again = make(kind).set_params(**rest, init=found).fit(here, **extra(kind))
+    want = make(kind).set_params(**rest).fit(here, **extra(kind))
+    assert again.lower_bound_ == pytest.approx(want.lower_bound_, rel=1e-4)
+    with pytest.raises(ValueError, match="column 0 of X holds numbers, but categories where init was fitted"):
+        make(kind).set_params(**rest, init=found).fit(LABELS[:, None], **extra(kind))
+
+
+NUMBERS = [10**400, float("nan"), float("inf"), True, np.bool_(True), "1", [1.0], 1j, -1]
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda v: str(v)[:8])
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [(Mixture, "concentration"), (Mixture, "tol"), (Mixture, "n_init_clusters"), (HMM, "stickiness")]
+    + [(HMM, "start_concentration"), (HMM, "transition_concentration"), (TopicModel, "document_concentration")],
+)
+def test_parameters_that_are_no_numbers_are_refused(cls, name, value):
+    with pytest.raises(ValueError, match=f"{name} must be") as caught:
+        cls(**{name: value}).fit(VALUES)
+    assert len(str(caught.value)) < 200
+
+
+def test_any_kind_of_number_is_a_parameter():
+    plain = make("mixture").set_params(concentration=0.5).fit(VALUES).lower_bound_
+    for value in (Fraction(1, 2), np.float32(0.5), np.float64(0.5)):
+        assert make("mixture").set_params(concentration=value).fit(VALUES).lower_bound_ == plain
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "scale"), [("poisson", 1e19), ("multinomial", 1e20), ("exponential", 1e140), ("gamma", 1e-140)]
+)
+def test_rows_of_any_size_can_be_drawn(likelihood, scale):
+    X = (1.0 + np.random.default_rng(0).poisson(3.0, (60, 3))) * scale
+    found = Mixture(likelihood, n_jobs=1, random_state=0, max_laps=5).fit(X)
+    drawn, _ = found.sample(5000)
+    assert np.isfinite(drawn).all()
+    np.testing.assert_allclose(drawn.mean(axis=0), X.mean(axis=0), rtol=0.2)

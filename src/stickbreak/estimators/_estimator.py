@@ -5,6 +5,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -113,6 +114,11 @@ class Estimator(BaseEstimator, ABC):
             history.append(result.lap)
         return Outcome(result.total.without_local(), result.model, history, trouble)
 
+    def _widen(self, missing: NDArray[np.bool_]) -> None:
+        """Make the model for values missing in columns (D,) that had all of them so far."""
+        if missing.any():
+            self.model_, self.summary_ = widened(self.model_, self.summary_, missing)
+
     def _absorb(self, source: ArraySource, threads: Threads) -> None:
         """Add what more data say to the model, in one visit; the numbers of the clusters stay."""
         began = time.perf_counter()
@@ -155,6 +161,12 @@ class Estimator(BaseEstimator, ABC):
         from ..report.progress import Progress
 
         return Progress(source.n_rows, self.max_laps, enabled="auto")
+
+
+def widened(model: Model, summary: Summary, missing: NDArray[np.bool_]) -> tuple[Model, Summary]:
+    """A model and its summary for data in which values of the columns ``missing`` (D,) may be missing."""
+    likelihood, S = model.likelihood.with_missing(missing, summary.S)
+    return Model(likelihood, model.allocation), replace(summary, S=S)
 
 
 def _shown(posterior: Any) -> dict[str, Any]:

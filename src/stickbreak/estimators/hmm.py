@@ -290,7 +290,9 @@ class HMM(ClusterMixin, Estimator):
 
     def _add(self, X: Any, lengths: Any) -> None:
         with Threads(self.n_jobs) as threads:
-            self._absorb(self._source(X, lengths, threads)[0], threads)
+            source, columns = self._source(X, lengths, threads)
+            self._widen(columns.missing)
+            self._absorb(source, threads)
 
     def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Any]:
         check_is_fitted(self)

@@ -17,8 +17,9 @@ from ..model import Model, Summary
 from ..report import topics as report
 from . import _choices as choices
 from . import _documents as documents
+from ._base import Columns
 from ._documents import DocumentReader
-from ._estimator import Estimator, Table
+from ._estimator import Estimator, Table, widened
 from ._reader import by_chunk
 
 Array = NDArray[np.floating]
@@ -196,7 +197,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         The proportions of the topics are estimated from A alone, so that nothing of B is seen.
         """
         with Threads(self.n_jobs) as threads:
-            first, second = self._source(A, None, threads), self._source(B, None, threads)
+            (first, _), (second, _) = self._source(A, None, threads), self._source(B, None, threads)
             if first.n_rows != second.n_rows:
                 raise ValueError(
                     f"A and B are halves of the same documents, but have {first.n_rows} and {second.n_rows}."
@@ -293,19 +294,23 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _add(self, X: Any, lengths: Any) -> None:
         with Threads(self.n_jobs) as threads:
-            self._absorb(self._source(X, lengths, threads), threads)
+            source, columns = self._source(X, lengths, threads)
+            self._widen(columns.missing)
+            self._absorb(source, threads)
 
-    def _source(self, X: Any, lengths: Any, threads: Threads) -> Any:
+    def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[Any, Columns]:
         check_is_fitted(self)
         source = documents.as_documents(self, X, lengths, reset=False)
-        documents.checked(self, self.model_.likelihood, source, threads)
-        return source
+        return source, documents.checked(self, self.model_.likelihood, source, threads)
 
     def _read(
         self, X: Any, lengths: Any, task: Callable[[DocumentReader], Callable[[Any], Any]]
     ) -> tuple[float, list[Any]]:
         """The number of tokens or rows, and the results of a task on every chunk."""
         with Threads(self.n_jobs) as threads:
-            source = self._source(X, lengths, threads)
-            reader = DocumentReader.of(self.model_, self.summary_, isinstance(source, BagSource))
+            source, columns = self._source(X, lengths, threads)
+            model, summary = self.model_, self.summary_
+            if columns.missing.any():
+                model, summary = widened(model, summary, columns.missing)
+            reader = DocumentReader.of(model, summary, isinstance(source, BagSource))
             return source.total_weight, list(by_chunk(source, threads, task(reader)))

@@ -1,0 +1,65 @@
+"""An interrupt at any moment leaves a model, a summary and a history that belong together."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from stickbreak import HMM, Mixture
+from stickbreak.inference import laps, stochastic
+
+rng = np.random.default_rng(0)
+X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in (-8.0, 0.0, 8.0)])
+FITS = {
+    "mixture": (lambda: Mixture("gaussian", n_jobs=1, random_state=0), laps),
+    "learnt": (lambda: Mixture("gaussian", n_jobs=1, random_state=0, empirical_bayes=True, max_laps=30), laps),
+    "hmm": (lambda: HMM("gaussian", n_jobs=1, random_state=0, max_laps=30), laps),
+    "stochastic": (
+        lambda: Mixture("gaussian", algorithm="stochastic", n_jobs=1, random_state=0, max_laps=30),
+        stochastic,
+    ),
+}
+
+
+def interrupted(make, module, line):
+    """Fit, interrupted before the n-th line that the module runs; the estimator, and whether it got so far."""
+    seen = [0]
+
+    def trace(frame, event, arg):
+        if frame.f_code.co_filename != module.__file__:
+            return None
+        if event == "line":
+            seen[0] += 1
+            if seen[0] == line:
+                raise KeyboardInterrupt
+        return trace
+
+    estimator = make()
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            estimator.fit(X)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return estimator, seen[0] >= line
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_bound_is_that_of_the_last_lap(name):
+    make, module = FITS[name]
+    checked, line, more = 0, 150, True
+    while more and checked < 20:
+        estimator, more = interrupted(make, module, line)
+        line += 41 + line // 9
+        if hasattr(estimator, "model_"):
+            checked += 1
+            assert estimator.lower_bound_ == pytest.approx(estimator.lower_bounds_[-1], rel=1e-9)
+            assert estimator.history_[-1].n_clusters == estimator.summary_.K
+            assert [lap.number for lap in estimator.history_] == list(range(1, estimator.n_laps_ + 1))
+    assert checked > 5
