@@ -87,7 +87,7 @@ def _refuse_text(X: Any) -> None:
     if frame is not None:
         names = [name for name, column in zip(frame.columns, frame.iter_columns()) if _is_text(column.to_numpy())]
     elif isinstance(X, Encoded):
-        names = [X.names[d] for d in X.levels]
+        names = [str(d) if X.names is None else X.names[d] for d in X.levels]
     else:
         names = ["X"] if _is_text(X) else []
     if names:
