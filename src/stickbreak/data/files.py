@@ -239,7 +239,7 @@ def _load_parquet(path: Path, file: Any, pyarrow: Any) -> Table:
         row += len(batch)
     found = Encoded(X, [field.name for field in fields], {j: list(known) for j, known in seen.items()})
     levels = {j: sorted(known) for j, known in seen.items()}
-    return Table(recode(found, levels).X if levels else X, list(found.names), levels)
+    return Table(recode(found, levels).X if levels else X, [field.name for field in fields], levels)
 
 
 def _one_line(error: BaseException) -> str:
