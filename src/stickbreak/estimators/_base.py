@@ -129,19 +129,19 @@ def check_columns(estimator: Any, names: Sequence[Any] | None, D: int, reset: bo
         if known:
             estimator.feature_names_in_ = np.asarray(known, dtype=object)
         return
-    fitted = getattr(estimator, "feature_names_in_", None)
-    if known and fitted is None:
+    fitted = list(getattr(estimator, "feature_names_in_", []))
+    if known and not fitted:
         warnings.warn(
             f"X has feature names, but {type(estimator).__name__} was fitted without feature names", stacklevel=2
         )
-    elif known and known != list(fitted):
+    elif known and known != fitted:
         missing = [name for name in fitted if name not in known]
-        unseen = [name for name in known if name not in list(fitted)]
+        unseen = [name for name in known if name not in fitted]
         details = "they are in another order"
         if missing or unseen:
             details = f"missing are {missing[:5]}, not seen at fit are {unseen[:5]}"
         raise ValueError(f"The feature names should match those that were passed during fit: {details}.")
-    if D != estimator.n_features_in_:
+    if estimator.n_features_in_ != D:
         expected = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
         raise ValueError(f"X has {D} features, but {expected}.")
 
