@@ -119,9 +119,7 @@ def label_codes(labels: NDArray[Any]) -> NDArray[np.intp]:
     values = labels.tolist()
     for row, value in enumerate(values):
         if is_missing(value) or is_date(value) or not isinstance(value, Hashable):
-            raise ValueError(
-                f"init must be labels of the rows: labels must not be missing; row {row} has {value!r}. Give each row a number or a text."
-            )
+            raise ValueError(f"init must be labels of the rows: labels must not be missing; row {row} has {value!r}.")
     known = list(dict.fromkeys(values))
     with suppress(TypeError):  # of mixed types
         known = sorted(known)
