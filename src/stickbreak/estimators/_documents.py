@@ -148,7 +148,7 @@ def choose_start(
             raise ValueError(f"init is a model of other data: {init.n_features_in_} columns; X has {source.n_columns}.")
         return _from_model(init, estimator.levels_, model, source, threads)
     if not isinstance(init, str):
-        if hasattr(init, "fit"):
+        if not isinstance(init, (list, tuple)) and not hasattr(init, "__array__"):
             raise ValueError(f"init must be a name, an array or a fitted {type(estimator).__name__}; got {init!r}.")
         return _from_array(as_array(init, "init"), model, source)
     if choices.stochastic(estimator.algorithm) is not None and "birth" in choices.moves(estimator):
