@@ -1,5 +1,6 @@
 """Tables with named columns of any type, as numbers: categories become codes, and their levels are remembered."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -63,7 +64,13 @@ def as_frame(X: Any) -> Any:
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame; pass X.collect().")
-    return frame if isinstance(frame, nw.DataFrame) else None
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    names = list(frame.columns)
+    if len(set(names)) < len(names):
+        name = next(name for name, count in Counter(names).items() if count > 1)
+        raise ValueError(f"X has more than one column {name!r}; give each column a name of its own.")
+    return frame
 
 
 def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
