@@ -495,7 +495,7 @@ BAD = {
     "nan": ({"stickiness": np.nan}, (), "a number of at least 0, a Duration, or 'learn'"),
     "text": ({"stickiness": "auto"}, (), "a number of at least 0, a Duration, or 'learn'"),
     "alpha": ({"transition_concentration": 0.0}, (), "a positive number or 'learn'"),
-    "huge": ({"transition_concentration": 1e12}, (), "of at most"),
+    "huge": ({"transition_concentration": 1e12}, (), "from 1e-12 to 1e"),
     "start": ({"start_concentration": "learn"}, (), "a positive number"),
     "gamma": ({"concentration": -1.0}, (), "a positive number or 'learn'"),
     "moves": ({"moves": ("split",)}, (), "a sequence of names"),

@@ -107,9 +107,7 @@ def test_sums_of_products_for_dense_and_sparse_factors():
 
 def test_no_operator_is_called_by_its_name():
     """`a.__iadd__(b)` says NotImplemented where `a += b` raises, and nothing is added."""
-    calls = re.compile(r"\.__i?(add|sub|mul|truediv|matmul|and|or)__\(")
+    calls = re.compile(r"\.__[ir]?(add|sub|mul|truediv|matmul|and|or)__\b")
     for path in Path(stickbreak.__file__).parent.rglob("*.py"):
-        if path.as_posix().endswith("model/local.py"):
-            continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             assert not calls.search(line), f"{path}:{number}"

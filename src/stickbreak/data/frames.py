@@ -74,11 +74,11 @@ def as_frame(X: Any) -> Any:
 
 
 def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
-    """X as a frame of narwhals if it is one that has, or should have, columns of anything but numbers, else None."""
+    """X as a frame of narwhals where scikit-learn cannot read it: not of pandas, or not of numbers alone; else None."""
     frame = as_frame(X)
-    if frame is None or (not levels and all(_is_plain(column.dtype) for column in frame.iter_columns())):
-        return None
-    return frame
+    if frame is None or levels or not frame.implementation.is_pandas():
+        return frame
+    return None if all(_is_plain(column.dtype) for column in frame.iter_columns()) else frame
 
 
 def as_column(x: Any) -> Any:

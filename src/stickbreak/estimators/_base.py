@@ -1,5 +1,7 @@
 """Shared by the estimators: turning what users pass into a source of batches, with errors that say where."""
 
+import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +39,9 @@ def as_source(
     table = _encoded(estimator, X, known, reset)
     if table is not None:
         array, levels = table.X, dict(table.levels)
-        if len(array) == 0:
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        if 0 in array.shape:
+            what = "sample" if len(array) == 0 else "feature"
+            raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
     else:
         array, levels = _plain(estimator, X, known, reset), known
     if reset:
@@ -105,22 +108,45 @@ def _encoded(estimator: Any, X: Any, known: Levels, reset: bool) -> Encoded | No
     """X with its categories as codes, where it is a frame or an encoded table that has, or should have, categories."""
     if isinstance(X, Encoded):
         table = X.checked()
-        D = table.X.shape[1]
+        check_columns(estimator, None if not reset else table.names, table.X.shape[1], reset)
         if not reset:
-            if estimator.n_features_in_ != D:
-                expected = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
-                raise ValueError(f"X has {D} features, but {expected}.")
             return recode(table, known)
-        estimator.n_features_in_ = D
-        estimator.__dict__.pop("feature_names_in_", None)
-        if table.names is not None:
-            estimator.feature_names_in_ = np.asarray(table.names, dtype=object)
         return table
     frame = mixed_frame(X, known)
     if frame is None:
         return None
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    check_columns(estimator, frame.columns, len(frame.columns), reset)
     return encode(frame, levels=None if reset else known)
+
+
+def check_columns(estimator: Any, names: Sequence[Any] | None, D: int, reset: bool) -> None:
+    """Remember the names and number of columns, or compare them: of any frame, whatever the version of scikit-learn reads."""
+    known = None if names is None else [name for name in names if isinstance(name, str)]
+    if known and names is not None and len(known) < len(names):
+        raise TypeError(
+            "column names must be all text or all not; convert them with X.columns = X.columns.astype(str)."
+        )
+    if reset:
+        estimator.n_features_in_ = D
+        estimator.__dict__.pop("feature_names_in_", None)
+        if known:
+            estimator.feature_names_in_ = np.asarray(known, dtype=object)
+        return
+    fitted = list(getattr(estimator, "feature_names_in_", []))
+    if known and not fitted:
+        warnings.warn(
+            f"X has feature names, but {type(estimator).__name__} was fitted without feature names", stacklevel=2
+        )
+    elif known and known != fitted:
+        missing = [name for name in fitted if name not in known]
+        unseen = [name for name in known if name not in fitted]
+        details = "they are in another order"
+        if missing or unseen:
+            details = f"missing are {missing[:5]}, not seen at fit are {unseen[:5]}"
+        raise ValueError(f"The feature names should match those that were passed during fit: {details}.")
+    if estimator.n_features_in_ != D:
+        expected = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
+        raise ValueError(f"X has {D} features, but {expected}.")
 
 
 def _plain(estimator: Any, X: Any, known: Levels, reset: bool) -> Any:

@@ -262,7 +262,7 @@ def _check_fit(estimator: Any) -> None:
     _require(_real(estimator.tol) and estimator.tol >= 0, "tol", estimator, "a number of at least 0")
     jobs = estimator.n_jobs
     _require(
-        jobs is None or (isinstance(jobs, Integral) and not isinstance(jobs, bool) and jobs != 0),
+        jobs is None or (type(jobs) is not bool and isinstance(jobs, Integral) and jobs != 0),
         "n_jobs",
         estimator,
         "None or a whole number, not 0",

@@ -47,6 +47,9 @@ class Outcome(NamedTuple):
 class Estimator(BaseEstimator, ABC):
     """The skeleton of an estimator; the state of a fit is ``model_`` and ``summary_``, the rest follows from them."""
 
+    model_: Model
+    summary_: Any
+
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `stickbreak.load` reads; no pickle is involved."""
         from ..storage import save_model

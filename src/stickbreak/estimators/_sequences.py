@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
 from ..data import ArraySource, Sequences, SequenceSource
@@ -25,7 +25,7 @@ from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
 from ..model.sequences import labelled
 from ..moves.blocks import block_states
 from . import _choices as choices
-from ._base import as_source, whole_numbers
+from ._base import as_source, check_columns, whole_numbers
 from ._reader import Reader
 from ._start import Translation, label_codes
 
@@ -53,7 +53,7 @@ def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any
     if frames is not None:
         sizes = [len(frame) for frame in frames]
         table = encode(*frames)
-        validate_data(estimator, frames[0].to_native(), reset=reset, skip_check_array=True)
+        check_columns(estimator, frames[0].columns, len(frames[0].columns), reset)
         named = all(isinstance(name, str) for name in table.names or ())
         rows: Any = table if named else table._replace(names=None)
     else:

@@ -15,7 +15,7 @@ MOST = 1e15  # a count from which the normal distribution has all digits of the 
 def poisson(rng: np.random.Generator, mean: Any, size: Any = None) -> Array:
     """Poisson counts as floats; large ones by the normal distribution."""
     mean = np.broadcast_to(np.minimum(mean, LARGEST), np.shape(mean) if size is None else size)
-    counts = rng.poisson(np.minimum(mean, MOST)).astype(np.float64)
+    counts: Array = rng.poisson(np.minimum(mean, MOST)).astype(np.float64)
     large = mean > MOST
     if large.any():
         counts[large] = np.floor(mean[large] + np.sqrt(mean[large]) * rng.standard_normal(int(large.sum())))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import reduce
+from operator import add
 
 from .summary import Summary
 
@@ -40,7 +41,7 @@ class Memo:
     def refresh(self) -> None:
         """Recompute the total from the batches."""
         present = [summary for summary in self.batches if summary is not None]
-        self._total = reduce(Summary.__add__, present) if present else None
+        self._total = reduce(add, present) if present else None
 
     def edit(self, change: Callable[[int, Summary], Summary]) -> None:
         """Apply the same edit of clusters, ``change(batch, summary)``, to every batch, and refresh the total."""

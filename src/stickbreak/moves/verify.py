@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ def verify(
         hundredth of a nat, or what is within rounding: a cluster to which no row belongs still explains the tails of all
         rows a trifle better than none.
     """
-    added = [reduce(Summary.__add__, (batch[i] for batch in tracked)) for i in range(len(proposals))]
+    added = [reduce(add, (batch[i] for batch in tracked)) for i in range(len(proposals))]
     marginals = [model.log_marginal(J) for J in added]
     marginal = model.log_marginal(memo.total)
     scores = [
@@ -82,7 +83,7 @@ def verify_whole(
     bound = model.bound(total)
     best, gain = -1, -np.inf
     for i in range(len(proposals)):
-        added = reduce(Summary.__add__, (batch[i] for batch in tracked))
+        added = reduce(add, (batch[i] for batch in tracked))
         more = added.K - total.K
         found = model.bound(replace(added, base=total.base)) - bound
         allowed = max(min(slack, NEGLIGIBLE), 5e-10 * abs(bound)) if more < 0 else -1e-9 * abs(bound) - 1e-6
