@@ -370,7 +370,7 @@ def test_starts_that_are_given(data, model):
     ("init", "message"),
     [
         (np.zeros(5), "init must be labels"),
-        (np.full(300, np.nan), "init must be labels"),
+        (np.full(300, np.nan), "init: labels must not be NaN.*row 0 has nan"),
         (np.zeros((300, 2)), "init must be labels"),
         ("k-means++", "init must be one of 'one', 'blocks'"),
     ],

@@ -243,6 +243,7 @@ def run(case: Door) -> Outcome:
     words = (
         case.argument,
         "RandomState",
+        "seed",
         "path",
         "file",
         "X",

@@ -77,7 +77,7 @@ def hostile_words(case: Case) -> tuple[str, ...]:
         ("length",): case.lengths not in ("one", "ragged", "single steps", "none given"),
         ("init",): case.init in cases.GIVEN_INITS,
         ("init", "anchor"): case.init == "anchor",
-        ("moves",): case.moves not in cases.MOVES[:5] or case.moves_as == "text",
+        ("moves",): case.moves not in cases.MOVES[:5] or case.moves_as in ("text", "iterator"),
         ("allocation", "clusters"): "allocation" in given
         or case.allocation in ("finite", "lda", *cases.OBJECTS["HMM"]),
         tuple(given): bool(given),

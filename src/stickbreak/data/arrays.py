@@ -49,7 +49,7 @@ def as_array(X: Any, name: str = "X") -> NDArray[Any]:
     elif isinstance(X, np.ndarray):
         array = X
     elif X is None or isinstance(X, (Mapping, AbstractSet)) or (hasattr(X, "__next__") and hasattr(X, "__iter__")):
-        raise TypeError(f"{name} must be an array, a list or a frame; got {_shown(X)}.")
+        raise TypeError(f"{name} must be an array, a list or a frame; got {shown(X)}.")
     elif sparse.issparse(X):
         raise TypeError(f"{name} must be dense; pass {name}.toarray().")
     else:
@@ -81,7 +81,7 @@ def numbers(X: Any, name: str = "X") -> NDArray[Any]:
         try:
             out[i] = number(value)
         except (ValueError, TypeError) as error:
-            raise type(error)(f"{name} holds {_shown(value)} at {_place(array.shape, i)}: {error}") from None
+            raise type(error)(f"{name} holds {shown(value)} at {_place(array.shape, i)}: {error}") from None
     return out.reshape(array.shape)
 
 
@@ -163,7 +163,7 @@ def _place(shape: tuple[int, ...], index: int) -> str:
     return f"position {', '.join(map(str, place))}" if place else "its only place"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value in at most 40 characters, or its type where that says more."""
     if value is None or isinstance(value, (str, bytes, int, float, complex)) or is_date(value):
         text = repr(value) if not isinstance(value, int) or abs(value) < 10**20 else "an int of many digits"

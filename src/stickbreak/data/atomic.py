@@ -19,6 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .arrays import shown
+
 if sys.platform != "win32":  # which has no such locks, so leftovers stay there
     import fcntl
 
@@ -32,7 +34,7 @@ def as_path(path: Any, name: str = "path") -> Path:
     """A path that a user passed; anything but text or a path-like object is refused by name."""
     given = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(given, str):
-        raise TypeError(f"{name} must be a str or an os.PathLike of text; got a {type(path).__name__}.")
+        raise TypeError(f"{name} must be a str or an os.PathLike of text; got {shown(path)}.")
     if not given or "\0" in given:
         raise ValueError(f"{name} must name a file; got {given!r}.")
     return Path(given)

@@ -1,6 +1,5 @@
 """Tables with named columns of any type, as numbers: categories become codes, and their levels are remembered."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from .arrays import NUMBERS, is_date, is_missing, number, numbers
@@ -61,16 +61,13 @@ def as_frame(X: Any) -> Any:
     """X as a frame of narwhals if it is one (pandas, polars, pyarrow), else None."""
     if isinstance(X, np.ndarray):
         return None
-    frame = nw.from_native(X, pass_through=True)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except DuplicateError as error:
+        raise ValueError("X has two columns of the same name; give each column a name of its own.") from error
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame; pass X.collect().")
-    if not isinstance(frame, nw.DataFrame):
-        return None
-    names = list(frame.columns)
-    if len(set(names)) < len(names):
-        name = next(name for name, count in Counter(names).items() if count > 1)
-        raise ValueError(f"X has more than one column {name!r}; give each column a name of its own.")
-    return frame
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def mixed_frame(X: Any, levels: Levels | None = None) -> Any:

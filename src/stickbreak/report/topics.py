@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ..allocations._base import real, shown
-from ..data.arrays import numbers
+from ..allocations._base import real
+from ..data.arrays import numbers, shown
 from ..data.sparse_rows import sparse_rows
 
 Array = NDArray[np.floating]
@@ -171,7 +171,7 @@ def _vocabulary(vocabulary: Sequence[str] | None, V: int) -> list[str]:
     if vocabulary is None:
         return [f"x{w}" for w in range(V)]
     if isinstance(vocabulary, (str, bytes, Mapping, AbstractSet)) or not isinstance(vocabulary, Iterable):
-        raise TypeError(f"vocabulary must be a list or an array of words; got a {type(vocabulary).__name__}.")
+        raise TypeError(f"vocabulary must be a list or an array of words; got {shown(vocabulary)}.")
     if isinstance(vocabulary, np.ndarray) and vocabulary.ndim != 1:
         raise ValueError(f"vocabulary must have one axis; got an array of shape {vocabulary.shape}.")
     words = [str(word) for word in vocabulary]
