@@ -280,6 +280,8 @@ def check_container(case: Case, inputs: Inputs, fitted: Any) -> None:
         plain.estimator.fit(**plain.fit)
     except Exception as error:
         raise broken("container hides an error", f"the plain fit says {type(error).__name__}: {error}") from error
+    if plain.estimator.dtype_ != fitted.dtype_ and case.container in cases.FLOATS:
+        return
     one, other = plain.estimator.lower_bounds_, fitted.lower_bounds_
     found = f"{other[-1]!r} instead of {one[-1]!r} in plain form"
     require(one == other, "moves read otherwise" if case.moves_as != "tuple" else "container read otherwise", found)
