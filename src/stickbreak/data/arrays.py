@@ -112,11 +112,12 @@ def _of_list(items: Any, name: str) -> NDArray[Any]:
     sizes = [len(x) if hasattr(x, "__len__") and np.ndim(x) != 0 else 1 for x in map(_outer, unmasked)]
     other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
     if other is None and sizes and all(isinstance(x, np.ndarray) and x.dtype.kind in NUMBERS for x in unmasked):
-        odd = next((i for i, x in enumerate(unmasked) if x.shape != unmasked[0].shape), None)
+        shapes = [np.shape(x) for x in unmasked]
+        odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
         if odd is not None:
             raise ValueError(
-                f"{name} has an inhomogeneous shape: item 0 has the shape {unmasked[0].shape}, item {odd} has "
-                f"{unmasked[odd].shape}; give all items the same shape."
+                f"{name} has an inhomogeneous shape: item 0 has the shape {shapes[0]}, item {odd} has {shapes[odd]}; give "
+                "all items the same shape."
             )
         return np.asarray(unmasked)
     try:

@@ -165,8 +165,9 @@ def choose_start(
 
 
 def make_chain(estimator: Any, model: Model, source: ArraySource, rng: np.random.Generator) -> Chain | None:
-    """The sampler that shakes topics of words into place before laps; none where the start is given, or where counts are not whole or
-    too large to visit token by token.
+    """The sampler that shakes topics of words into place before laps.
+
+    None where the start is given, or where counts are not whole or too large to visit token by token.
     """
     if isinstance(estimator.init, str) and whole_counts(source):
         return Chain(model, source, rng, "document_concentration" in learnt(estimator))

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from ..allocations._base import real
 from ..data.arrays import numbers, shown
+from ..data.frames import column_name, encode, mixed_frame
 from ..data.sparse_rows import sparse_rows
 
 Array = NDArray[np.floating]
@@ -155,7 +156,7 @@ def _topics(topics: ArrayLike) -> Array:
 
 def _counts(counts: Any, V: int) -> Any:
     """Counts as CSR (D, V)."""
-    X = sparse_rows(counts, "counts") if sparse.issparse(counts) else numbers(counts, "counts").astype(np.float64)
+    X = sparse_rows(counts, "counts") if sparse.issparse(counts) else _dense(counts)
     if X.ndim != 2:
         raise ValueError(f"counts must have the shape (documents, words); got {X.shape}.")
     X = sparse.csr_array(X)
@@ -164,6 +165,19 @@ def _counts(counts: Any, V: int) -> Any:
     if not (X.data >= 0.0).all():
         raise ValueError("counts must be numbers of at least 0.")
     return X
+
+
+def _dense(counts: Any) -> Array:
+    """Counts of an array, a list or a frame as float64."""
+    frame = mixed_frame(counts)
+    if frame is not None:
+        table = encode(frame)
+        if table.levels:
+            raise ValueError(
+                f"counts must be numbers; column {column_name(table.names, min(table.levels))!r} holds text."
+            )
+        counts = table.X
+    return numbers(counts, "counts").astype(np.float64)
 
 
 def _vocabulary(vocabulary: Sequence[str] | None, V: int) -> list[str]:
