@@ -261,6 +261,7 @@ def run(case: Door) -> Outcome:
         "sequence",
         "array",
         "frame",
+        "values are missing",
         "number",
     )
     with warnings.catch_warnings(record=True) as caught:

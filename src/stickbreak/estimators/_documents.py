@@ -33,7 +33,6 @@ WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
 MOST_FIRST = 64  # topics at the start where more can be born
 MOST_TOKENS = 1e12  # of a document: the local step divides them by as little as 1e-26 in float32
-MOST_REPEATS = 1000  # of a word in a document, on average: a sampler's sweep takes time in proportion to all tokens
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
 
@@ -131,10 +130,8 @@ def _check_counts(source: BagSource) -> None:
 
 
 def whole_counts(source: ArraySource) -> bool:
-    """Whether a source holds bags of whole counts, few enough of each word that a sampler can visit every token."""
-    if not (isinstance(source, BagSource) and source.whole):
-        return False
-    return source.total_weight <= MOST_REPEATS * max(source.X.nnz, 1)
+    """Whether a source holds bags, and all counts are whole numbers."""
+    return isinstance(source, BagSource) and source.whole
 
 
 def choose_start(
@@ -167,7 +164,7 @@ def choose_start(
 def make_chain(estimator: Any, model: Model, source: ArraySource, rng: np.random.Generator) -> Chain | None:
     """The sampler that shakes topics of words into place before laps.
 
-    None where the start is given, or where counts are not whole or too large to visit token by token.
+    None where the start is given or counts are no counts.
     """
     if isinstance(estimator.init, str) and whole_counts(source):
         return Chain(model, source, rng, "document_concentration" in learnt(estimator))

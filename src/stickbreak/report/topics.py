@@ -184,14 +184,15 @@ def _vocabulary(vocabulary: Sequence[str] | None, V: int) -> list[str]:
     """V words."""
     if vocabulary is None:
         return [f"x{w}" for w in range(V)]
-    if isinstance(vocabulary, (str, bytes, Mapping, AbstractSet)) or not isinstance(vocabulary, Iterable):
+    words: Any = vocabulary
+    if isinstance(words, (str, bytes, Mapping, AbstractSet)) or not isinstance(words, Iterable):
         raise TypeError(f"vocabulary must be a list or an array of words; got {shown(vocabulary)}.")
-    if isinstance(vocabulary, np.ndarray) and vocabulary.ndim != 1:
-        raise ValueError(f"vocabulary must have one axis; got an array of shape {vocabulary.shape}.")
-    words = [str(word) for word in vocabulary]
-    if len(words) != V:
-        raise ValueError(f"vocabulary must have one word for each of the {V} columns of topics; got {len(words)}.")
-    return words
+    if isinstance(words, np.ndarray) and words.ndim != 1:
+        raise ValueError(f"vocabulary must have one axis; got an array of shape {words.shape}.")
+    names = [str(word) for word in words]
+    if len(names) != V:
+        raise ValueError(f"vocabulary must have one word for each of the {V} columns of topics; got {len(names)}.")
+    return names
 
 
 def _relevance(p: Array, weight: float, word_shares: ArrayLike | None) -> Array:
