@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .data.atomic import replacing
+from .data.atomic import as_path, replacing
 from .model_record import ESTIMATORS, Tensors, describe, parse, restore
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def load(path: str | os.PathLike[str]) -> "Estimator":
     FileNotFoundError : there is no such file.
     ModelFileError : it is no model file, is damaged, or was written by a version newer than this one.
     """
-    path = Path(path)
+    path = as_path(path)
     metadata, tensors = _read(path)
     if metadata.pop("checksum", None) != _checksum(metadata, tensors):
         raise ModelFileError(f"{path} is damaged: its contents do not match their checksum.")
@@ -98,7 +98,7 @@ def load(path: str | os.PathLike[str]) -> "Estimator":
 
 def file_version(path: str | os.PathLike[str]) -> str:
     """The version of the package that wrote a model file."""
-    return _shown(_read(Path(path))[0])
+    return _shown(_read(as_path(path))[0])
 
 
 def _read(path: Path) -> tuple[dict[str, str], Tensors]:

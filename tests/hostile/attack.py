@@ -31,8 +31,21 @@ KINDS = {
     "threads": "threads",
     "signals": "signals",
     "readonly": "readonly",
+    "commands": "command_line",
+    "disks": "full_disks",
 }
-SHARES = {"fits": 20, "models": 3, "files": 3, "sparse": 3, "doors": 3, "threads": 1, "signals": 1, "readonly": 0.02}
+SHARES = {
+    "fits": 20,
+    "models": 3,
+    "files": 3,
+    "sparse": 3,
+    "doors": 3,
+    "threads": 1,
+    "signals": 1,
+    "readonly": 0.02,
+    "commands": 1,
+    "disks": 1,
+}
 PER_SEED = 12  # cases drawn from one seed
 MEMORY = 10 << 30  # bytes of address space of a worker
 PER_WORKER = 1500  # cases, after which a worker is replaced, so that what leaks does not add up

@@ -51,6 +51,12 @@ ARRAYS = ("array", "fortran", "strided", "reversed", "readonly", "memmap", "list
 FRAMES = ("pandas", "pandas nullable", "pandas categories", "polars", "pyarrow")
 SPARSE = ("csr", "csc", "coo", "coo repeated", "csr unsorted")
 LISTS = ("list of arrays", "list of masked", "list of lists", "list of frames", "list of polars", "list of series")
+FLOATS = (
+    "list",
+    "list of lists",
+    "list of series",
+    "masked objects",
+)  # which hold floats of Python, whatever the type was
 CONTAINERS = (*ARRAYS, *FRAMES, *SPARSE, *LISTS, "list of unlike frames")
 WEIGHTS = ("none", "ones", "thousandths", "zeros in part", "1e-8 to 1e8", "1e16", "1e155", "1e200", "1e-200", "1e300")
 WRONG_WEIGHTS = ("negative", "NaN", "too few", "all zero", "infinite sum")
@@ -61,7 +67,18 @@ INITS = {
     "TopicModel": ("random", "k-means++", "anchor"),
     "HMM": ("one", "blocks"),
 }
-GIVEN_INITS = ("labels", "names", "mixed labels", "responsibilities", "model", "mixture", "too few", "nonsense", "3")
+GIVEN_INITS = (
+    "labels",
+    "names",
+    "mixed labels",
+    "responsibilities",
+    "model",
+    "mixture",
+    "other levels",
+    "too few",
+    "nonsense",
+    "3",
+)
 MOVES = (
     ("birth", "merge", "delete"),
     (),

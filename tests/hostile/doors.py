@@ -93,6 +93,13 @@ ROWS = {
     "nested lists": lambda X: X[None].tolist(),
     "booleans": lambda X: X > 1.0,
 }
+NO_TABLES = (  # rows that no method may take
+    *("None", "a number", "text", "texts", "nothing", "empty rows", "no columns", "one axis", "three axes", "ragged"),
+    *("dict", "generator", "iterator", "set", "dates", "NaT", "durations", "dates as objects", "bytes", "complex"),
+    *("class", "function", "estimator", "masked dates", "frame of dates", "frame of durations", "frame of complex"),
+    *("polars with lists", "polars dates", "lazy polars", "frames with unlike columns", "arrays of unlike widths"),
+    *("polars frames with unlike columns", "a sequence without rows", "frame of one name twice"),
+)
 OTHERS = {
     "None": None,
     "text": "abc",
@@ -243,6 +250,7 @@ def run(case: Door) -> Outcome:
     words = (
         case.argument,
         "RandomState",
+        "seed",
         "path",
         "file",
         "X",
@@ -253,13 +261,15 @@ def run(case: Door) -> Outcome:
         "sequence",
         "array",
         "frame",
+        "values are missing",
         "number",
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             attempt(case)
-            outcome = Outcome(FINE)
+            wrong = case.argument in ROW_ARGUMENTS and case.given in NO_TABLES
+            outcome = Outcome("takes what is no table", f"{case.method}: {case.given}") if wrong else Outcome(FINE)
         except Exception as error:
             outcome = judged(error, words, f"{case.method}({case.argument}=<{case.given}>): ")
     if not outcome.is_finding:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from stickbreak import TopicModel
 from stickbreak.data.corpus import open_bags, write_corpus
-from stickbreak.data.files import DataError, read_table
+from stickbreak.data.files import DataError, ReadOptions, read_table
 from stickbreak.data.sequence_files import read_sequences
 
 from .attacker import FINE, REFUSED, Attacker, Outcome
@@ -147,7 +147,20 @@ def _digits(data: bytes, rng: np.random.Generator) -> bytes:
     if not found:
         return data
     match = found[rng.integers(min(len(found), 12) if rng.random() < 0.7 else len(found))]
-    wrong = (b"0", b"-1", b"9" * 12, b"9" * 5000, b"2147483648", b"1e5", b"3.5", b"nan", b"", b"99999999", b"x")
+    wrong = (
+        b"0",
+        b"-1",
+        b"9" * 12,
+        b"9" * 5000,
+        b"2147483648",
+        b"1e5",
+        b"3.5",
+        b"nan",
+        b"",
+        b"99999999",
+        b"2000000000",
+        b"x",
+    )
     return data[: match.start()] + wrong[rng.integers(len(wrong))] + data[match.end() :]
 
 
@@ -192,8 +205,10 @@ def _cases(kind: str) -> st.SearchStrategy:
     return st.builds(DataFile, st.just(kind), st.sampled_from(damages), st.integers(0, 10**6))
 
 
+BOMBS = (".csv.gz", ".tsv.gz", ".txt.gz", ".ldac.gz", ".npz")
 CORPUS = ("json", "json", "indices", "indptr", "counts", "array bytes", "missing file", "nested json", "vocabulary")
 CASES = st.one_of(
+    st.builds(DataFile, st.just("bomb"), st.sampled_from(BOMBS), st.integers(0, 10**6)),
     *(_cases(kind) for kind in TABLES),
     st.builds(DataFile, st.just("corpus"), st.sampled_from(CORPUS), st.integers(0, 10**6)),
     st.builds(DataFile, st.just("corpus"), st.sampled_from(CORPUS), st.integers(0, 10**6)),
@@ -252,11 +267,38 @@ def _fitted_table(path: Path) -> Any:
     return None
 
 
+def _bomb(case: DataFile, folder: Path, rng: np.random.Generator) -> tuple[Path, Any, Callable]:
+    """A small file that unpacks to much more than the caller allows."""
+    n = int(rng.integers(10_000, 1_000_000))
+    path = folder / f"data{case.damage}"
+    if case.damage == ".npz":
+        np.savez_compressed(path, X=np.zeros((n, 2)))
+    else:
+        line = b"1 0:1\n" if "ldac" in case.damage else b"1 1 1\n" if "txt" in case.damage else b"1,2\n"
+        head = b"%d\n1\n%d\n" % (1, n) if "txt" in case.damage else b""
+        path.write_bytes(gzip.compress(head + line * n))
+    return path, None, _limited
+
+
+def _limited(path: Path) -> Any:
+    """Read a bomb with a limit below its size, which must be refused with what to pass instead."""
+    read = open_bags if path.name.endswith((".txt.gz", ".ldac.gz")) else read_table
+    try:
+        read(path, ReadOptions(max_bytes=20_000))
+    except DataError as error:
+        if "max_bytes" in str(error):
+            raise
+        raise RuntimeError(f"the limit is not named: {error}") from error
+    raise RuntimeError("a file is unpacked beyond the limit")
+
+
 def _file(case: DataFile, folder: Path, rng: np.random.Generator) -> tuple[Path, Any, Callable]:
     if case.kind == "corpus":
         return _corpus(case, folder, rng)
     if case.kind == "lying sparse npz":
         return _lying(case, folder, rng)
+    if case.kind == "bomb":
+        return _bomb(case, folder, rng)
     ending, values, write, read = TABLES[case.kind]
     X = values(rng)
     path = folder / f"data{ending}"

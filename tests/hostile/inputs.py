@@ -14,7 +14,7 @@ import stickbreak
 from stickbreak import allocations
 from stickbreak import likelihoods as lk
 
-from .cases import FRAMES, SPARSE, Case
+from .cases import FRAMES, SPARSE, WRONG_LENGTHS, Case
 
 GARBAGE = 77.0  # under the mask of a masked array
 
@@ -360,10 +360,11 @@ def start(case: Case) -> Any:
         "nonsense": {"a": 1},
         "3": 3,
     }
-    if case.init in ("model", "mixture"):
+    if case.init in ("model", "mixture", "other levels"):
         kind = "Mixture" if case.init == "mixture" else case.estimator
         lengths = case.lengths if kind != "Mixture" else "none given"
-        return ordinary(benign(replace(case, estimator=kind, lengths=lengths)))
+        other = benign(replace(case, estimator=kind, lengths=lengths))
+        return ordinary(replace(other, values="many levels") if case.init == "other levels" else other)
     return others.get(case.init, case.init)
 
 
@@ -421,7 +422,7 @@ def _moves(case: Case) -> Any:
 def wrapped(case: Case, X: np.ndarray, lengths: Any) -> tuple[Any, Any]:
     """The values in their type and container, and the lengths that go with them."""
     X = cast(X, case.dtype)
-    if case.container in PIECES:
+    if case.container in PIECES and case.lengths not in WRONG_LENGTHS:
         cuts = np.cumsum(lengths)[:-1] if lengths is not None and np.ndim(lengths) == 1 else []
         try:
             return PIECES[case.container](np.split(X, cuts)), None

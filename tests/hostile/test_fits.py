@@ -3,13 +3,14 @@
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from hostile import doors, input_files, model_files, sparse_arrays
+from hostile import command_line, doors, full_disks, input_files, model_files, sparse_arrays
 from hostile.cases import ESTIMATORS, LIKELIHOODS, fits
 from hostile.verdict import run
 
 PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-OTHERS = {a.name: a for module in (doors, input_files, model_files, sparse_arrays) for a in module.ATTACKERS}
+MODULES = (command_line, doors, full_disks, input_files, model_files, sparse_arrays)
+OTHERS = {a.name: a for module in MODULES for a in module.ATTACKERS}
 
 
 def assert_ends_well(outcome):

@@ -15,6 +15,7 @@ Array = NDArray[np.floating]
 WIDEST = 2.0  # log of the largest factor by which one step changes a hyperparameter
 PRECISION = 1e-3  # of the log factor
 RANGE = 1e-12, 1e6  # of concentrations where documents or transitions share their clusters, and of the sticks of these
+SHOWN = 120  # characters of a value in a message
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
 
 
@@ -92,8 +93,11 @@ def check_count(value: Any, name: str) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value for a message: an int of a thousand digits is not printed."""
-    return f"an int of {value.bit_length()} bits" if isinstance(value, int) and abs(value) > 10**30 else repr(value)
+    """A value for a message, in a line of at most `SHOWN` characters; an int of a thousand digits is not printed."""
+    if isinstance(value, int) and abs(value) > 10**30:
+        return f"an int of {value.bit_length()} bits"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def as_floats(prior: Any, *names: str) -> None:

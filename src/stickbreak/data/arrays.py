@@ -49,7 +49,7 @@ def as_array(X: Any, name: str = "X") -> NDArray[Any]:
     elif isinstance(X, np.ndarray):
         array = X
     elif X is None or isinstance(X, (Mapping, AbstractSet)) or (hasattr(X, "__next__") and hasattr(X, "__iter__")):
-        raise TypeError(f"{name} must be an array, a list or a frame; got {_shown(X)}.")
+        raise TypeError(f"{name} must be an array, a list or a frame; got {shown(X)}.")
     elif sparse.issparse(X):
         raise TypeError(f"{name} must be dense; pass {name}.toarray().")
     else:
@@ -81,7 +81,7 @@ def numbers(X: Any, name: str = "X") -> NDArray[Any]:
         try:
             out[i] = number(value)
         except (ValueError, TypeError) as error:
-            raise type(error)(f"{name} holds {_shown(value)} at {_place(array.shape, i)}: {error}") from None
+            raise type(error)(f"{name} holds {shown(value)} at {_place(array.shape, i)}: {error}") from None
     return out.reshape(array.shape)
 
 
@@ -112,6 +112,13 @@ def _of_list(items: Any, name: str) -> NDArray[Any]:
     sizes = [len(x) if hasattr(x, "__len__") and np.ndim(x) != 0 else 1 for x in map(_outer, unmasked)]
     other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
     if other is None and sizes and all(isinstance(x, np.ndarray) and x.dtype.kind in NUMBERS for x in unmasked):
+        shapes = [np.shape(x) for x in unmasked]
+        odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+        if odd is not None:
+            raise ValueError(
+                f"{name} has an inhomogeneous shape: item 0 has the shape {shapes[0]}, item {odd} has {shapes[odd]}; give "
+                "all items the same shape."
+            )
         return np.asarray(unmasked)
     try:
         array = None if other is not None else np.array(unmasked, dtype=object)
@@ -157,7 +164,7 @@ def _place(shape: tuple[int, ...], index: int) -> str:
     return f"position {', '.join(map(str, place))}" if place else "its only place"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value in at most 40 characters, or its type where that says more."""
     if value is None or isinstance(value, (str, bytes, int, float, complex)) or is_date(value):
         text = repr(value) if not isinstance(value, int) or abs(value) < 10**20 else "an int of many digits"

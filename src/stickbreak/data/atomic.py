@@ -19,6 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .arrays import shown
+
 if sys.platform != "win32":  # which has no such locks, so leftovers stay there
     import fcntl
 
@@ -26,6 +28,16 @@ HOST = sha256(platform.node().encode()).hexdigest()[:8]  # locks of other hosts 
 LEFTOVER = re.compile(rf"\.stickbreak-{HOST}-[0-9a-f]{{16}}\.(tmp|old)")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ATTEMPTS = 100  # to lock a new name before another process takes it for a leftover
+
+
+def as_path(path: Any, name: str = "path") -> Path:
+    """A path that a user passed; anything but text or a path-like object is refused by name."""
+    given = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(given, str):
+        raise TypeError(f"{name} must be a str or an os.PathLike of text; got {shown(path)}.")
+    if not given or "\0" in given:
+        raise ValueError(f"{name} must name a file; got {given!r}.")
+    return Path(given)
 
 
 @contextmanager
@@ -36,9 +48,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ------
     FileNotFoundError : the folder does not exist.
     IsADirectoryError : ``path`` is a directory.
+    TypeError, ValueError : ``path`` is no path.
     OSError : the disk is full, or writing fails otherwise; the error names ``path``.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(as_path(path)))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory; name a file to write.")
     check_folder(path)
@@ -68,7 +81,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     FileNotFoundError : the folder that should hold ``path`` does not exist.
     OSError : the disk is full; the error names ``path``.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(as_path(path)))
     check_folder(path)
     remove_leftovers(target.parent)
     with named_errors(path, FULL), _temporary(target.parent, Path.mkdir) as temporary:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .atomic import check_folder, replacing_folder
+from .atomic import as_path, check_folder, replacing_folder
 from .bag_files import ENDINGS, MOST, blocks, is_ldac, read_corpus, vocabulary
 from .numpy_files import map_npy
 from .sparse_rows import sparse_rows
@@ -42,7 +42,7 @@ def write_corpus(folder: str | Path, documents: Any, n_words: int | None = None)
     FileNotFoundError : the folder that should hold ``folder`` does not exist.
     OSError : the disk is full; the error names ``folder``.
     """
-    _check_target(Path(os.path.realpath(folder)))
+    _check_target(Path(os.path.realpath(as_path(folder, "folder"))))
     path = Path(documents) if isinstance(documents, (str, os.PathLike)) else None
     pieces = blocks(path) if path is not None else [documents] if sparse.issparse(documents) else documents
     with replacing_folder(folder) as temporary:
@@ -72,7 +72,7 @@ def open_corpus(folder: str | Path) -> sparse.csr_array:
     ------
     DataError : there is no corpus, it is damaged, or it comes from a newer version.
     """
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     record = _read_record(folder)
     D, V, nnz = (record[name] for name in ("n_documents", "n_words", "n_entries"))
     sizes = {"indptr": D + 1, "indices": nnz, "counts": nnz}
@@ -93,7 +93,7 @@ def is_corpus(path: str | Path) -> bool:
 
 def open_bags(path: str | Path, options: ReadOptions = DEFAULT) -> tuple[sparse.csr_array, list[str] | None]:
     """The counts of a corpus folder, mapped, or of a text file, and the vocabulary, or None."""
-    path = Path(path)
+    path = as_path(path)
     if not path.is_dir():
         return read_corpus(path, options)
     X = open_corpus(path)

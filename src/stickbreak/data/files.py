@@ -4,6 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from .atomic import as_path
 from .numpy_files import is_archive, map_npy, read_headers, read_npz, read_sparse
 from .table import DEFAULT, DataError, ReadOptions, Table
 
@@ -33,7 +34,7 @@ def read_table(path: str | Path, options: ReadOptions = DEFAULT) -> Table:
     -----
     UserWarning : the cells have decimal commas, and ``options`` do not say so.
     """
-    path = Path(path)
+    path = as_path(path)
     if path.is_dir():
         raise DataError(f"{path} is a directory; name a file in it.")
     if not path.exists():

@@ -14,11 +14,12 @@ from ..data import ArraySource, Chunk, SparseSource
 from ..data.arrays import NUMBERS, as_array, numbers
 from ..data.frames import Encoded, Levels, as_frame, encode, look_up, mixed_frame, recode
 from ..data.sparse_rows import sparse_rows
-from ..inference import Threads
+from ..inference import Threads, memory
 from ..likelihoods import Likelihood
 
 Array = NDArray[np.floating]
 
+COLUMN_BYTES = 32  # for what is known of a column of X: whether values are missing, the largest, by chunk and in all
 LEAST_WEIGHT, MOST_WEIGHT = 1e-300, 1e105  # of all rows: beyond, counts or their squares leave the range of float64
 
 
@@ -34,6 +35,8 @@ def as_source(
     ------
     ValueError, TypeError
         As scikit-learn's `validate_data`.
+    MemoryError
+        There are more columns than memory has room for.
     """
     known = {} if reset else estimator.levels_
     table = _encoded(estimator, X, known, reset)
@@ -46,6 +49,8 @@ def as_source(
         array, levels = _plain(estimator, X, known, reset), known
     if reset:
         estimator.levels_ = levels
+        D = array.shape[1]
+        memory.check_room(COLUMN_BYTES * D, f"X has {D:,} columns, which", "leave out those that are empty")
     array = _with_targets(array, y, 0 if reset else estimator.n_targets_)
     weights = _weights(sample_weight, array)
     if sparse.issparse(array):

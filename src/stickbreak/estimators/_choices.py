@@ -270,6 +270,7 @@ def _check_fit(estimator: Any) -> None:
     fits = isinstance(estimator.moves, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
     fits = fits and all(isinstance(move, str) and move in MOVES for move in estimator.moves)
     _require(fits, "moves", estimator, f"a sequence of names among {MOVES}, in a list, tuple or set")
+    _require(isinstance(estimator.verbose, (Integral, np.bool_)), "verbose", estimator, "True or False")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
 

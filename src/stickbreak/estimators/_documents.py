@@ -162,7 +162,10 @@ def choose_start(
 
 
 def make_chain(estimator: Any, model: Model, source: ArraySource, rng: np.random.Generator) -> Chain | None:
-    """The sampler that shakes topics of words into place before laps; none where the start is given or counts are no counts."""
+    """The sampler that shakes topics of words into place before laps.
+
+    None where the start is given or counts are no counts.
+    """
     if isinstance(estimator.init, str) and whole_counts(source):
         return Chain(model, source, rng, "document_concentration" in learnt(estimator))
     return None

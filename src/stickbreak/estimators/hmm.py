@@ -10,7 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, Duration
+from ..allocations._base import check_count
 from ..data import SequenceSource
+from ..data.arrays import shown
 from ..data.frames import values_of
 from ..inference import Options, Stochastic, Threads
 from ..likelihoods import Likelihood
@@ -193,8 +195,8 @@ class HMM(ClusterMixin, Estimator):
 
         method : "viterbi", the most probable path of each sequence; or "map", the most probable state of each row
         """
-        if method not in ("viterbi", "map"):
-            raise ValueError(f"method must be 'viterbi' or 'map'; got {method!r}.")
+        if not isinstance(method, str) or method not in ("viterbi", "map"):
+            raise ValueError(f"method must be 'viterbi' or 'map'; got {shown(method)}.")
         task = SequenceReader.path if method == "viterbi" else SequenceReader.labels
         return np.concatenate(self._read(X, lengths, task))
 
@@ -218,8 +220,7 @@ class HMM(ClusterMixin, Estimator):
     def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
         """Draw a sequence: rows X (n_samples, D) and their states (n_samples,).  Autoregressive ones begin at zero."""
         check_is_fitted(self)
-        if not choices.whole(n_samples):
-            raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
+        check_count(n_samples, "n_samples")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         chances = np.vstack([self.start_probabilities_, self.transition_matrix_]).cumsum(axis=1)
         states = np.empty(n_samples, np.intp)

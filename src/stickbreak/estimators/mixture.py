@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation
+from ..allocations._base import check_count
 from ..data import ArraySource
 from ..data.distinct import collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
@@ -224,8 +225,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Categories are levels: with text among them X is an array of objects.
         """
         check_is_fitted(self)
-        if not choices.whole(n_samples):
-            raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
+        check_count(n_samples, "n_samples")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
         N, S = self.summary_.N, self.summary_.S

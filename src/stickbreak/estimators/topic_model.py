@@ -1,5 +1,6 @@
 """The topic model estimator."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -188,8 +189,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return float(sum(bounds) / tokens)
 
     def perplexity(self, X: Any, lengths: Any = None) -> float:
-        """exp(-score(X)): an upper bound on the perplexity per token."""
-        return float(np.exp(-self.score(X, lengths=lengths)))
+        """exp(-score(X)): an upper bound on the perplexity per token; infinite where it is beyond all floats."""
+        try:
+            return math.exp(-self.score(X, lengths=lengths))
+        except OverflowError:
+            return math.inf
 
     def completion_score(self, A: Any, B: Any) -> float:
         """Mean log predictive probability, in nats per token, of the words B (N, V) of documents whose other words are A.

@@ -16,7 +16,7 @@ Array = NDArray[np.floating]
 
 TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a random sample
 CHUNK_TOKENS = 1 << 17
-MOST_REPEATS = 10_000  # a word that is in a document more often is sampled as if it were this often
+MOST_REPEATS = 1000  # a word that is in a document more often is sampled as if it were this often
 PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
 SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
 SMALLEST_PRIOR = 1e-4
@@ -53,17 +53,22 @@ class Chain:
         sample = source.sample(max(1, int(TOKENS * source.n_rows / max(everything, 1.0))), rng)
         self.complete, X = sample is source, sample.X
         tokens = np.minimum(np.rint(X.data), MOST_REPEATS).astype(np.int64)
-        self.words = np.repeat(X.indices, tokens).astype(np.int32)
+        seen = np.zeros(X.shape[1], np.bool_)
+        seen[X.indices] = True
+        self.used = np.flatnonzero(seen)  # sweeps take time in proportion to the words that occur, not to V
+        self.words = np.repeat((np.cumsum(seen) - 1)[X.indices], tokens).astype(np.int32)
         self.indptr = np.concatenate([[0], np.cumsum(tokens)])[X.indptr]
         self.scale = everything / max(len(self.words), 1)
         cuts = np.linspace(0, len(self.words), max(2, len(self.words) // CHUNK_TOKENS) + 1)
         self.edges = np.unique(np.append(np.searchsorted(self.indptr, cuts[:-1]), len(self.indptr) - 1))
         self.more = float(np.clip(np.sqrt(PLENTY / max(len(self.words), 1)), 1.0, MOST_SWEEPS))
         self.model, self.rng, self.learn, self.n_words = model, rng, learn, X.shape[1]
+        likelihood: Any = model.likelihood
+        self.prior, self.unused = likelihood.concentration[seen], float(likelihood.concentration[~seen].sum())
 
     def from_summary(self, start: Summary, sweeps: int, threads: Threads) -> Annealed:
         """Sweep from the topics of a summary."""
-        return self._run(np.full(len(self.words), -1, np.int32), start.S.T, sweeps, threads)
+        return self._run(np.full(len(self.words), -1, np.int32), start.S.T[self.used], sweeps, threads)
 
     def pruned(self, annealed: Annealed, threads: Threads) -> Annealed:
         """Sweep on without topics much smaller than the mean, until there are none such."""
@@ -78,8 +83,8 @@ class Chain:
     def from_topics(self, topics: NDArray[np.int32], K: int, sweeps: int, threads: Threads) -> Annealed:
         """Sweep on from the topic of every token, one of K, or -1 for none."""
         placed = topics >= 0
-        S = np.bincount(self.words[placed].astype(np.int64) * K + topics[placed], minlength=self.n_words * K)
-        return self._run(topics.copy(), S.reshape(self.n_words, K).astype(np.float64), sweeps, threads)
+        S = np.bincount(self.words[placed].astype(np.int64) * K + topics[placed], minlength=len(self.used) * K)
+        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), sweeps, threads)
 
     def split(self, annealed: Annealed, wanted: int) -> NDArray[np.int32]:
         """The topic of every token when the largest topics are split at random, so that there are ``wanted``."""
@@ -102,16 +107,16 @@ class Chain:
         order = order[: max(1, int((S.sum(axis=0) > 0.0).sum()))]
         place = np.zeros(K, np.int32)
         place[order] = np.arange(len(order))
-        z, S = place[z], np.ascontiguousarray(S.T[order])
-        summary = Summary(S.sum(axis=1), S, np.zeros(len(order)), np.zeros(())) * self.scale
+        z, counted = place[z], np.zeros((len(order), self.n_words))
+        counted[:, self.used] = S.T[order]
+        summary = Summary(counted.sum(axis=1), counted, np.zeros(len(order)), np.zeros(())) * self.scale
         counts = self._counts(z, len(order)).toarray().astype(np.float32).T if self.complete else None
         return Annealed(summary, z, counts)
 
     def _sweep(self, z: NDArray[np.int32], S: Array, prior: Array, threads: Threads) -> NDArray[np.int32]:
-        """Draw every topic once given word counts S (V, K); the new counts."""
-        likelihood: Any = self.model.likelihood
-        smooth = S + np.asarray(likelihood.concentration)[:, None]
-        totals = smooth.sum(axis=0)
+        """Draw every topic once given counts S (words in use, K); the new counts."""
+        smooth = S + self.prior[:, None]
+        totals = smooth.sum(axis=0) + self.unused
         E = (smooth / totals).astype(np.float32)
         cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
         totals = totals.astype(np.float32) * (z.min(initial=0) >= 0)  # zero where no token has a topic yet

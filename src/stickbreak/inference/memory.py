@@ -98,6 +98,17 @@ def available() -> float:
     return max(0.0, min(_limits(), default=float("inf")))
 
 
+def check_room(needed: float, what: str, cure: str) -> None:
+    """Refuse, before it is made, what does not fit into the memory there is.
+
+    Raises
+    ------
+    MemoryError : ``what`` needs more bytes than there are; the message ends with the cure.
+    """
+    if needed > SMALL and needed > (free := available()):
+        raise MemoryError(f"{what} need about {shown(needed)} of memory, and {shown(free)} are available; {cure}.")
+
+
 def shown(n: float) -> str:
     """A number of bytes for people to read."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):

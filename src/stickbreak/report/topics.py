@@ -1,12 +1,17 @@
 """Topics for people: their top words, how well these go together, and the input of pyLDAvis."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ..allocations._base import real
+from ..data.arrays import numbers, shown
+from ..data.frames import column_name, encode, mixed_frame
 from ..data.sparse_rows import sparse_rows
 
 Array = NDArray[np.floating]
@@ -81,8 +86,9 @@ def coherence(topics: ArrayLike, counts: Any, n: int = 10) -> Array:
     """
     p = _topics(topics)
     X = _counts(counts, p.shape[1])
-    if n < 2 or p.shape[1] < 2 or X.shape[0] < 1:
-        raise ValueError(f"coherence takes two words and a document or more; got n={n} and counts of shape {X.shape}.")
+    n = _count(n, 2)
+    if p.shape[1] < 2 or X.shape[0] < 1:
+        raise ValueError(f"coherence takes two words and a document or more; got counts of shape {X.shape}.")
     words, top = np.unique(_top(p, n), return_inverse=True)
     present = (X[:, words] > 0).astype(np.float64)
     frequency = np.asarray(present.sum(axis=0))
@@ -150,7 +156,7 @@ def _topics(topics: ArrayLike) -> Array:
 
 def _counts(counts: Any, V: int) -> Any:
     """Counts as CSR (D, V)."""
-    X = sparse_rows(counts, "counts") if sparse.issparse(counts) else np.asarray(counts, dtype=np.float64)
+    X = sparse_rows(counts, "counts") if sparse.issparse(counts) else _dense(counts)
     if X.ndim != 2:
         raise ValueError(f"counts must have the shape (documents, words); got {X.shape}.")
     X = sparse.csr_array(X)
@@ -161,18 +167,38 @@ def _counts(counts: Any, V: int) -> Any:
     return X
 
 
+def _dense(counts: Any) -> Array:
+    """Counts of an array, a list or a frame as float64."""
+    frame = mixed_frame(counts)
+    if frame is not None:
+        table = encode(frame)
+        if table.levels:
+            raise ValueError(
+                f"counts must be numbers; column {column_name(table.names, min(table.levels))!r} holds text."
+            )
+        counts = table.X
+    return numbers(counts, "counts").astype(np.float64)
+
+
 def _vocabulary(vocabulary: Sequence[str] | None, V: int) -> list[str]:
     """V words."""
-    words = [f"x{w}" for w in range(V)] if vocabulary is None else [str(word) for word in vocabulary]
-    if len(words) != V:
-        raise ValueError(f"vocabulary must have one word for each of the {V} columns of topics; got {len(words)}.")
-    return words
+    if vocabulary is None:
+        return [f"x{w}" for w in range(V)]
+    words: Any = vocabulary
+    if isinstance(words, (str, bytes, Mapping, AbstractSet)) or not isinstance(words, Iterable):
+        raise TypeError(f"vocabulary must be a list or an array of words; got {shown(vocabulary)}.")
+    if isinstance(words, np.ndarray) and words.ndim != 1:
+        raise ValueError(f"vocabulary must have one axis; got an array of shape {words.shape}.")
+    names = [str(word) for word in words]
+    if len(names) != V:
+        raise ValueError(f"vocabulary must have one word for each of the {V} columns of topics; got {len(names)}.")
+    return names
 
 
 def _relevance(p: Array, weight: float, word_shares: ArrayLike | None) -> Array:
     """The relevance as log p(w | k) - (1 - lambda) log p(w), (K, V); -inf where either is 0."""
-    if not 0.0 <= weight <= 1.0:
-        raise ValueError(f"relevance must be in [0, 1]; got {weight!r}.")
+    if not 0.0 <= real(weight) <= 1.0:
+        raise ValueError(f"relevance must be a number from 0 to 1; got {shown(weight)}.")
     if word_shares is None:
         raise ValueError("relevance needs word_shares, such as counts.sum(axis=0) / counts.sum().")
     shares = np.asarray(word_shares, dtype=np.float64)
@@ -183,11 +209,16 @@ def _relevance(p: Array, weight: float, word_shares: ArrayLike | None) -> Array:
     return log_p - np.where(shares > 0.0, (1.0 - weight) * log_share, 0.0)
 
 
+def _count(n: Any, least: int) -> int:
+    """A number of words."""
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < least:
+        raise ValueError(f"n must be a whole number of at least {least}; got {shown(n)}.")
+    return int(n)
+
+
 def _top(scores: Array, n: int) -> Indices:
     """The columns of the n largest scores of each row, largest first, ties by column, (K, min(n, V))."""
-    if n < 1:
-        raise ValueError(f"n must be at least 1; got {n}.")
-    n = min(n, scores.shape[1])
+    n = min(_count(n, 1), scores.shape[1])
     top = np.empty((len(scores), n), dtype=np.intp)
     for k, row in enumerate(scores):
         enough = np.flatnonzero(row >= np.partition(row, -n)[-n])

@@ -1,0 +1,48 @@
+"""Annealing: words that occur nowhere, and words that occur very often, take no time."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from stickbreak.allocations import HierarchicalDirichletProcess
+from stickbreak.data import BagSource
+from stickbreak.inference import gibbs
+from stickbreak.inference.executor import Threads
+from stickbreak.likelihoods import Multinomial
+from stickbreak.model import Model, Summary
+
+V, K = 5000, 3
+
+
+@pytest.fixture
+def source():
+    counts = np.random.default_rng(0).poisson(2.0, (30, 20)).astype(float)
+    wide = np.zeros((30, V))
+    wide[:, 10 * np.arange(20) + 7] = counts
+    return BagSource(sparse.csr_array(wide))
+
+
+def test_sweeps_are_over_the_words_that_occur(source, monkeypatch):
+    sizes, sweep = [], gibbs.gibbs_sweep
+    monkeypatch.setattr(gibbs, "gibbs_sweep", lambda *given: (sizes.append(given[3].shape), sweep(*given))[1])
+    likelihood = Multinomial(concentration=np.full(V, 0.03), length=40.0)
+    model = Model(likelihood, HierarchicalDirichletProcess())
+    chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
+    start = Summary(np.ones(K), np.zeros((K, V)), np.zeros(K), np.zeros(()))
+    with Threads(1) as threads:
+        found = chain.from_summary(start, 5, threads).summary
+        again = chain.from_topics(np.full(len(chain.words), -1, np.int32), K, 5, threads).summary
+    assert set(sizes) == {(20, K)}
+    for summary in (found, again):
+        assert summary.S.shape[1] == V
+        np.testing.assert_allclose(summary.S.sum(axis=0), source.X.sum(axis=0))
+        np.testing.assert_allclose(summary.N, summary.S.sum(axis=1))
+
+
+def test_a_word_is_sampled_no_more_than_so_often(source):
+    source.X.data[:] = 1e4
+    model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess())
+    chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
+    assert len(chain.words) == gibbs.MOST_REPEATS * source.X.nnz
+    assert gibbs.MOST_REPEATS <= 1000
+    assert chain.scale * len(chain.words) == source.total_weight
