@@ -36,8 +36,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ------
     FileNotFoundError : the folder does not exist.
     IsADirectoryError : ``path`` is a directory.
+    TypeError : ``path`` is no path.
     OSError : the disk is full, or writing fails otherwise; the error names ``path``.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"a path must be text or a pathlib.Path; got {type(path).__name__}.")
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory; name a file to write.")

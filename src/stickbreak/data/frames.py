@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from .arrays import NUMBERS, is_date, is_missing, number, numbers
@@ -60,7 +61,10 @@ def as_frame(X: Any) -> Any:
     """X as a frame of narwhals if it is one (pandas, polars, pyarrow), else None."""
     if isinstance(X, np.ndarray):
         return None
-    frame = nw.from_native(X, pass_through=True)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except DuplicateError:
+        raise ValueError("X has two columns of the same name; rename one, so that names tell columns apart.") from None
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame; pass X.collect().")
     return frame if isinstance(frame, nw.DataFrame) else None

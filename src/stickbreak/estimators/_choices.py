@@ -270,6 +270,7 @@ def _check_fit(estimator: Any) -> None:
     fits = isinstance(estimator.moves, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
     fits = fits and all(isinstance(move, str) and move in MOVES for move in estimator.moves)
     _require(fits, "moves", estimator, f"a list, tuple or set of names among {MOVES}")
+    _require(isinstance(estimator.verbose, (bool, np.bool_, Integral)), "verbose", estimator, "True or False")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
 
