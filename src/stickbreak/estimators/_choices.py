@@ -218,7 +218,8 @@ def _first_clusters(estimator: Any) -> int:
         K = int(next(getattr(estimator, name) for name in names if hasattr(estimator, name)))
         if init == "one":
             return 1
-        return min(K, MOST_FIRST) if hasattr(estimator, "n_init_topics") and "birth" in estimator.moves else K
+        grows = hasattr(estimator, "n_init_topics") and "birth" in estimator.moves
+        return min(K, int(MOST_FIRST)) if grows else K
     if hasattr(init, "fit"):
         return int(getattr(getattr(init, "summary_", None), "K", 1))
     shape = np.shape(init)
