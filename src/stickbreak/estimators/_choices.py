@@ -219,12 +219,12 @@ def _first_clusters(estimator: Any) -> int:
         if init == "one":
             return 1
         grows = hasattr(estimator, "n_init_topics") and "birth" in estimator.moves
-        return min(K, int(MOST_FIRST)) if grows else K
+        return min(K, MOST_FIRST) if grows else K
     if hasattr(init, "fit"):
         return int(getattr(getattr(init, "summary_", None), "K", 1))
     shape = np.shape(init)
     if len(shape) == 2:
-        return max(1, shape[0] if hasattr(estimator, "n_init_topics") else shape[1])
+        return int(max(1, shape[0] if hasattr(estimator, "n_init_topics") else shape[1]))
     try:
         return max(1, len(set(np.ravel(init).tolist())))
     except (TypeError, ValueError):
