@@ -468,3 +468,47 @@ def test_weights_of_unlike_size_work(algorithm):
 )
 def test_weights_of_one_are_no_weights(weights):
     assert fit(blobs(), weights).lower_bounds_ == fit(blobs()).lower_bounds_
+
+
+# Doors
+
+
+@pytest.mark.parametrize("likelihood", ["bernoulli", "poisson", "multinomial"])
+def test_sparse_rows_have_nothing_to_impute(likelihood):
+    X = scipy.sparse.csr_array((np.random.default_rng(0).random((60, 8)) < 0.4).astype(float))
+    filled = fit(X, likelihood=likelihood).impute(X)
+    assert filled.format == "csr"
+    np.testing.assert_array_equal(filled.toarray(), X.toarray())
+
+
+def test_frames_with_one_name_twice_are_refused():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="two columns of the same name"):
+        Mixture().fit(pandas.DataFrame(blobs(), columns=["a", "a"]))
+
+
+@pytest.mark.parametrize("path", [None, 3, np.zeros(2)])
+def test_models_are_saved_to_paths_only(path):
+    with pytest.raises(TypeError, match=r"a path must be text or a pathlib\.Path"):
+        fit(blobs(), max_laps=2).save(path)
+
+
+@pytest.mark.parametrize("verbose", [np.zeros(2), "x", None])
+def test_verbose_is_true_or_false(verbose):
+    with pytest.raises(ValueError, match="verbose must be True or False"):
+        Mixture(verbose=verbose).fit(blobs())
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("gaussian", {"degrees_of_freedom": "x"}),
+        ("linear_regression", {"mean_precision": [[1.0, 2.0], [3.0]]}),
+        ("categorical", {"n_levels": [[1.0, 2.0], [3.0]]}),
+        ("poisson", {"exposure": "x"}),
+    ],
+)
+def test_hyperparameters_that_are_no_numbers_are_named(name, given):
+    (parameter,) = given
+    with pytest.raises(ValueError, match=parameter):
+        Mixture(REGISTRY[name](**given)).fit(np.abs(np.round(blobs())))

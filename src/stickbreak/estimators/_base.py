@@ -214,6 +214,10 @@ def _weights(sample_weight: Any, array: Any) -> Array | None:
     _refuse_weights(weights)
     with np.errstate(over="ignore"):
         total = weights.sum()
+    if total == 0.0:
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number: sample_weight is zero for every row."
+        )
     if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
         raise ValueError(
             f"sample_weight must have a finite sum from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; got {total:g}. Multiply the "

@@ -200,10 +200,10 @@ class Regression(Likelihood):
         """Posterior means of A and of Lambda^-1, B' / (nu' - q - 1) (where that exists, else B' / nu')."""
         belief, unit, q, P = self._update(N, S), self._unit[self._y, None], self._q, len(self._r)
         A = unit * belief.means @ np.linalg.inv(self._G)
-        noise = unit * belief.noise
         spare = np.where(belief.nu > q + 1.0, belief.nu - q - 1.0, belief.nu)
+        noise = unit * (belief.noise / np.sqrt(spare)[:, None, None])
         intercepts = self.origin[self._y] + (A[:, :, P] if self.intercept else np.zeros((len(N), q)))
-        return RegressionPosterior(A[:, :, :P], intercepts, noise @ noise.swapaxes(1, 2) / spare[:, None, None])
+        return RegressionPosterior(A[:, :, :P], intercepts, noise @ noise.swapaxes(1, 2))
 
     def profile(self, N: Array, S: Array) -> Profile:
         """Mean of the targets at the mean regressors of each cluster's rows, and their variance about the line."""
