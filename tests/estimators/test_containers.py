@@ -481,7 +481,7 @@ def test_moves_in_any_collection(moves):
 @pytest.mark.parametrize("cls", [Mixture, HMM, TopicModel])
 def test_moves_that_can_be_read_only_once_are_refused(cls):
     for moves in ((m for m in ["birth"]), iter(["merge"]), "merge", {"merge": 1}, ["grow"], None, 3, [1]):
-        with pytest.raises(ValueError, match="moves must be a list, tuple or set of names"):
+        with pytest.raises(ValueError, match="moves must be a sequence of names"):
             cls(moves=moves).fit(VALUES)
 
 

@@ -78,7 +78,7 @@ def test_wrong_targets_are_refused():
         found.predict(x, np.hstack([y, y]))
     with pytest.raises(ValueError, match="infinity: row 3, column 2"):
         fit(LinearRegression(), x, np.where(np.arange(300) == 3, np.inf, y[:, 0]))
-    with pytest.raises(ValueError, match="could not convert string"):
+    with pytest.raises(ValueError, match="text is no number"):
         fit(LinearRegression(), x, ["a"] * 300)
     with pytest.raises(ValueError, match="fitted without targets"):
         fit("gaussian", x, max_laps=5).predict_targets(x)

@@ -333,8 +333,9 @@ def check_sample(case: Case, inputs: Inputs, fitted: Any) -> None:
         if outcome.is_finding:
             raise Finding(outcome) from error
         return
-    seen = X if case.likelihood != "linear_regression" and case.missing == "none" else np.nan_to_num(X)
-    require(np.isfinite(seen).all(), "non-finite sample", str(X)[:300])
+    if X.dtype != object:  # as where categories are text
+        seen = X if case.likelihood != "linear_regression" and case.missing == "none" else np.nan_to_num(X)
+        require(np.isfinite(seen).all(), "non-finite sample", str(X)[:300])
     require(((z >= 0) & (z < len(fitted.summary_.N))).all(), "sample of no cluster")
 
 

@@ -13,26 +13,29 @@ from stickbreak.inference import laps, stochastic
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in (-8.0, 0.0, 8.0)])
 FITS = {
-    "mixture": (lambda: Mixture("gaussian", n_jobs=1, random_state=0), laps),
-    "learnt": (lambda: Mixture("gaussian", n_jobs=1, random_state=0, empirical_bayes=True, max_laps=30), laps),
-    "hmm": (lambda: HMM("gaussian", n_jobs=1, random_state=0, max_laps=30), laps),
+    "mixture": (lambda: Mixture("gaussian", n_jobs=1, random_state=0, max_laps=12), laps),
+    "learnt": (lambda: Mixture("gaussian", n_jobs=1, random_state=0, empirical_bayes=True, max_laps=12), laps),
+    "hmm": (lambda: HMM("gaussian", n_jobs=1, random_state=0, max_laps=8), laps),
     "stochastic": (
         lambda: Mixture("gaussian", algorithm="stochastic", n_jobs=1, random_state=0, max_laps=30),
         stochastic,
     ),
 }
 
+MOMENTS = 12
+
 
 def interrupted(make, module, line):
-    """Fit, interrupted before the n-th line that the module runs; the estimator, and whether it got so far."""
-    seen = [0]
+    """Fit, interrupted before the n-th line that the module runs; the estimator, and how many lines ran."""
+    seen = 0
 
     def trace(frame, event, arg):
+        nonlocal seen
         if frame.f_code.co_filename != module.__file__:
             return None
         if event == "line":
-            seen[0] += 1
-            if seen[0] == line:
+            seen += 1
+            if seen == line:
                 raise KeyboardInterrupt
         return trace
 
@@ -47,19 +50,19 @@ def interrupted(make, module, line):
         pass
     finally:
         sys.settrace(before)
-    return estimator, seen[0] >= line
+    return estimator, seen
 
 
 @pytest.mark.parametrize("name", FITS)
 def test_the_bound_is_that_of_the_last_lap(name):
     make, module = FITS[name]
-    checked, line, more = 0, 15 if module is stochastic else 150, True
-    while more and checked < 20:
-        estimator, more = interrupted(make, module, line)
-        line += 1 + line // 9 if module is stochastic else 41 + line // 9
+    checked, (_, last) = 0, interrupted(make, module, -1)
+    for line in np.linspace(last // 4, last, MOMENTS).astype(int):
+        estimator, seen = interrupted(make, module, line)
+        assert seen >= line
         if hasattr(estimator, "model_"):
             checked += 1
             assert estimator.lower_bound_ == pytest.approx(estimator.lower_bounds_[-1], rel=1e-9)
             assert estimator.history_[-1].n_clusters == estimator.summary_.K
             assert [lap.number for lap in estimator.history_] == list(range(1, estimator.n_laps_ + 1))
-    assert checked > 5
+    assert checked > MOMENTS // 2

@@ -11,15 +11,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stickbreak import Mixture
+from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.estimators import _choices as choices
 from stickbreak.inference import Threads, memory
+from stickbreak.inference.laps import Laps
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model, Summary
 
+BLOBS = np.random.default_rng(0).normal(size=(60, 2))
 SIZES = memory.Sizes(
     rows=2000, columns=50, statistics=1325, entries=1325, update=17_500, prior=20_000, sample=2000, threads=2
 )
@@ -33,7 +35,8 @@ def test_more_needs_more():
         {"prior": 10**6},
         {"threads": 64},
         {"batches": 8},
-        {"local": 10**6},
+        {"kind": memory.Chains(), "rows": 200_000},
+        {"kind": memory.Documents(), "tokens": 1e8},
     ):
         assert replace(SIZES, **change).needed(10) > SIZES.needed(10), change
     assert replace(SIZES, births=False).needed(10) < SIZES.needed(10)
@@ -47,6 +50,56 @@ def test_the_most_clusters_are_the_largest_number_that_fits():
         assert SIZES.needed(K) <= limit < SIZES.needed(K + 1)
     assert SIZES.most_clusters(SIZES.needed(1) - 1) == 0
     assert SIZES.most_clusters(1e15) == sys.maxsize
+
+
+def test_tables_of_words_and_messages_of_chains_count():
+    """Each kind needs at least the largest arrays that its visits make."""
+    V, K, N = 200_000, 64, 2000
+    words = replace(SIZES, rows=N, columns=100, statistics=V, entries=100, kind=memory.Documents(), sparse=True)
+    tables = 8 * K * V * 2.5  # scores and likelihoods, these in float32 too
+    assert words.needed(K) > tables + 8 * K * V * 2  # responsibilities and statistics of one thread
+    assert words.needed(2 * K) > 1.8 * words.needed(K)
+    chains = replace(SIZES, rows=300_000, columns=2, statistics=5, entries=5, kind=memory.Chains())
+    rows = 300_000 // 9  # of a chunk
+    assert chains.needed(30) > 8 * rows * (3 * 32 + 5) * chains.threads
+    assert replace(chains, distinct=100).needed(30) < chains.needed(30)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (Mixture(init=np.repeat(np.arange(40), 3)), 40),
+        lambda: (Mixture(init=np.full((120, 25), 0.04)), 25),
+        lambda: (Mixture(init=["a", "b", "c"] * 40), 3),
+        lambda: (Mixture(init="random", n_init_clusters=17), 17),
+        lambda: (Mixture(), 1),
+        lambda: (HMM(init=np.repeat(np.arange(40), 3)), 40),
+        lambda: (TopicModel(init=np.ones((30, 9))), 30),
+        lambda: (TopicModel(init="random", n_init_topics=500), 64),
+        lambda: (TopicModel(init="random", n_init_topics=500, moves=()), 500),
+        lambda: (Mixture(init=Mixture(init="random", n_init_clusters=3, moves=(), max_laps=1).fit(BLOBS)), 3),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_clusters_of_a_start_are_counted(make):
+    estimator, K = make()
+    assert choices._first_clusters(estimator) == K
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_searches_for_states_stay_within_memory(monkeypatch):
+    """Excursions, which add states to merge them later, have no more than there is room for either."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, 0.5, (30, 1)) for m in 2 * list(range(0, 60, 10))])
+    seen = []
+    first_lap = Laps._first_lap
+    monkeypatch.setattr(choices, "_room", lambda *_: 4)
+    monkeypatch.setattr(
+        Laps, "_first_lap", lambda laps, start, counts: (seen.append(start.K), first_lap(laps, start, counts))
+    )
+    assert HMM("gaussian", random_state=0, max_laps=40).fit(X).n_states_ <= 4
+    assert len(seen) > 2
+    assert max(seen) <= 4
 
 
 def refused(X, estimator):
@@ -101,7 +154,7 @@ def test_limits_of_the_process_count():
     """In a process whose address space is limited, little is available, and a fit that needs more is refused."""
     code = """
 import numpy as np
-from stickbreak import Mixture
+from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.inference import memory

@@ -385,10 +385,10 @@ print("unfitted", unfitted, "cut short", fitted, "finished", finished)
 
 
 def test_signals_at_random_moments():
-    """One, two or three interrupts in quick succession, 40 times: limits, threads, handler and estimator afterwards."""
+    """One, two or three interrupts in quick succession, 15 times: limits, threads, handler and estimator afterwards."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     found = subprocess.run(
-        [sys.executable, "-c", SIGNALS, "0", "40"], env=environment, capture_output=True, text=True, timeout=500
+        [sys.executable, "-c", SIGNALS, "0", "15"], env=environment, capture_output=True, text=True, timeout=500
     )
     assert found.returncode == 0, found.stderr
     assert "unfitted" in found.stdout

@@ -191,3 +191,55 @@ def test_every_kernel_has_the_same_flags():
     """No file of the package but one says how loops are compiled."""
     for path in PACKAGE.rglob("*.py"):
         assert path.name == "_jit.py" or "njit" not in path.read_text(), path
+
+
+OTHER_NUMBA = """
+import sys, types
+import numba
+from numba.core import caching
+other = types.ModuleType("numba.core.caching")
+other.__dict__.update(vars(caching))
+class File(caching.IndexDataCacheFile):
+    pass
+{change}
+sys.modules["numba.core.caching"] = other
+"""
+CHANGES = {
+    "a class is gone": "del other.IndexDataCacheFile",
+    "a class is another": "other.FunctionCache = type('FunctionCache', (), {'__init__': lambda self, function: None})",
+    "a method is gone": """
+class File:
+    def __init__(self, *arguments):
+        pass
+other.IndexDataCacheFile = File
+""",
+    "a method takes something else": """
+File._dump = lambda self, value, protocol: b""
+other.IndexDataCacheFile = File
+""",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_numba_keeps_machine_code_in_its_own_way(installed, change):
+    """Where the parts that checks are made of are missing, everything works as with ``cache=True``, without a warning."""
+    code = "import warnings\nwarnings.simplefilter('error')\n" + OTHER_NUMBA.format(change=CHANGES[change]) + KERNELS
+    for hits in (0, 1):
+        values, found = lines(run(code, installed, "f8"))
+        assert values.startswith(PRODUCTS)
+        assert found == f"{{'d': {hits}, 'p': {hits}}}"
+
+
+def test_another_numba_and_no_place_for_machine_code(installed):
+    """A cache that fails only when it is used is told of once, and done without."""
+    code = OTHER_NUMBA.format(
+        change="""
+def save(self, key):
+    pass
+File.save = save
+other.IndexDataCacheFile = File
+"""
+    )
+    warning, fitted = lines(run(code + FIT, installed))
+    assert "numba" in warning
+    assert fitted == "fitted 2"

@@ -115,7 +115,7 @@ def log_rise(count: Array, prior: Array | float) -> Array:
     """Log Gamma(prior + count) - log Gamma(prior), element by element, without a difference of large numbers."""
     counts, priors = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(prior, dtype=np.float64))
     out = np.empty(counts.size)
-    rises(np.ascontiguousarray(counts).ravel(), np.ascontiguousarray(priors).ravel(), out)
+    rises(counts.flatten(), priors.flatten(), out)  # copies: compiled loops take no broadcast arrays
     return out.reshape(counts.shape)
 
 

@@ -71,7 +71,7 @@ def as_frame(X: Any) -> Any:
 
 
 def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
-    """X as a frame of narwhals where scikit-learn cannot read it: not of pandas, or not of numbers alone; else None."""
+    """X as a frame of narwhals if it is one that is not of pandas, or has columns of anything but numbers, else None."""
     frame = as_frame(X)
     if frame is None or levels or not frame.implementation.is_pandas():
         return frame

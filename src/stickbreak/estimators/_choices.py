@@ -10,7 +10,7 @@ import numpy as np
 
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
 from ..allocations._base import real, shown
-from ..data import ArraySource, SparseSource
+from ..data import ArraySource, BagSource, GroupSource, SequenceSource, SparseSource
 from ..inference import Stochastic, memory
 from ..inference.executor import n_threads
 from ..likelihoods import (
@@ -36,6 +36,7 @@ AUTOMATIC: dict[str, type[Likelihood]] = {
 }
 FEW = 10.0
 COUNT = "a whole number of at least 1, below 2^31"
+MOST_FIRST = 64  # topics at the start where more can be born
 PRIOR_ROWS = 100_000  # rows that default priors are scaled from
 ROWS_PER_BATCH, MOST_BATCHES = 5000, 10
 MEMO = 1 << 28  # bytes for the summaries of a hundred clusters on all batches
@@ -87,11 +88,18 @@ def check_sparse(likelihood: Likelihood, source: ArraySource) -> None:
 
 
 def model(
-    estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns, allocation: Allocation
+    estimator: Any,
+    likelihood: Likelihood,
+    source: ArraySource,
+    columns: Columns,
+    allocation: Allocation,
+    visited: ArraySource | None = None,
 ) -> Model:
-    """The model of an estimator, its hyperparameters scaled from the data where they were not given."""
-    sizes = _sizes(estimator, likelihood, source, columns)
-    room = _room(estimator, sizes)
+    """The model of an estimator, its hyperparameters scaled from the data where they were not given.
+
+    visited : the documents or sequences that fits visit, where they are more than rows
+    """
+    room = _room(estimator, _sizes(estimator, likelihood, source, columns, source if visited is None else visited))
     rows = source.present()
     spaced = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), PRIOR_ROWS)).astype(np.intp))
     X, weights = source.take(rows[spaced])
@@ -100,12 +108,26 @@ def model(
     return Model(likelihood.resolve(sample), allocation, room)
 
 
-def _sizes(estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns) -> memory.Sizes:
+def _sizes(
+    estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns, visited: ArraySource
+) -> memory.Sizes:
     """What the memory of a fit depends on, known before anything large is made."""
     size = likelihood.size(*columns)
     is_sparse = isinstance(source, SparseSource)
+    kind, tokens, distinct = memory.Kind(), 0.0, 0
+    if isinstance(visited, BagSource):
+        annealed = isinstance(estimator.init, str) and stochastic(estimator.algorithm) is None and visited.whole
+        kind, tokens = memory.Documents(), visited.total_weight if annealed else 0.0
+    elif isinstance(visited, GroupSource):
+        kind = memory.GroupedRows()
+    elif isinstance(visited, SequenceSource):
+        kind, distinct = memory.Chains(), 0 if visited.codes is None else source.n_rows
+    rows = source if isinstance(visited, GroupSource) else visited
+    batches = 1 if stochastic(estimator.algorithm) else _batches(estimator, size.statistics, visited)
+    if isinstance(visited, SequenceSource):
+        batches = min(batches, visited.n_sequences)
     return memory.Sizes(
-        rows=source.n_rows,
+        rows=rows.n_rows,
         columns=source.row_size,
         statistics=size.statistics,
         entries=min(source.row_size, size.entries) if is_sparse else size.entries,
@@ -113,8 +135,12 @@ def _sizes(estimator: Any, likelihood: Likelihood, source: ArraySource, columns:
         prior=size.prior,
         sample=min(source.n_rows, PRIOR_ROWS),
         threads=n_threads(estimator.n_jobs),
-        batches=1 if stochastic(estimator.algorithm) else _batches(estimator, size.statistics, source),
+        batches=batches,
         births="birth" in estimator.moves,
+        kind=kind,
+        sparse=is_sparse,
+        tokens=tokens,
+        distinct=distinct,
     )
 
 
@@ -185,11 +211,24 @@ def _room(estimator: Any, sizes: memory.Sizes) -> int:
 
 
 def _first_clusters(estimator: Any) -> int:
-    """How many clusters a fit begins with, where the parameters say so."""
-    if not isinstance(estimator.init, str) or estimator.init == "one":
+    """How many clusters a fit begins with, as far as the parameters say so; what is wrong with them is told elsewhere."""
+    init = estimator.init
+    if isinstance(init, str):
+        names = ("n_init_clusters", "n_init_topics", "n_init_states")
+        K = int(next(getattr(estimator, name) for name in names if hasattr(estimator, name)))
+        if init == "one":
+            return 1
+        grows = hasattr(estimator, "n_init_topics") and "birth" in estimator.moves
+        return min(K, MOST_FIRST) if grows else K
+    if hasattr(init, "fit"):
+        return int(getattr(getattr(init, "summary_", None), "K", 1))
+    shape = np.shape(init)
+    if len(shape) == 2:
+        return int(max(1, shape[0] if hasattr(estimator, "n_init_topics") else shape[1]))
+    try:
+        return max(1, len(set(np.ravel(init).tolist())))
+    except (TypeError, ValueError):
         return 1
-    names = ("n_init_clusters", "n_init_topics", "n_init_states")
-    return int(next(getattr(estimator, name) for name in names if hasattr(estimator, name)))
 
 
 def n_batches(estimator: Any, likelihood: Likelihood, source: ArraySource) -> int:
@@ -269,7 +308,7 @@ def _check_fit(estimator: Any) -> None:
     )
     fits = isinstance(estimator.moves, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
     fits = fits and all(isinstance(move, str) and move in MOVES for move in estimator.moves)
-    _require(fits, "moves", estimator, f"a list, tuple or set of names among {MOVES}")
+    _require(fits, "moves", estimator, f"a sequence of names among {MOVES}, in a list, tuple or set")
     _require(isinstance(estimator.verbose, (Integral, np.bool_)), "verbose", estimator, "True or False")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")

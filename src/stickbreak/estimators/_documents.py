@@ -31,7 +31,6 @@ Array = NDArray[np.floating]
 
 WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
-MOST_FIRST = 64  # topics at the start where more can be born
 MOST_TOKENS = 1e12  # of a document: the local step divides them by as little as 1e-26 in float32
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
@@ -140,7 +139,7 @@ def choose_start(
     """The summary that ``estimator.init`` stands for."""
     init, K = estimator.init, min(estimator.n_init_topics, model.allocation.max_clusters)
     if "birth" in choices.moves(estimator) and whole_counts(source):
-        K = min(K, MOST_FIRST)
+        K = min(K, choices.MOST_FIRST)
     if isinstance(init, type(estimator)):
         check_is_fitted(init)
         same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)
@@ -148,7 +147,7 @@ def choose_start(
             raise ValueError(f"init is a model of other data: {init.n_features_in_} columns; X has {source.n_columns}.")
         return _from_model(init, estimator.levels_, model, source, threads)
     if not isinstance(init, str):
-        if hasattr(init, "fit"):
+        if not isinstance(init, (list, tuple)) and not hasattr(init, "__array__"):
             raise ValueError(f"init must be a name, an array or a fitted {type(estimator).__name__}; got {init!r}.")
         return _from_array(as_array(init, "init"), model, source)
     if choices.stochastic(estimator.algorithm) is not None and "birth" in choices.moves(estimator):

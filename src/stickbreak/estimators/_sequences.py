@@ -68,7 +68,7 @@ def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any
         kinds = {x.dtype.kind for x in arrays}
         rows = np.concatenate(arrays if kinds <= set(NUMBERS) else [x.astype(object) for x in arrays])
     if 0 in sizes:
-        raise ValueError(f"the sequence at position {sizes.index(0)} of the list has no rows; leave it out.")
+        raise ValueError(f"the sequence at position {sizes.index(0)} of the list has no rows; each needs at least 1.")
     return rows, sizes
 
 

@@ -111,15 +111,15 @@ def label_codes(labels: NDArray[Any]) -> NDArray[np.intp]:
         wrong = ~np.isfinite(labels)
         if wrong.any():
             row = int(wrong.argmax())
-            raise ValueError(f"init: labels must not be NaN, infinite or masked; row {row} has {labels[row]}.")
+            raise ValueError(
+                f"init must be labels of the rows: labels must not be NaN, infinite or masked; row {row} has {labels[row]}."
+            )
     if labels.dtype.kind != "O":
         return np.unique(labels, return_inverse=True)[1]
     values = labels.tolist()
     for row, value in enumerate(values):
         if is_missing(value) or is_date(value) or not isinstance(value, Hashable):
-            raise ValueError(
-                f"init: labels must not be missing; row {row} has {value!r}. Give each row a number or a text."
-            )
+            raise ValueError(f"init must be labels of the rows: labels must not be missing; row {row} has {value!r}.")
     known = list(dict.fromkeys(values))
     with suppress(TypeError):  # of mixed types
         known = sorted(known)

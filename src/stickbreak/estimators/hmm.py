@@ -267,7 +267,7 @@ class HMM(ClusterMixin, Estimator):
             if not source.total_weight > 0.0:
                 raise ValueError("no row has an observation: all values are missing.")
             source = sequences.collapsed(source)
-            model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self))
+            model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), source)
             batches = choices.n_batches(self, model.likelihood, source)
             options = Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self))
             total, model, history, trouble = self._ascend(

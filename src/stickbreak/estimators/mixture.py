@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -193,9 +194,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """Fill in the missing values of X: each by its posterior-predictive mean, or mode for categories and yes/no columns.
 
         Returns an array, or for a frame a frame like it.  In an array, too, categories are levels; of `Encoded` tables, codes.
+        In sparse rows nothing is missing: they come back as CSR.
         """
         with Threads(self.n_jobs) as threads:
             source, reader = self._checked(X, None, threads)
+            if sparse.issparse(source.X):
+                return source.X.copy()
             filled = np.concatenate(list(by_chunk(source, threads, reader.impute)))
         frame = as_frame(X)
         if frame is not None:

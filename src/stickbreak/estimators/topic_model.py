@@ -278,7 +278,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             columns = documents.checked(self, likelihood, source, threads)
             if not source.total_weight > 0.0:
                 raise ValueError("all documents are empty.")
-            model = choices.model(self, likelihood, source.flat, columns, self._allocation())
+            model = choices.model(self, likelihood, source.flat, columns, self._allocation(), source)
             batches = choices.n_batches(self, model.likelihood, source)
             options = Options(batches, self.max_laps, self.tol, learn=documents.learnt(self))
             total, model, history, trouble = self._ascend(

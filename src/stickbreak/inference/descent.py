@@ -41,12 +41,12 @@ class Descent:
 
     def run(self, start: Summary) -> Summary:
         """A summary of as many states as may be, of which ``model`` then has the hyperparameters learnt."""
-        most = self.model.allocation.max_clusters
+        most, allowed = self.model.max_clusters, self.model.allocation.max_clusters
         total = start
         while most < total.K:
             total = self._settled(total, BETWEEN if self.history else LAPS)
             total = self._fewer(total, max(1, (total.K - most) // SHARE))
-        self.model = of_states(self.model, most)
+        self.model = of_states(self.model, allowed)
         return total
 
     def _settled(self, total: Summary, laps: int) -> Summary:
@@ -88,9 +88,9 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
 
     Cells are the rows nearest to each of the most frequent distinct ones, or short blocks where rows do not repeat.
     """
-    most = model.allocation.max_clusters
-    K = int(np.ceil(WIDE * most))
-    n = max(K, min(CELLS * most, MOST_CELLS))
+    most = model.max_clusters
+    K = max(most, min(int(np.ceil(WIDE * most)), model.room))
+    n = max(K, min(CELLS * most, MOST_CELLS, model.room))
     if source.codes is None:
         cells = block_states(model, source, n, CELL_ROWS, rng)
         cells = cells * float(source.total_weight / cells.N.sum())
@@ -107,4 +107,4 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
 def of_states(model: Model, K: int) -> Model:
     """The model of K states, where there is a number of them."""
     allocation: Any = model.allocation
-    return Model(model.likelihood, allocation.of_states(K))
+    return replace(model, allocation=allocation.of_states(K))

@@ -131,10 +131,11 @@ class Chain:
             gibbs_sweep(indptr - indptr[0], self.words[tokens], z[tokens], E, cumulative, totals, seeds[i], counts)
             return counts
 
-        first, *others = threads.map(task, range(len(self.edges) - 1))
-        for counts in others:
-            first += counts
-        return first
+        results = threads.map(task, range(len(self.edges) - 1))
+        total = next(results)
+        for counts in results:  # as they come, so that few are held at a time
+            total += counts
+        return total
 
     def _counts(self, z: NDArray[np.int32], K: int) -> Any:
         """How many tokens of each document have each topic, CSR (n, K)."""

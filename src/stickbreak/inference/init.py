@@ -48,7 +48,8 @@ def from_responsibilities(
         add_product(R, features(model.likelihood, X), S)
         return Summary(R.sum(axis=0), S, np.zeros(R.shape[1]), np.zeros(()))
 
-    first, *rest = threads.map(task, (chunk for batch in source.batches(1) for chunk in batch))
-    for summary in rest:
-        first = first + summary
-    return first.take(np.flatnonzero(first.N > 0.0))
+    results = threads.map(task, (chunk for batch in source.batches(1) for chunk in batch))
+    total = next(results)
+    for summary in results:  # as they come, so that few are held at a time
+        total.add_in_place(summary)
+    return total.take(np.flatnonzero(total.N > 0.0))

@@ -6,18 +6,139 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from ..data.documents import ROWS_AT_ONCE
+from ..data.sequences import STEPS
 from ..data.sources import CHUNK_NUMBERS, CHUNK_ROWS
+from ..model.documents import DocumentUnit
 from ..model.local import RowUnit, block_rows
+from ..model.messages import BLOCK, KEPT, LANES, padded
 from ..moves.birth import CHILDREN
 from ..moves.sample import FEATURES
 from ..moves.schedule import MEMORY as TRACKED
+from ..moves.segments import MOST as SEGMENTS
+from .gibbs import CHUNK_TOKENS, TOKENS
+from .laps import LOCAL
 
 NUMBER = 8  # bytes
 SMALL = 1 << 28  # bytes; a fit that needs less is not worth asking how much there is
 BASE = 1 << 25  # bytes for compiled code and small things
 COPIES = 6  # of the rows that priors are scaled from, while they are
 SUMS = 4  # summaries of the whole data at a time: the total, the one before, the one extrapolated, the weights
+KEPT_ENTRIES, LIKELY = 1.5, 4  # numbers of a responsibility that is kept, with its index; how many a row seldom exceeds
+PATHS = 12  # integers for each row of sequences, while a path is cut into segments and these become states
 LIVE = 2  # summaries of a batch at a time: as it is, and as it was
+
+
+class Kind:
+    """What visits to exchangeable rows hold beside the rows' features, in numbers; other kinds say the same of theirs."""
+
+    sample = RowUnit.sample_size
+
+    def rows_per_chunk(self, sizes: "Sizes") -> int:
+        """Rows in a chunk at most."""
+        most = CHUNK_NUMBERS if sizes.sparse else CHUNK_ROWS
+        return max(1, min(most, CHUNK_NUMBERS // max(1, sizes.columns)))
+
+    def chunk(self, sizes: "Sizes", K: int) -> float:
+        """Of one chunk, while it is visited: features and scores of a block, what is kept of them, the rows, S = R' T."""
+        block = min(block_rows(sizes.entries, K), sizes.chunk) * (sizes.entries + 2.5 * K)
+        return block + sizes.chunk * (KEPT_ENTRIES * min(K, LIKELY) + sizes.columns) + K * sizes.statistics
+
+    def shared(self, sizes: "Sizes", K: int) -> float:
+        """Of all chunks together, beside the weights."""
+        return 0.0
+
+    def whole(self, sizes: "Sizes", K: int) -> float:
+        """Of all rows, as long as the fit goes on."""
+        return 0.0
+
+    def search(self, sizes: "Sizes", K: int) -> float:
+        """Of a search between laps."""
+        return 0.0
+
+    def tracked(self, sizes: "Sizes", K: int) -> float:
+        """Of proposals on all batches: their summaries, as many as `stickbreak.moves.schedule` lets there be."""
+        return min(TRACKED / NUMBER, CHILDREN[-1] * K * sizes.statistics * sizes.batches)
+
+
+class Documents(Kind):
+    """Bags of words: tables of all words for all topics, and the counts of topics in documents."""
+
+    sample = DocumentUnit.sample_size
+
+    def rows_per_chunk(self, sizes: "Sizes") -> int:
+        """Documents in a chunk at most."""
+        return max(1, CHUNK_NUMBERS // max(1, sizes.columns))
+
+    def chunk(self, sizes: "Sizes", K: int) -> float:
+        """Of one chunk: R, S and what the entropy is summed from (V, K); counts before and after, and proportions (n, K)."""
+        return 3 * K * sizes.statistics + sizes.chunk * (4 * K + 3 * sizes.columns)
+
+    def shared(self, sizes: "Sizes", K: int) -> float:
+        """The tables while they are made (`stickbreak.model.documents.tables`): scores, E twice, and E in float32."""
+        return 3.5 * K * sizes.statistics
+
+    def whole(self, sizes: "Sizes", K: int) -> float:
+        """Counts of documents (K, N) in float32, of two visits; beyond a limit they are not kept."""
+        return K * sizes.rows if 4 * K * sizes.rows <= LOCAL else 0.0
+
+    def search(self, sizes: "Sizes", K: int) -> float:
+        """Anchors: the counts turned, twice, and four tables; or sweeps: tables, counts of some chunks, and tokens.
+
+        Sweeps have the counts, as they were and smoothed, and in float32 likelihoods, sums of these, and the counts of each
+        chunk; of each token its word, its topic before and after, and what sorts it by its document.
+        """
+        V, entries = sizes.statistics, sizes.rows * sizes.columns
+        anchors = 4 * K * V + 4 * entries
+        if not sizes.tokens:
+            return anchors
+        tokens = min(sizes.tokens, TOKENS)
+        chunks = min(2 * sizes.threads + 2, tokens / CHUNK_TOKENS + 1)
+        return max(anchors, K * V * (3.5 + 0.5 * chunks) + 5 * tokens)
+
+
+class GroupedRows(Kind):
+    """Rows in groups, each with its own likelihoods for all topics."""
+
+    sample = DocumentUnit.sample_size
+
+    def chunk(self, sizes: "Sizes", K: int) -> float:
+        """Of one chunk: features, scores, likelihoods and responsibilities of its rows, and S."""
+        rows = min(ROWS_AT_ONCE, sizes.rows)
+        return rows * (sizes.entries + sizes.columns + 6 * K) + K * sizes.statistics
+
+
+class Chains(Kind):
+    """Sequences: messages of the blocks of a chunk, and of all blocks where these are few."""
+
+    def rows_per_chunk(self, sizes: "Sizes") -> int:
+        """Rows in a chunk: those of a batch in parts of about the same size (`stickbreak.data.sequences`)."""
+        rows = -(-sizes.rows // sizes.batches)
+        return -(-rows // max(1, rows // STEPS))
+
+    def chunk(self, sizes: "Sizes", K: int) -> float:
+        """Of one chunk: C, L, alpha and features, of all rows or of a block; product, R, G and what R keeps, of a block."""
+        Kp, n = padded(K), sizes.chunk
+        row = Kp if sizes.coded else 3 * Kp + sizes.entries
+        block = min(n, LANES * max(128, BLOCK // (Kp * LANES)))
+        held = n if n * row <= KEPT else block
+        return held * row + block * (5.5 * Kp + 2 * sizes.columns) + n * (KEPT_ENTRIES + 3) + K * sizes.statistics
+
+    def shared(self, sizes: "Sizes", K: int) -> float:
+        """Scores of the distinct rows, where they have codes: C, L, and what sums them up."""
+        return 4 * padded(K) * sizes.distinct + 3 * padded(K) ** 2
+
+    def search(self, sizes: "Sizes", K: int) -> float:
+        """Of paths and segments some integers for each row; samples of a third, and a third of that; tables of pairs."""
+        pairs = min((K + SEGMENTS) ** 2 * 6, 1 << 22) + (K + SEGMENTS) * (sizes.statistics + K + SEGMENTS)
+        return sizes.rows * PATHS + sizes.rows * sizes.columns / 2 + pairs
+
+    def tracked(self, sizes: "Sizes", K: int) -> float:
+        """Of candidates, which are summaries of all states: for each of three moves all changes, half of them, and so on."""
+        candidates = 3 * (1 + np.log2(K)) if K > 1 else CHILDREN[-1]
+        return float(candidates * K * (2 * sizes.statistics + K) * sizes.batches)
 
 
 @dataclass(frozen=True)
@@ -33,7 +154,10 @@ class Sizes:
     update : numbers that a global step needs for a cluster, beside its statistics and weights
     prior : numbers that the prior and its making take
     sample : rows that the prior is scaled from
-    local : numbers that are kept of each cluster for single rows, documents or words
+    kind : what visits hold
+    sparse : whether rows are CSR
+    tokens : words of all documents, where sweeps begin a fit
+    distinct : of rows that repeat, how many there are, or 0
     """
 
     rows: int
@@ -44,44 +168,50 @@ class Sizes:
     prior: int
     sample: int
     threads: int
-    local: int = 0
     batches: int = 1
     births: bool = True
+    kind: Kind = Kind()
+    sparse: bool = False
+    tokens: float = 0.0
+    distinct: int = 0
+
+    @property
+    def coded(self) -> bool:
+        """Whether rows are looked up among distinct ones."""
+        return self.distinct > 0
 
     @property
     def chunk(self) -> int:
         """Rows in a chunk at most."""
-        limit = max(1, min(CHUNK_ROWS, CHUNK_NUMBERS // max(1, self.columns)))
-        return min(limit, -(-self.rows // self.batches))
+        return min(self.kind.rows_per_chunk(self), -(-self.rows // self.batches))
 
     def needed(self, K: int) -> int:
         """Bytes for K clusters, beside the data themselves.
 
-        Blocks of features while rows are visited, or samples and children while births are fitted, whichever is more; and
-        all the while summaries, those that proposals bring, and what a global step makes.
+        What visits hold, or samples and children while births are fitted, or a search, whichever is more; and all the while
+        summaries, those that proposals bring, and what is kept of single rows.
         """
         F, step = self.statistics, 4 * self.statistics + self.update
         chunks = -(-self.rows // (self.batches * self.chunk))
-        busy = min(self.threads, chunks)
-        blocks = busy * min(block_rows(self.entries, K), self.chunk) * (self.entries + K)
-        waiting = K * F * min(2 * self.threads + 2, chunks)
-        tracked = fits = 0
+        busy, waiting = min(self.threads, chunks), min(2 * self.threads + 2, chunks)
+        visits = busy * self.kind.chunk(self, K) + waiting * K * F + self.kind.shared(self, K)
+        tracked = fits = 0.0
         if self.births:
-            tracked = min(TRACKED // NUMBER, CHILDREN[-1] * K * F * self.batches)
-            sample = min(self.rows, RowUnit.sample_size, max(1, FEATURES // max(1, self.entries)))
+            sample = min(self.rows, self.kind.sample, max(1, FEATURES // max(1, self.entries)))
+            tracked = self.kind.tracked(self, K) + K * (sample * self.columns + F)
             fits = min(self.threads, K) * (2 * sample * self.entries + min(sample, CHILDREN[-1]) * step)
         summaries = K * F * (SUMS + (LIVE * self.batches if self.batches > 1 else LIVE - 1))
-        work = max(blocks + waiting, fits, K * step, COPIES * self.sample * self.columns)
-        return BASE + NUMBER * (self.prior + work + summaries + tracked + K * self.local)
+        work = max(visits, fits, K * step, self.kind.search(self, K), COPIES * self.sample * self.columns)
+        return BASE + int(NUMBER * (self.prior + work + summaries + tracked + self.kind.whole(self, K)))
 
     def most_clusters(self, bytes_available: float) -> int:
         """The largest number of clusters for which that much suffices; none if it is not enough for one."""
         if self.needed(1) > bytes_available:
             return 0
-        low, high = 1, 2
-        while high < self.rows and self.needed(high) <= bytes_available:
+        low, high, most = 1, 2, max(2, self.rows * self.columns)  # each number a cluster of its own
+        while high < most and self.needed(high) <= bytes_available:
             low, high = high, 2 * high
-        if high >= self.rows and self.needed(high) <= bytes_available:
+        if high >= most and self.needed(high) <= bytes_available:
             return sys.maxsize
         while high - low > 1:
             middle = (low + high) // 2

@@ -98,6 +98,7 @@ class StateSearch(Search):
         best = self.outcome
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
+        start = states.reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * SETTLE))
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)

@@ -1,7 +1,8 @@
 """How loops are compiled, and a cache of machine code that survives what happens to files.
 
 Numba keeps machine code in files beside the source, or in the user's cache folder.  Here such a file counts only if it is
-whole, was made for the same types, and for the sources as they are now; everything else is compiled anew.
+whole, was made for the same types, and for the sources as they are now; everything else is compiled anew.  That takes parts
+of numba that other releases may not have: where they are missing, numba's own cache does without these checks.
 """
 
 import hashlib
@@ -12,10 +13,15 @@ from typing import Any
 
 import numba
 from numba.core import config
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+try:
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+except ImportError:
+    FunctionCache = IndexDataCacheFile = object  # type: ignore[assignment, misc]
 
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
+_CHANGED = (AttributeError, TypeError, NotImplementedError)  # what a release of numba with other parts raises
 
 inline = numba.njit(inline="always")  # where a function of its own would not be vectorised
 
@@ -25,10 +31,19 @@ def jit(function: Any) -> Any:
     compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=_SAFE_MATH)(function)
     if compiled is not function:  # as it is with NUMBA_DISABLE_JIT
         try:
-            compiled._cache = _Cache(function)
+            compiled._cache = _cache_of(function, compiled)
         except RuntimeError:
             _warn(f"neither {Path(__file__).parent / '__pycache__'} nor the user's cache folder can be written")
     return compiled
+
+
+def _cache_of(function: Any, compiled: Any) -> Any:
+    """The cache of a function: one that checks its files, or numba's own where this numba has no parts to make it of."""
+    try:
+        return _Tolerant(_Cache(function))
+    except _CHANGED:
+        compiled.enable_caching()  # as cache=True does
+        return _Tolerant(compiled._cache)
 
 
 def _sources() -> str:
@@ -51,8 +66,41 @@ def _warn(reason: str) -> None:
         warnings.warn(f"compiled code cannot be kept: {reason}, {_CURE}", RuntimeWarning, stacklevel=4)
 
 
+class _Tolerant:
+    """A cache of which files that cannot be read or written are done without."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, *arguments: Any) -> Any:
+        """The machine code for some types, or None."""
+        try:
+            return self._cache.load_overload(*arguments)
+        except (OSError, pickle.UnpicklingError, EOFError, *_CHANGED):
+            return None
+
+    def save_overload(self, *arguments: Any) -> None:
+        """Keep machine code."""
+        try:
+            self._cache.save_overload(*arguments)
+        except OSError as error:
+            _warn(f"{self._cache.cache_path} cannot be written ({error.strerror})")
+        except _CHANGED as error:
+            _warn(f"numba {numba.__version__} keeps it in another way ({error})")
+
+
 class _File(IndexDataCacheFile):
     """Machine code with a checksum and the types it is for: two processes that write at once may mix up their files."""
+
+    def check(self):
+        """Raise an AttributeError or a TypeError where numba has not all that is replaced here."""
+        for name in ("save", "load", "_load_index", "_load_data", "_dump"):
+            getattr(super(), name)
+        hashlib.sha256(super()._dump(None))
+        Path(self._data_path(""))
 
     def save(self, key, data):
         super().save(key, (key, data))
@@ -79,21 +127,10 @@ class _File(IndexDataCacheFile):
 
 
 class _Cache(FunctionCache):
-    """Numba's cache of a function, in files that are checked; files that cannot be written are done without."""
+    """Numba's cache of a function, in files that are checked."""
 
     def __init__(self, function):
         super().__init__(function)
         stamp = (self._impl.locator.get_source_stamp(), _stamp)
         self._cache_file = _File(self._cache_path, self._impl.filename_base, stamp)
-
-    def load_overload(self, sig, target_context):
-        try:
-            return super().load_overload(sig, target_context)
-        except (OSError, pickle.UnpicklingError, EOFError):
-            return None
-
-    def save_overload(self, sig, data):
-        try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            _warn(f"{self._cache_path} cannot be written ({error.strerror})")
+        self._cache_file.check()

@@ -379,10 +379,10 @@ def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
             raise ValueError(f"there is no column {which!r}: {listed}.")
         return list(names).index(which)
     if isinstance(which, (bool, np.bool_)) or not isinstance(which, (int, np.integer)):
-        raise ValueError(f"columns are given by name or number; got {which!r}.")
+        raise ValueError(f"columns are given by name or number; got {which!r:.80}.")
     number = int(which)
     if not -D <= number < D:
-        raise ValueError(f"there is no column {number}: the table has {D}.")
+        raise ValueError(f"there is no column {which!r:.80}: the table has {D}.")
     return number % D
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, psi
 
-from ._base import Array, Size, column_values, hyperparameter, positive, require
+from ._base import Array, Size, column_values, farthest, hyperparameter, positive, require
 
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 
@@ -16,6 +16,8 @@ SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be t
 # Sums of squares round, in the last digits, what a cluster far from the origin spreads about its mean.  So squares count for a
 # trifle more, in statistics and weights alike: a cluster is never narrower than rounding can tell, and the bound stays exact.
 GRAIN = 1.0 + 2.0**-44
+LARGEST_RATIO = 1e140  # of variances of prior and data: products of two such numbers stay in range
+LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, by which scale matrices are divided
 FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations in them
 
 
@@ -57,12 +59,22 @@ def prior_scale(scale: Any, variance: Array, degrees_of_freedom: float) -> Array
     D = len(variance)
     if scale is None:
         return np.diag(SHARE_OF_SPREAD * variance * max(degrees_of_freedom - D - 1.0, 1.0))
-    return symmetric_matrix("scale", scale, D)
+    B = symmetric_matrix("scale", scale, D)
+    ratio = np.diagonal(B) / variance
+    fine = (ratio >= 1.0 / LARGEST_RATIO) & (ratio <= LARGEST_RATIO)
+    require(
+        bool(fine.all()), "scale", scale, f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
+    )
+    return B
 
 
-def mean_prior(mean: Any, mean_precision: Any, origin: Array) -> tuple[Array, float]:
+def mean_prior(mean: Any, mean_precision: Any, origin: Array, unit: Any) -> tuple[Array, float]:
     """The prior mean m (D,) of a cluster's mean, by default that of the data, and kappa, by default 1e-3 rows."""
     m = origin if mean is None else column_values("mean", mean, len(origin))
+    limit = np.min(farthest(origin, unit))
+    require(
+        bool((np.abs(m) <= farthest(origin, unit)).all()), "mean", mean, f"near the data, within {limit:.3g} of zero"
+    )
     return m, positive("mean_precision", 1e-3 if mean_precision is None else mean_precision)
 
 
@@ -82,9 +94,12 @@ def symmetric_matrix(name: str, value: Any, D: int) -> Array:
 
 def prior_degrees(degrees_of_freedom: float | None, D: int) -> float:
     """Degrees of freedom of the Wishart prior, D + 2 by default so that the covariance has a mean."""
-    nu = D + 2.0 if degrees_of_freedom is None else float(degrees_of_freedom)
-    require(np.isfinite(nu) and nu > D - 1, "degrees_of_freedom", degrees_of_freedom, f"greater than D - 1 = {D - 1}")
-    return nu
+    if degrees_of_freedom is None:
+        return D + 2.0
+    nu = hyperparameter("degrees_of_freedom", degrees_of_freedom)
+    fine = nu.ndim == 0 and bool(np.isfinite(nu) and nu - (D - 1) >= LEAST_SPARE)
+    require(fine, "degrees_of_freedom", degrees_of_freedom, f"a number greater than D - 1 = {D - 1}")
+    return float(nu)
 
 
 def cholesky(B: Array) -> Array:

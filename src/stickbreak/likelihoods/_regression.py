@@ -12,6 +12,7 @@ from scipy.linalg import solve_triangular
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import (
+    FARTHEST,
     Array,
     Likelihood,
     Profile,
@@ -125,6 +126,8 @@ class Regression(Likelihood):
             unit=sample.spread(origin),
             holes=bool(sample.missing[y].any()),
         )
+        near = bool((np.abs(draft._working_mean) <= FARTHEST).all())
+        require(near, "mean", self.mean, f"within {FARTHEST:g} of zero in units of the columns")
         variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
         return replace(draft, scale=quadratic.prior_scale(self.scale, variance, draft.degrees_of_freedom))
 
@@ -300,12 +303,18 @@ class Regression(Likelihood):
         return G
 
     @cached_property
-    def _prior(self) -> Array:
-        """J (M + q, M + q)."""
-        unit, shift, inverse = self._unit[self._y], np.zeros((self._q, self._M)), np.linalg.inv(self._G)
+    def _working_mean(self) -> Array:
+        """M0 (q, M) in working coordinates."""
+        shift = np.zeros((self._q, self._M))
         if self.intercept:
             shift[:, -1] = self.origin[self._y]
-        mean = (self.mean @ self._G - shift) / unit[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):  # `resolve` sees what is too large
+            return np.asarray((self.mean @ self._G - shift) / self._unit[self._y][:, None])
+
+    @cached_property
+    def _prior(self) -> Array:
+        """J (M + q, M + q)."""
+        unit, mean, inverse = self._unit[self._y], self._working_mean, np.linalg.inv(self._G)
         K = self.mean_precision * np.eye(self._M)
         if np.ndim(self.mean_precision):
             K = inverse @ self.mean_precision @ inverse.T
@@ -390,9 +399,10 @@ def _prior_mean(mean: Any, center: Array, P: int, intercept: bool) -> Array:
 
 def _prior_precision(precision: Any, M: int) -> Any:
     """K0, as a number that multiplies the identity in working coordinates, or as a matrix (M, M) in units of the data."""
-    if np.ndim(precision) == 0:
-        return positive("mean_precision", 1e-2 if precision is None else precision)
-    require(np.shape(precision) == (M, M), "mean_precision", precision, f"a number or a {M} x {M} matrix")
+    values = hyperparameter("mean_precision", 1e-2 if precision is None else precision)
+    if values.ndim == 0:
+        return positive("mean_precision", values)
+    require(values.shape == (M, M), "mean_precision", precision, f"a number or a {M} x {M} matrix")
     return quadratic.symmetric_matrix("mean_precision", precision, M)
 
 

@@ -85,8 +85,8 @@ class Bernoulli(IndependentColumns):
         return np.asarray(np.log(np.where(x == 1.0, a, b) / (a + b)))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
-        p, q = self._smooth(x, columns), self._smooth(center, columns)
-        return np.asarray(np.maximum(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q), 0.0))
+        (p, not_p), (q, not_q) = self._smooth(x, columns), self._smooth(center, columns)
+        return np.asarray(np.maximum(rel_entr(p, q) + rel_entr(not_p, not_q), 0.0))
 
     def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
         a, b = self._update(n, sums)
@@ -106,7 +106,8 @@ class Bernoulli(IndependentColumns):
     def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
         return self.a + sums[0], self.b + np.maximum(n - sums[0], 0.0)  # extrapolated sums may exceed their counts
 
-    def _smooth(self, x: Array, columns: Any) -> Array:
-        """Posterior mean of p after one value, or none."""
-        a, both, seen = self.a[columns], (self.a + self.b)[columns], ~np.isnan(x)
-        return np.asarray((a + np.where(seen, x, 0.0)) / (both + seen))
+    def _smooth(self, x: Array, columns: Any) -> tuple[Array, Array]:
+        """Posterior means of p and of 1 - p, neither of them zero, after one value, or none."""
+        seen = ~np.isnan(x)
+        ones, zeros = self.a[columns] + np.where(seen, x, 0.0), self.b[columns] + np.where(seen, 1.0 - x, 0.0)
+        return np.asarray(ones / (ones + zeros)), np.asarray(zeros / (ones + zeros))

@@ -199,9 +199,11 @@ class Categorical(Likelihood):
         return self._given_levels(sample.D)
 
     def _given_levels(self, D: int) -> NDArray[np.integer]:
-        levels = np.asarray(self.n_levels)
+        levels = hyperparameter("n_levels", self.n_levels)
         wanted = f"whole numbers of at least 1, one or {D} of them"
-        fits = levels.dtype.kind in "iu" and levels.size in (1, D) and bool((levels >= 1).all())
+        fits = levels.size in (1, D) and bool(
+            ((levels >= 1.0) & (levels <= MOST_LEVELS) & (np.floor(levels) == levels)).all()
+        )
         require(fits, "n_levels", self.n_levels, wanted)
         return np.array(np.broadcast_to(levels.ravel(), (D,)), dtype=np.int64)
 

@@ -64,7 +64,7 @@ class DiagonalGaussian(IndependentColumns):
     def _prior(self, sample: Sample) -> dict[str, Any]:
         D, origin = sample.D, sample.mean()
         unit = sample.spread(origin)
-        mean, kappa = mean_prior(self.mean, self.mean_precision, origin)
+        mean, kappa = mean_prior(self.mean, self.mean_precision, origin, unit)
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
         default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
         rate = default if self.rate is None else positive_values("rate", self.rate, D)

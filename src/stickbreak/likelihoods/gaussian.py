@@ -72,7 +72,7 @@ class Gaussian(Likelihood):
         """Fill in the defaults from a sample of the data, and check what was given."""
         D, origin = sample.D, sample.mean()
         unit = sample.spread(origin)
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
         nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
         B = quadratic.prior_scale(self.scale, unit**2, nu)
         return replace(self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit)

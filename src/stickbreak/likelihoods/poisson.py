@@ -57,7 +57,12 @@ class Poisson(IndependentColumns):
 
     def locate(self, names: Sequence[str] | None, D: int) -> Self:
         """With the column of exposures as a number."""
-        return self if self.exposure is None else replace(self, exposure=column_number(self.exposure, names, D))
+        if self.exposure is None:
+            return self
+        try:
+            return replace(self, exposure=column_number(self.exposure, names, D))
+        except ValueError as error:
+            raise ValueError(f"exposure: {error}") from None
 
     def _prior(self, sample: Sample) -> dict[str, Any]:
         exposure = self.locate(sample.names, sample.D).exposure

@@ -58,7 +58,7 @@ class SphericalGaussian(Likelihood):
         """Fill in the defaults from a sample of the data, and check what was given."""
         origin = sample.mean()
         variance = float((sample.deviation(origin) ** 2).sum() / sample.D) or 1.0
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, np.sqrt(variance))
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         default = quadratic.SHARE_OF_SPREAD * variance * (shape - 1.0 if shape > 1.0 else shape)
         rate = default if self.rate is None else positive("rate", self.rate)

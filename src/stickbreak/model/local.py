@@ -17,6 +17,7 @@ from .summary import Summary
 Array = NDArray[np.floating]
 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
+FEW_ROWS, MOST_NUMBERS = 128, 1 << 25  # a block has at least so many rows, if their numbers are no more than that
 THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
 FARTHEST = 1e300  # the largest score of a row
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
@@ -112,7 +113,7 @@ def responsibility_threshold(dtype: np.dtype[np.floating]) -> float:
 
 def block_rows(F: int, K: int) -> int:
     """Rows per block, for F numbers in the features of a row."""
-    return int(np.clip(BLOCK_NUMBERS // (F + K), 128, 4096))
+    return int(np.clip(BLOCK_NUMBERS // (F + K), np.clip(MOST_NUMBERS // (F + K), 1, FEW_ROWS), 4096))
 
 
 def local_step(

@@ -79,14 +79,15 @@ class Model:
         formed in the precision of W.  Here and below, ``clusters`` may be given where it is known already.
         """
         W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)
-        if not (dtype == np.float64 or _fits(dtype, summary, W, b)):
-            dtype = np.dtype(np.float64)
         update = self.allocation.update(summary)
+        bias = b + update if self.allocation.unit == "rows" else b
+        if not (dtype == np.float64 or _fits(dtype, summary, W, bias)):
+            dtype = np.dtype(np.float64)
         if self.allocation.unit == "documents":
             return Parameters(W, b, update)
         if self.allocation.unit == "sequences":
             return Parameters(W.astype(dtype, copy=False), b, update)
-        return Parameters(W.astype(dtype, copy=False), (b + update).astype(dtype, copy=False))
+        return Parameters(W.astype(dtype, copy=False), bias.astype(dtype, copy=False))
 
     def log_marginal(self, summary: Summary) -> Array:
         """Each cluster's part of the data term of the bound (Thesis Eq. 3.42), (K,)."""
@@ -131,11 +132,11 @@ class Model:
         return np.asarray(np.diagonal(scores)[:, None] - scores)
 
 
-def _fits(dtype: np.dtype[np.floating], summary: Summary, W: Array, b: Array) -> bool:
+def _fits(dtype: np.dtype[np.floating], summary: Summary, W: Array, bias: Array) -> bool:
     """Whether a precision is enough for the scores of an average row of each cluster under that cluster.
 
     The terms of a score cancel where a cluster is narrow and far from the origin, or where counts are large.
     """
     rows = np.where(summary.N > 0.0, summary.N, np.inf)
-    terms = np.einsum("kf,kf->k", np.abs(summary.S / rows[:, None]), np.abs(W)) + np.abs(b)
+    terms = np.einsum("kf,kf->k", np.abs(summary.S / rows[:, None]), np.abs(W)) + np.abs(bias)
     return bool(terms.max(initial=0.0) <= largest_terms(dtype) and np.abs(W).max(initial=0.0) <= LARGEST_SINGLE)
