@@ -118,7 +118,7 @@ def _check_counts(source: BagSource) -> None:
         return
     what = "numbers that are not whole"
     for name, sizes in (("sum to 1", source.sizes), ("have length 1", source.lengths)):
-        if np.allclose(sizes[sizes > 0.0], 1.0, atol=UNIT):
+        if (sizes > 0.0).any() and np.allclose(sizes[sizes > 0.0], 1.0, atol=UNIT):
             what = f"rows that {name}, as TfidfVectorizer makes them"
     warnings.warn(
         f"X holds {what}, and a topic model takes the counts of words: pass CountVectorizer().fit_transform(texts), or ignore "
