@@ -161,4 +161,4 @@ def test_inverse_digamma_at_the_ends_of_its_range():
     y = np.array([-np.inf, -1e300, -1e100, -50.0, -2.22, 0.0, 5.0, 600.0])
     x = _inverse_digamma(y)
     assert (x > 0.0).all()
-    np.testing.assert_allclose(psi(x[2:]), y[2:], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(psi(x[2:]), y[2:], rtol=1e-7, atol=1e-7)
