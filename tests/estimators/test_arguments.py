@@ -130,3 +130,10 @@ def test_a_perplexity_beyond_floats_is_infinite():
     far = [[1e20, -1e20]]
     assert -math.inf < model.score(far, lengths=[1]) < -1000.0
     assert model.perplexity(far, lengths=[1]) == math.inf
+
+
+@pytest.mark.filterwarnings("ignore:X holds")
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-200])
+def test_counts_too_small_to_tell_from_none(size):
+    with pytest.raises(ValueError, match="words in all, too few to tell from none; multiply"):
+        TopicModel().fit(COUNTS * size)

@@ -197,6 +197,7 @@ def _categories(X):
 
 
 def _from_one(X):
+    X = np.nan_to_num(X, posinf=100.0, neginf=0.0, nan=np.nan) if X.dtype.kind == "f" else X
     return X - np.nanmin(X) + 1 if X.dtype.kind in "iuf" and not np.isnan(X).all() else X
 
 

@@ -46,3 +46,11 @@ def test_a_word_is_sampled_no_more_than_so_often(source):
     assert len(chain.words) == gibbs.MOST_REPEATS * source.X.nnz
     assert gibbs.MOST_REPEATS <= 1000
     assert chain.scale * len(chain.words) == source.total_weight
+
+
+def test_pseudo_counts_beyond_single_precision(source):
+    model = Model(Multinomial(concentration=np.full(V, 1e300), length=40.0), HierarchicalDirichletProcess())
+    chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
+    with Threads(1) as threads:
+        found = chain.from_topics(np.zeros(len(chain.words), np.int32), K, 5, threads).summary
+    assert found.S.sum() == source.total_weight

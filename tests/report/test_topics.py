@@ -38,8 +38,8 @@ def test_words_of_probability_or_share_zero_come_last():
     ("arguments", "message"),
     [
         ({"vocabulary": WORDS[:3]}, "one word for each of the 4 columns of topics; got 3"),
-        ({"n": 0}, "n must be at least 1; got 0"),
-        ({"relevance": 1.2, "word_shares": SHARES}, r"relevance must be in \[0, 1\]; got 1.2"),
+        ({"n": 0}, "n must be a whole number of at least 1; got 0"),
+        ({"relevance": 1.2, "word_shares": SHARES}, r"relevance must be a number from 0 to 1; got 1.2"),
         ({"relevance": np.nan, "word_shares": SHARES}, "got nan"),
         ({"relevance": 0.6}, "relevance needs word_shares, such as"),
         ({"relevance": 0.6, "word_shares": SHARES[:2]}, r"shape \(4,\), one for each word; got \(2,\)"),
@@ -89,7 +89,7 @@ def test_coherence_counts_a_document_once():
 @pytest.mark.parametrize(
     ("topics", "counts", "n", "message"),
     [
-        (TOPICS, COUNTS, 1, "two words and a document or more; got n=1"),
+        (TOPICS, COUNTS, 1, "n must be a whole number of at least 2; got 1"),
         (TOPICS[:, :1], COUNTS[:, [0]], 10, r"shape \(4, 1\)"),
         (TOPICS, COUNTS[:0], 10, r"shape \(0, 4\)"),
         (TOPICS[:, :3], COUNTS, 10, "counts have 4 columns and topics 3"),

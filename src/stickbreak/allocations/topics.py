@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..model.documents import DocumentSummary
     from ..model.summary import Summary
 
+LEAST_PSI = -1e150  # of a number whose psi is inverted: its derivative there is the square
+
 
 class _Documents(ABC):
     """What all topic models share.  Proportions of document d: pi_d ~ Dirichlet(a_1, ..., a_K, a_rest), a = alpha E[beta].
@@ -253,7 +255,8 @@ def _dirichlet_mean(logs: Array, total: float) -> Array:
 
 
 def _inverse_digamma(y: Array) -> Array:
-    """The x with psi(x) = y, by Newton steps (Minka 2000, appendix C)."""
+    """The x with psi(x) = y, by Newton steps (Minka 2000, appendix C); 1e-150 where x is smaller."""
+    y = np.maximum(y, LEAST_PSI)
     x = np.where(y >= -2.22, np.exp(np.minimum(y, 700.0)) + 0.5, -1.0 / (np.minimum(y, -2.22) - psi(1.0)))
     for _ in range(4):
         x = x - (psi(x) - y) / polygamma(1, x)

@@ -32,6 +32,7 @@ Array = NDArray[np.floating]
 WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
 MOST_TOKENS = 1e12  # of a document: the local step divides them by as little as 1e-26 in float32
+LEAST_TOKENS = 1e-100  # of all documents: digamma functions of less leave the range of float64
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
 
@@ -118,7 +119,7 @@ def _check_counts(source: BagSource) -> None:
         return
     what = "numbers that are not whole"
     for name, sizes in (("sum to 1", source.sizes), ("have length 1", source.lengths)):
-        if np.allclose(sizes[sizes > 0.0], 1.0, atol=UNIT):
+        if (sizes > 0.0).any() and np.allclose(sizes[sizes > 0.0], 1.0, atol=UNIT):
             what = f"rows that {name}, as TfidfVectorizer makes them"
     warnings.warn(
         f"X holds {what}, and a topic model takes the counts of words: pass CountVectorizer().fit_transform(texts), or ignore "

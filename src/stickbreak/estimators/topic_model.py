@@ -278,6 +278,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             columns = documents.checked(self, likelihood, source, threads)
             if not source.total_weight > 0.0:
                 raise ValueError("all documents are empty.")
+            if source.total_weight < documents.LEAST_TOKENS:
+                raise ValueError(
+                    f"X holds {source.total_weight:.3g} words in all, too few to tell from none; multiply the counts by a "
+                    "constant first."
+                )
             model = choices.model(self, likelihood, source.flat, columns, self._allocation(), source)
             batches = choices.n_batches(self, model.likelihood, source)
             options = Options(batches, self.max_laps, self.tol, learn=documents.learnt(self))

@@ -119,7 +119,9 @@ class Chain:
         totals = smooth.sum(axis=0) + self.unused
         E = (smooth / totals).astype(np.float32)
         cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
-        totals = totals.astype(np.float32) * (z.min(initial=0) >= 0)  # zero where no token has a topic yet
+        totals = np.minimum(totals, np.finfo(np.float32).max).astype(np.float32) * (
+            z.min(initial=0) >= 0
+        )  # zero where no token has a topic yet
         seeds = self.rng.integers(2**63, size=len(self.edges))
 
         def task(i: int) -> NDArray[np.int32]:
