@@ -223,7 +223,7 @@ def _first_clusters(estimator: Any) -> int:
         return int(getattr(getattr(init, "summary_", None), "K", 1))
     shape = np.shape(init)
     if len(shape) == 2:
-        return max(1, shape[0] if hasattr(estimator, "n_init_topics") else shape[1])
+        return max(1, int(shape[0] if hasattr(estimator, "n_init_topics") else shape[1]))
     try:
         return max(1, len(set(np.ravel(init).tolist())))
     except (TypeError, ValueError):
