@@ -218,12 +218,13 @@ def _first_clusters(estimator: Any) -> int:
         K = int(next(getattr(estimator, name) for name in names if hasattr(estimator, name)))
         if init == "one":
             return 1
-        return min(K, MOST_FIRST) if hasattr(estimator, "n_init_topics") and "birth" in estimator.moves else K
+        grows = hasattr(estimator, "n_init_topics") and "birth" in estimator.moves
+        return min(K, MOST_FIRST) if grows else K
     if hasattr(init, "fit"):
         return int(getattr(getattr(init, "summary_", None), "K", 1))
     shape = np.shape(init)
     if len(shape) == 2:
-        return max(1, int(shape[0] if hasattr(estimator, "n_init_topics") else shape[1]))
+        return int(max(1, shape[0] if hasattr(estimator, "n_init_topics") else shape[1]))
     try:
         return max(1, len(set(np.ravel(init).tolist())))
     except (TypeError, ValueError):
@@ -300,14 +301,15 @@ def _check_fit(estimator: Any) -> None:
     _require(_real(estimator.tol) and estimator.tol >= 0, "tol", estimator, "a number of at least 0")
     jobs = estimator.n_jobs
     _require(
-        jobs is None or (isinstance(jobs, Integral) and not isinstance(jobs, bool) and jobs != 0),
+        jobs is None or (type(jobs) is not bool and isinstance(jobs, Integral) and jobs != 0),
         "n_jobs",
         estimator,
         "None or a whole number, not 0",
     )
     fits = isinstance(estimator.moves, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
     fits = fits and all(isinstance(move, str) and move in MOVES for move in estimator.moves)
-    _require(fits, "moves", estimator, f"a list, tuple or set of names among {MOVES}")
+    _require(fits, "moves", estimator, f"a sequence of names among {MOVES}, in a list, tuple or set")
+    _require(isinstance(estimator.verbose, (Integral, np.bool_)), "verbose", estimator, "True or False")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
 

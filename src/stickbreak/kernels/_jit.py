@@ -17,7 +17,7 @@ from numba.core import config
 try:
     from numba.core.caching import FunctionCache, IndexDataCacheFile
 except ImportError:
-    FunctionCache = IndexDataCacheFile = object  # type: ignore[misc, assignment]
+    FunctionCache = IndexDataCacheFile = object  # type: ignore[assignment, misc]
 
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
