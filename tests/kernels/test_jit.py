@@ -126,8 +126,6 @@ def test_machine_code_of_other_sources_is_not_used(compiled):
 
 DAMAGE = {
     "empty": lambda data: b"",
-    "zeroed": lambda data: bytes(len(data)),
-    "truncated": lambda data: data[: len(data) // 2],
     "zeroed from the middle": lambda data: data[: len(data) // 2] + bytes(len(data) - len(data) // 2),
     "flipped in the middle": lambda data: (
         data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 255]) + data[len(data) // 2 + 1 :]
@@ -149,7 +147,7 @@ def test_damaged_files_are_compiled_anew(compiled, kind, damage):
 
 
 def test_processes_that_compile_at_once_do_not_mix_up_types(installed):
-    kinds = ["f8", "f4"] * 3
+    kinds = ["f8", "f4"] * 2
     with ThreadPoolExecutor(len(kinds)) as pool:
         results = list(pool.map(lambda kind: run(KERNELS, installed, kind), kinds))
     results += [run(KERNELS, installed, kind) for kind in kinds]

@@ -127,13 +127,19 @@ class Chains(Kind):
         return held * row + block * (5.5 * Kp + 2 * sizes.columns) + n * (KEPT_ENTRIES + 3) + K * sizes.statistics
 
     def shared(self, sizes: "Sizes", K: int) -> float:
-        """Scores of the distinct rows, where they have codes: C, L, and what sums them up."""
-        return 4 * padded(K) * sizes.distinct + 3 * padded(K) ** 2
+        """Scores of the distinct rows, where they have codes, and blocks of the main thread, which keeps its arrays, too."""
+        Kp = padded(K)
+        block = min(sizes.rows, max(128, BLOCK // Kp)) * (9 * Kp + sizes.entries)
+        return 4 * Kp * sizes.distinct + 3 * Kp**2 + block
+
+    def whole(self, sizes: "Sizes", K: int) -> float:
+        """Of paths and segments some integers for each row: threads keep the arrays of visits meanwhile."""
+        return sizes.rows * PATHS
 
     def search(self, sizes: "Sizes", K: int) -> float:
-        """Of paths and segments some integers for each row; samples of a third, and a third of that; tables of pairs."""
+        """Of samples of a third, and a third of that, and tables of pairs of states and segments."""
         pairs = min((K + SEGMENTS) ** 2 * 6, 1 << 22) + (K + SEGMENTS) * (sizes.statistics + K + SEGMENTS)
-        return sizes.rows * PATHS + sizes.rows * sizes.columns / 2 + pairs
+        return sizes.rows * sizes.columns / 2 + pairs
 
     def tracked(self, sizes: "Sizes", K: int) -> float:
         """Of candidates, which are summaries of all states: for each of three moves all changes, half of them, and so on."""
