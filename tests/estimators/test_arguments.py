@@ -29,7 +29,7 @@ def models():
     }
 
 
-@pytest.mark.parametrize("path", [None, 3, b"x", ["a"], "", "a\0b", np.array("x"), 10**400], ids=str)
+@pytest.mark.parametrize("path", [None, 3, b"x", ["a"], "", "a\0b", np.array("x"), 10**400], ids=type)
 def test_what_is_no_path_is_refused(path, models):
     for use in (models["mixture"].save, stickbreak.load, read_table):
         with pytest.raises((TypeError, ValueError), match=r"^path must "):
@@ -39,7 +39,7 @@ def test_what_is_no_path_is_refused(path, models):
             use(path)
 
 
-@pytest.mark.parametrize("given", [None, 1.5, "a", 0, True, X, np.array(["a"]), object()], ids=str)
+@pytest.mark.parametrize("given", [None, 1.5, "a", 0, True, X, np.array(["a"]), object()], ids=type)
 def test_what_is_no_count_is_refused(given, models):
     with pytest.raises(ValueError, match="n must be a whole number of at least 1; got"):
         models["topics"].top_words(n=given)
@@ -52,25 +52,25 @@ def test_what_is_no_count_is_refused(given, models):
             models[name].sample(10**400)
 
 
-@pytest.mark.parametrize("given", [-0.1, 1.5, "a", True, X, math.nan, 10**400], ids=str)
+@pytest.mark.parametrize("given", [-0.1, 1.5, "a", True, X, math.nan, 10**400], ids=type)
 def test_a_relevance_is_a_share(given, models):
     with pytest.raises(ValueError, match="relevance must be a number from 0 to 1; got"):
         models["topics"].top_words(relevance=given)
 
 
-@pytest.mark.parametrize("given", ["abc", {"a": 1}, {"a", "b", "c"}, object(), 3, X, ["a"]], ids=str)
+@pytest.mark.parametrize("given", ["abc", {"a": 1}, {"a", "b", "c"}, object(), 3, X, ["a"]], ids=type)
 def test_a_vocabulary_is_a_list_of_words(given, models):
     with pytest.raises((TypeError, ValueError), match="vocabulary must "):
         models["topics"].top_words(given)
 
 
-@pytest.mark.parametrize("given", ["best", None, X, ["map"], 3], ids=str)
+@pytest.mark.parametrize("given", ["best", None, X, ["map"], 3], ids=type)
 def test_a_method_of_decoding_has_a_name(given, models):
     with pytest.raises(ValueError, match="method must be 'viterbi' or 'map'; got"):
         models["hmm"].decode(X, method=given)
 
 
-@pytest.mark.parametrize("given", [X, "yes", None, 1.5], ids=str)
+@pytest.mark.parametrize("given", [X, "yes", None, 1.5], ids=type)
 @pytest.mark.parametrize("kind", [Mixture, HMM, TopicModel])
 def test_verbose_is_true_or_false(given, kind):
     with pytest.raises(ValueError, match="verbose must be True or False; got") as error:
