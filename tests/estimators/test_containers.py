@@ -257,7 +257,7 @@ def test_halves_of_documents_may_be_in_any_container():
     for name in ("complex", "text", "dates", "dict", "none", "ragged"):
         X, words = WRONG[name]
         for A, B in ((X, VALUES), (VALUES, X)):
-            with pytest.raises((ValueError, TypeError), match=words):
+            with pytest.raises((ValueError, TypeError), match="holds text" if name == "text" else words):
                 model.completion_score(A, B)
 
 

@@ -321,7 +321,7 @@ def test_columns_that_pandas_numbered():
 
 
 def test_columns_that_share_a_name_are_refused():
-    with pytest.raises(ValueError, match="unique column names"):
+    with pytest.raises(ValueError, match="two columns of the same name"):
         mixture("gaussian").fit(pd.DataFrame(np.eye(5)[:, :2], columns=["a", "a"]))
 
 

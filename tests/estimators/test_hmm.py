@@ -370,7 +370,7 @@ def test_starts_that_are_given(data, model):
     ("init", "message"),
     [
         (np.zeros(5), "init must be labels"),
-        (np.full(300, np.nan), "init: labels must not be NaN.*row 0 has nan"),
+        (np.full(300, np.nan), "labels must not be NaN.*row 0 has nan"),
         (np.zeros((300, 2)), "init must be labels"),
         ("k-means++", "init must be one of 'one', 'blocks'"),
     ],
@@ -498,7 +498,7 @@ BAD = {
     "huge": ({"transition_concentration": 1e12}, (), "from 1e-12 to 1e"),
     "start": ({"start_concentration": "learn"}, (), "a positive number"),
     "gamma": ({"concentration": -1.0}, (), "a positive number or 'learn'"),
-    "moves": ({"moves": ("split",)}, (), "a list, tuple or set of names"),
+    "moves": ({"moves": ("split",)}, (), "names among .* list, tuple or set"),
     "likelihood": ({"likelihood": "words"}, (), "likelihood must be one of"),
 }
 

@@ -345,9 +345,9 @@ def test_values_too_large_to_be_squared_work_or_are_named(largest, likelihood):
 
 @every_likelihood
 @pytest.mark.parametrize("scale", [1e-170, 1e-300, 5e-324])
-def test_values_too_small_to_be_squared(scale, likelihood):
-    X = blobs() * scale
-    assert_sound(fit(X, likelihood=likelihood), X)
+def test_values_too_small_to_be_squared_are_refused(scale, likelihood):
+    with pytest.raises(ValueError, match=r"column 0 has a standard deviation of .* too small to be squared"):
+        fit(blobs() * scale, likelihood=likelihood)
 
 
 @pytest.mark.parametrize(("offset", "dtype"), [(1e6, "f8"), (1e10, "f8"), (1e12, "f8"), (1e4, "f4")])
@@ -489,7 +489,7 @@ def test_frames_with_one_name_twice_are_refused():
 
 @pytest.mark.parametrize("path", [None, 3, np.zeros(2)])
 def test_models_are_saved_to_paths_only(path):
-    with pytest.raises(TypeError, match=r"a path must be text or a pathlib\.Path"):
+    with pytest.raises(TypeError, match="path must be a str or an os.PathLike"):
         fit(blobs(), max_laps=2).save(path)
 
 

@@ -257,7 +257,7 @@ BAD = {
     "bernoulli": {"a": COLUMNWISE, "b": COLUMNWISE},
     "categorical": {
         "concentration": [*POSITIVE, np.ones(2), [np.ones(4)], [np.ones(4), np.ones(2), np.zeros(3)]],
-        "n_levels": [0, -1, 2.5, [4, 2], [4.0, 2.0, 3.0], "many"],
+        "n_levels": [0, -1, 2.5, [4, 2], [4.0, 2.5, 3.0], "many"],
     },
     "diagonal_gaussian": {
         "mean": [np.nan, np.zeros(2), np.zeros((3, 3))],

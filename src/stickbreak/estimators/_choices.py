@@ -222,10 +222,10 @@ def _first_clusters(estimator: Any) -> int:
         return min(K, MOST_FIRST) if grows else K
     if hasattr(init, "fit"):
         return int(getattr(getattr(init, "summary_", None), "K", 1))
-    shape = np.shape(init)
-    if len(shape) == 2:
-        return int(max(1, shape[0] if hasattr(estimator, "n_init_topics") else shape[1]))
     try:
+        shape = np.shape(init)
+        if len(shape) == 2:
+            return int(max(1, shape[0] if hasattr(estimator, "n_init_topics") else shape[1]))
         return max(1, len(set(np.ravel(init).tolist())))
     except (TypeError, ValueError):
         return 1

@@ -133,8 +133,8 @@ def lags(estimator: Any) -> int:
     """The steps before that the likelihood of an estimator wants to see."""
     choice = estimator.likelihood
     if choice == "autoregressive_gaussian":
-        return AutoregressiveGaussian().order
-    return choice.order if isinstance(choice, AutoregressiveGaussian) else 0
+        return AutoregressiveGaussian().lags
+    return choice.lags if isinstance(choice, AutoregressiveGaussian) else 0
 
 
 def likelihood(estimator: Any, source: SequenceSource) -> Likelihood:

@@ -17,7 +17,7 @@ SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be t
 # trifle more, in statistics and weights alike: a cluster is never narrower than rounding can tell, and the bound stays exact.
 GRAIN = 1.0 + 2.0**-48
 LARGEST_RATIO = 1e140  # of variances of prior and data: products of two such numbers stay in range
-LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, by which scale matrices are divided
+LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, or shape, by which scales are divided
 FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations in them
 
 

@@ -48,6 +48,11 @@ class AutoregressiveGaussian(Regression):
 
     order: int = 1
 
+    @property
+    def lags(self) -> int:
+        """The number of steps before a row that predict it: ``order``, checked."""
+        return whole("order", self.order)
+
     @staticmethod
     def rows(X: Any, lengths: Sequence[int] | None = None, order: int = 1) -> Array:
         """Rows [x_t, x_{t-1}, ..., x_{t-p}] of one or more sequences.

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, psi
 
-from ._base import Array, Sample, check_between, check_coordinates, farthest, positive_values
+from ._base import Array, Sample, check_between, check_coordinates, farthest, positive_values, require
 from ._columns import IndependentColumns
-from ._quadratic import GRAIN, SHARE_OF_SPREAD, mean_prior, standardised
+from ._quadratic import GRAIN, LEAST_SPARE, SHARE_OF_SPREAD, mean_prior, standardised
 
 TINY = 1e-300  # a count of nothing that can divide
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -66,6 +66,7 @@ class DiagonalGaussian(IndependentColumns):
         unit = sample.spread(origin)
         mean, kappa = mean_prior(self.mean, self.mean_precision, origin, unit)
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
+        require(bool((shape >= LEAST_SPARE).all()), "shape", self.shape, f"at least {LEAST_SPARE:g}")
         default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
         rate = default if self.rate is None else positive_values("rate", self.rate, D)
         return {"mean": mean, "mean_precision": kappa, "shape": shape, "rate": rate, "origin": origin, "unit": unit}

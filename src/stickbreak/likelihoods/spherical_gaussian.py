@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_between, check_coordinates, farthest, positive
+from ._base import Array, Likelihood, Profile, Sample, check_between, check_coordinates, farthest, positive, require
 
 TINY = 1e-300  # a count of nothing that can divide
 
@@ -60,6 +60,7 @@ class SphericalGaussian(Likelihood):
         variance = float((sample.deviation(origin) ** 2).sum() / sample.D) or 1.0
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, np.sqrt(variance))
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
+        require(shape >= quadratic.LEAST_SPARE, "shape", self.shape, f"at least {quadratic.LEAST_SPARE:g}")
         default = quadratic.SHARE_OF_SPREAD * variance * (shape - 1.0 if shape > 1.0 else shape)
         rate = default if self.rate is None else positive("rate", self.rate)
         return replace(
