@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from model_file_mutations import as_version_1, read, written
 from stickbreak import HMM, Mixture, TopicModel, load, model_record
@@ -557,3 +558,17 @@ def test_records_of_any_size_can_be_saved(X, tmp_path):
     found = load(tmp_path / "m")
     assert found.n_laps_ == 20_000
     assert list(found.feature_names_in_) == list(model.feature_names_in_)
+
+
+@pytest.mark.parametrize("scale", [1e140, 1e100, 1e-100, 1e-139])
+@pytest.mark.parametrize(
+    "likelihood",
+    ["gaussian", "diagonal_gaussian", "spherical_gaussian", "zero_mean_gaussian", "linear_regression"],
+)
+def test_models_of_data_in_any_unit_are_read_back(likelihood, scale, tmp_path):
+    X = scale * np.random.default_rng(0).normal([[0.0, 0.0], [8.0, 1.0]] * 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = Mixture(likelihood, random_state=0, n_jobs=1, max_laps=4).fit(X)
+    fitted.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict_proba(X), fitted.predict_proba(X))

@@ -489,7 +489,7 @@ def test_frames_with_one_name_twice_are_refused():
 
 @pytest.mark.parametrize("path", [None, 3, np.zeros(2)])
 def test_models_are_saved_to_paths_only(path):
-    with pytest.raises(TypeError, match="path must be a str or an os.PathLike"):
+    with pytest.raises(TypeError, match=r"path must be a str or an os\.PathLike"):
         fit(blobs(), max_laps=2).save(path)
 
 

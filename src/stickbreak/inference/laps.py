@@ -323,8 +323,8 @@ class Laps:
     def _changed_little(self, bound: float, counts: NDArray[np.floating]) -> bool:
         if len(counts) != self.total.K:
             return False
-        if self._previous is None and not self._stalled:
-            return False
+        if self._previous is None:
+            return self._stalled
         rows = max(float(self.total.N.sum()), 1.0)
         gain = (self.bound - bound) / rows
         moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max() / rows

@@ -318,12 +318,22 @@ class Likelihood(ABC):
             raise ValueError(f"a {family} for {F if known is None else known} columns does not fit {D} columns.")
         if S.shape != (len(N), F):
             raise ValueError(f"statistics of shape {S.shape} do not fit {len(N)} clusters of a {family} with {F} each.")
-        expected = self.resolve(Sample.of(np.ones((2, D))))
+        expected = self.resolve(Sample.of(self._rows_like_those_of_the_fit(D)))
         for f in fields(self):
             own, wanted = getattr(self, f.name), getattr(expected, f.name)
             if not _is_like(own, wanted) or (f.repr and not np.array_equal(own, wanted)):  # others are made from data
                 raise ValueError(f"the {family}'s {f.name} does not fit {D} columns; got {own!r:.80}.")
         self.check_sums(N, S)
+
+    def _rows_like_those_of_the_fit(self, D: int) -> Array:
+        """Two rows (2, D) about the origin, a unit away, where this likelihood has such: hyperparameters are judged by them."""
+        origin, unit = (getattr(self, name, None) for name in ("origin", "unit"))
+        if origin is None and unit is None:
+            return np.ones((2, D))
+        center = np.broadcast_to(0.0 if origin is None else origin, (D,))
+        step = np.broadcast_to(np.maximum(1.0, np.abs(center)) if unit is None else unit, (D,))
+        rows = np.stack([center - step, center + step])
+        return rows if (np.abs(rows) <= LARGEST).all() else np.ones((2, D))
 
     def check_sums(self, N: Array, S: Array) -> None:
         """Raise a ValueError where what `resolve` makes from data, or the counts N and statistics S, are impossible."""

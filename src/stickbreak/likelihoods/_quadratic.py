@@ -60,12 +60,15 @@ def prior_scale(scale: Any, variance: Array, degrees_of_freedom: float) -> Array
     if scale is None:
         return np.diag(SHARE_OF_SPREAD * variance * max(degrees_of_freedom - D - 1.0, 1.0))
     B = symmetric_matrix("scale", scale, D)
-    ratio = np.diagonal(B) / variance
-    fine = (ratio >= 1.0 / LARGEST_RATIO) & (ratio <= LARGEST_RATIO)
-    require(
-        bool(fine.all()), "scale", scale, f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
-    )
+    check_ratio("scale", scale, np.diagonal(B) / variance)
     return B
+
+
+def check_ratio(name: str, given: Any, ratio: Any) -> None:
+    """Refuse a hyperparameter whose ratio to the variance of the data is too large or too small to be computed with."""
+    fine = (ratio >= 1.0 / LARGEST_RATIO) & (ratio <= LARGEST_RATIO)
+    wanted = f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
+    require(bool(np.all(fine)), name, given, wanted)
 
 
 def mean_prior(mean: Any, mean_precision: Any, origin: Array, unit: Any) -> tuple[Array, float]:

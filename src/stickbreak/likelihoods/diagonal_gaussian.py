@@ -8,7 +8,7 @@ from scipy.special import gammaln, psi
 
 from ._base import Array, Sample, check_between, check_coordinates, farthest, positive_values, require
 from ._columns import IndependentColumns
-from ._quadratic import GRAIN, LEAST_SPARE, SHARE_OF_SPREAD, mean_prior, standardised
+from ._quadratic import GRAIN, LEAST_SPARE, SHARE_OF_SPREAD, check_ratio, mean_prior, standardised
 
 TINY = 1e-300  # a count of nothing that can divide
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -69,6 +69,7 @@ class DiagonalGaussian(IndependentColumns):
         require(bool((shape >= LEAST_SPARE).all()), "shape", self.shape, f"at least {LEAST_SPARE:g}")
         default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
         rate = default if self.rate is None else positive_values("rate", self.rate, D)
+        check_ratio("rate", self.rate, rate / unit**2)
         return {"mean": mean, "mean_precision": kappa, "shape": shape, "rate": rate, "origin": origin, "unit": unit}
 
     def check_sums(self, N: Array, S: Array) -> None:

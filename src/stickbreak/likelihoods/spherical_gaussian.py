@@ -63,6 +63,7 @@ class SphericalGaussian(Likelihood):
         require(shape >= quadratic.LEAST_SPARE, "shape", self.shape, f"at least {quadratic.LEAST_SPARE:g}")
         default = quadratic.SHARE_OF_SPREAD * variance * (shape - 1.0 if shape > 1.0 else shape)
         rate = default if self.rate is None else positive("rate", self.rate)
+        quadratic.check_ratio("rate", self.rate, rate / variance)
         return replace(
             self, mean=mean, mean_precision=kappa, shape=shape, rate=rate, origin=origin, unit=float(np.sqrt(variance))
         )
