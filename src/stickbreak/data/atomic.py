@@ -26,6 +26,7 @@ if sys.platform != "win32":  # which has no such locks, so leftovers stay there
 
 HOST = sha256(platform.node().encode()).hexdigest()[:8]  # locks of other hosts may not be visible on a shared disk
 LEFTOVER = re.compile(rf"\.stickbreak-{HOST}-[0-9a-f]{{16}}\.(tmp|old)")
+TAKEN = (errno.ENOTEMPTY, errno.EEXIST)  # what renaming a folder says where there is one
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ATTEMPTS = 100  # to lock a new name before another process takes it for a leftover
 
@@ -174,15 +175,37 @@ def _locked(path: Path, wait: bool = True) -> int | None:
 
 
 def _put(new: Path, target: Path) -> None:
-    """Put a folder in the place of another, which stays if that fails."""
-    if not target.exists():
+    """Put a folder in the place of another, which stays if that fails; of several writers at once, the last one wins."""
+    for _ in range(ATTEMPTS):
+        if target.exists():
+            if _exchanged(new, target):
+                return
+        elif _moved(new, target):
+            return
+    raise OSError(errno.EAGAIN, "it is replaced by other processes all the time", os.fspath(target))
+
+
+def _moved(new: Path, target: Path) -> bool:
+    """Whether a folder has taken a place that was free, and still is."""
+    try:
         new.rename(target)
-        return
+    except OSError as error:
+        if error.errno in TAKEN:
+            return False
+        raise
+    return True
+
+
+def _exchanged(new: Path, target: Path) -> bool:
+    """Whether a folder has taken the place of another, and no other writer was faster."""
     with _temporary(target.parent, Path.mkdir, "old") as aside:
         old = aside / target.name
-        target.rename(old)
         try:
-            new.rename(target)
+            target.rename(old)
+        except FileNotFoundError:
+            return False
+        try:
+            return _moved(new, target)
         except BaseException:
             if not target.exists():
                 old.rename(target)
