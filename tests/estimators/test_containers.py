@@ -14,8 +14,9 @@ from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.data.frames import Encoded
 
 N = 24
+GROUPS = np.arange(N) // 15  # of 15 and 9 rows, so no rounding decides which is the larger
 VALUES = np.array(
-    [[float(3 * (i % 5) + 40 * (i // 12)), float((7 * i) % 4)] for i in range(N)]
+    [[float(3 * (i % 5) + 40 * GROUPS[i]), float((7 * i) % 4)] for i in range(N)]
 )  # whole, so any type holds them
 HOLES = np.where(np.arange(2 * N).reshape(N, 2) % 9 == 4, np.nan, VALUES)
 MASK = np.isnan(HOLES)
@@ -154,9 +155,9 @@ WRONG = {
     "encoded text": (Encoded(VALUES.astype(str), ["a", "b"], {}), "text is no number"),
 }
 ESTIMATORS = {
-    "mixture": (Mixture, {"init": np.arange(N) // 12, "moves": ()}),
-    "hmm": (HMM, {"init": np.arange(N) // 12, "moves": (), "tol": 1e-3}),
-    "topics": (TopicModel, {"init": np.arange(N) // 12, "moves": ()}),
+    "mixture": (Mixture, {"init": GROUPS, "moves": ()}),
+    "hmm": (HMM, {"init": GROUPS, "moves": (), "tol": 1e-3}),
+    "topics": (TopicModel, {"init": GROUPS, "moves": ()}),
 }
 LIKELIHOOD = {"likelihood": "diagonal_gaussian", "n_jobs": 1, "random_state": 0, "max_laps": 5}
 
@@ -422,23 +423,22 @@ def test_lengths_of_any_kind(kind):
             make(kind).fit(VALUES, lengths=wrong)
 
 
-LABELS = np.arange(N) // 12
 SAME_LABELS = {
-    "text": np.array(["a", "b"])[LABELS],
-    "mixed": [1 if k == 0 else "a" for k in LABELS],
-    "list": LABELS.tolist(),
-    "floats": LABELS.astype(float),
-    "truth": LABELS.astype(bool),
-    "pandas categories": pd.Series(pd.Categorical(np.array(["a", "b"])[LABELS])),
-    "polars": pl.Series(LABELS),
-    "masked nowhere": np.ma.array(LABELS),
+    "text": np.array(["a", "b"])[GROUPS],
+    "mixed": [1 if k == 0 else "a" for k in GROUPS],
+    "list": GROUPS.tolist(),
+    "floats": GROUPS.astype(float),
+    "truth": GROUPS.astype(bool),
+    "pandas categories": pd.Series(pd.Categorical(np.array(["a", "b"])[GROUPS])),
+    "polars": pl.Series(GROUPS),
+    "masked nowhere": np.ma.array(GROUPS),
 }
 WRONG_LABELS = {
     "None": [1, "a", None] * (N // 3),
-    "NaN": np.where(LABELS == 1, np.nan, 0.0),
+    "NaN": np.where(GROUPS == 1, np.nan, 0.0),
     "NA": pd.Series([1, None] * (N // 2), dtype="Int64"),
-    "masked": np.ma.array(LABELS, mask=LABELS == 1),
-    "masked text": np.ma.array(SAME_LABELS["text"], mask=LABELS == 1),
+    "masked": np.ma.array(GROUPS, mask=GROUPS == 1),
+    "masked text": np.ma.array(SAME_LABELS["text"], mask=GROUPS == 1),
     "lists": [[1], [2, 3]] * (N // 2),
     "dicts": [{}] * N,
     "too few": [1, 2, 3],
@@ -488,7 +488,7 @@ def test_moves_that_can_be_read_only_once_are_refused(cls):
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_a_model_of_other_levels_is_a_start(kind):
     """Levels are matched by what they are, whatever their codes."""
-    words = np.array(["low", "high"])[LABELS]
+    words = np.array(["low", "high"])[GROUPS]
     rest = {"likelihood": "categorical", "tol": 1e-6, "max_laps": 50}
     here = pd.DataFrame({"c": pd.Categorical(words, categories=["low", "high"])})
     there = pd.DataFrame({"c": pd.Categorical(words, categories=["high", "unused", "low"])})
@@ -497,7 +497,7 @@ def test_a_model_of_other_levels_is_a_start(kind):
     want = make(kind).set_params(**rest).fit(here, **extra(kind))
     assert again.lower_bound_ == pytest.approx(want.lower_bound_, rel=1e-4)
     with pytest.raises(ValueError, match="column 0 of X holds numbers, but categories where init was fitted"):
-        make(kind).set_params(**rest, init=found).fit(LABELS[:, None], **extra(kind))
+        make(kind).set_params(**rest, init=found).fit(GROUPS[:, None], **extra(kind))
 
 
 NUMBERS = [10**400, float("nan"), float("inf"), True, np.bool_(True), "1", [1.0], 1j, -1]

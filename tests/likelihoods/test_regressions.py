@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stickbreak.likelihoods._base import Sample, features
+from stickbreak.likelihoods._base import features
+from stickbreak.likelihoods._sample import Sample
 from stickbreak.likelihoods.autoregressive_gaussian import AutoregressiveGaussian
 from stickbreak.likelihoods.linear_regression import LinearRegression
 

@@ -1,13 +1,13 @@
 """What an allocation must say: how rows choose clusters, and its share of the bound."""
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from .._arguments import real, shown
 from ..kernels.special import rises
 
 Array = NDArray[np.floating]
@@ -15,7 +15,6 @@ Array = NDArray[np.floating]
 WIDEST = 2.0  # log of the largest factor by which one step changes a hyperparameter
 PRECISION = 1e-3  # of the log factor
 RANGE = 1e-12, 1e6  # of concentrations where documents or transitions share their clusters, and of the sticks of these
-SHOWN = 120  # characters of a value in a message
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
 
 
@@ -69,41 +68,10 @@ class Allocation(Protocol):
         ...
 
 
-def real(value: Any) -> float:
-    """A real number as a float, infinite where it is too large; NaN for what is no number, such as text or a truth value."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        return float("nan")
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
-
-
 def check_concentration(value: Any, name: str = "concentration", least: float = 1e-300, most: float = 1e300) -> None:
     """Refuse a concentration outside the range in which the bound is computed without loss of digits."""
     if not least <= real(value) <= most:
         raise ValueError(f"{name} must be a positive number from {least:g} to {most:g}; got {shown(value)}.")
-
-
-def check_count(value: Any, name: str) -> None:
-    """Refuse a number of clusters that is no whole number from 1 to 2^31."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not (whole and 1 <= value < 2**31):
-        raise ValueError(f"{name} must be a whole number of at least 1, below 2^31; got {shown(value)}.")
-
-
-def shown(value: Any) -> str:
-    """A value for a message, in a line of at most `SHOWN` characters; an int of a thousand digits is not printed."""
-    if isinstance(value, int) and abs(value) > 10**30:
-        return f"an int of {value.bit_length()} bits"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
-
-
-def as_floats(prior: Any, *names: str) -> None:
-    """Turn hyperparameters of a frozen dataclass, checked before, from any kind of number into floats."""
-    for name in names:
-        object.__setattr__(prior, name, float(getattr(prior, name)))
 
 
 def within_range(value: float, least: float = 1e-300, most: float = 1e300) -> float:

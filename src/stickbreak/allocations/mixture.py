@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
-from ._base import Array, as_floats, best_factor, check_concentration, check_count, log_rise, within_range
+from .._arguments import as_floats, check_count
+from ._base import Array, best_factor, check_concentration, log_rise, within_range
 
 if TYPE_CHECKING:
     from ..model.summary import Summary

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
-from ._base import CURVATURE, RANGE, Array, as_floats, best_factor, check_concentration, check_count, within_range
+from .._arguments import as_floats, check_count
+from ._base import CURVATURE, RANGE, Array, best_factor, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._arguments import shown
+
 NUMBERS = "fiub"  # kinds of dtypes that hold real numbers
 KINDS = {"c": "complex numbers", "M": "dates", "m": "time differences", "V": "records"}
 CURES = {
@@ -162,11 +164,3 @@ def _place(shape: tuple[int, ...], index: int) -> str:
     if len(place) == 2:
         return f"row {place[0]}, column {place[1]}"
     return f"position {', '.join(map(str, place))}" if place else "its only place"
-
-
-def shown(value: Any) -> str:
-    """A value in at most 40 characters, or its type where that says more."""
-    if value is None or isinstance(value, (str, bytes, int, float, complex)) or is_date(value):
-        text = repr(value) if not isinstance(value, int) or abs(value) < 10**20 else "an int of many digits"
-        return text if len(text) <= 40 else f"{text[:37]}..."
-    return f"a {type(value).__name__}"

@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .arrays import shown
+from .._arguments import shown
 
 if sys.platform != "win32":  # which has no such locks, so leftovers stay there
     import fcntl

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import real, shown
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
-from ..allocations._base import real, shown
 from ..data import ArraySource, BagSource, GroupSource, SequenceSource, SparseSource
 from ..inference import Stochastic, memory
 from ..inference.executor import n_threads

@@ -9,10 +9,9 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_count, shown
 from ..allocations import Allocation, Duration
-from ..allocations._base import check_count
 from ..data import SequenceSource
-from ..data.arrays import shown
 from ..data.frames import values_of
 from ..inference import Options, Stochastic, Threads
 from ..likelihoods import Likelihood

@@ -10,8 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityM
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._arguments import check_count
 from ..allocations import Allocation
-from ..allocations._base import check_count
 from ..data import ArraySource
 from ..data.distinct import collapse
 from ..data.frames import Encoded, as_frame, decode, values_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..allocations._base import as_floats, real, shown
+from .._arguments import as_floats, real, shown
 from ..data import ArraySource
 from ..model import Model, Summary
 from ..model.learning import tuned

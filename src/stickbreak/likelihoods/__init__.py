@@ -1,7 +1,9 @@
 """Likelihoods: one exponential family and its conjugate prior per file."""
 
-from ._base import Array, Likelihood, Profile, Sample, column_values, positive_values, require
+from ._base import Array, Likelihood, Profile
 from ._columns import IndependentColumns
+from ._hyperparameters import column_values, positive_values, require
+from ._sample import Sample
 from .autoregressive_gaussian import AutoregressiveGaussian
 from .bernoulli import Bernoulli
 from .categorical import Categorical

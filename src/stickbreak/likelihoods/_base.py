@@ -1,128 +1,23 @@
 """What a likelihood must say: its features, its weights, its marginal likelihood and how to show itself."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from numbers import Real
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ._hyperparameters import LARGEST, require
+from ._sample import Sample
+
 Array = NDArray[np.floating]
 Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
 
-LARGEST = 1e150  # the square of a larger number overflows in sums
-ROUNDED = 1e-5  # of a sum over all rows in float32, that rounding may have changed
 FEW_COLUMNS = 1024  # that a table may always have, whatever else is known
-SMALLEST = 1e-150  # the square of a smaller number loses digits
-FARTHEST = 1e100  # units of its column from the origin, beyond which the score of a row may overflow
-RESOLVED = 4.0 * float(np.finfo(np.float64).eps)  # of its mean: a column that spreads less than this is constant
 LOST = 1e-3  # nats that the score of a row may lose to rounding
 SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Rows that stand for the data, from which `Likelihood.resolve` scales priors, and facts of all of it.
-
-    Attributes
-    ----------
-    X : (n, D) float64, missing values as NaN; or CSR
-    weights : (n,)
-    missing : (D,) bool, the columns with missing values anywhere in the data
-    largest : (D,) the largest value of each column anywhere in the data
-    names : the names of the columns, where they have any
-    levels : the names of the levels of columns that hold their codes, by the number of the column
-    """
-
-    X: Rows
-    weights: Array
-    missing: NDArray[np.bool_]
-    largest: Array
-    names: Sequence[str] | None = None
-    levels: Mapping[int, Sequence[Any]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, X: Rows, weights: Array | None = None) -> "Sample":
-        """Rows that are all of the data."""
-        weights = np.ones(X.shape[0]) if weights is None else weights
-        if sparse.issparse(X):
-            return cls(X, weights, np.zeros(X.shape[1], np.bool_), np.asarray(X.max(axis=0).todense()).ravel())
-        X = np.asarray(X, dtype=np.float64)
-        return cls(X, weights, np.isnan(X).any(axis=0), np.fmax.reduce(X, axis=0))
-
-    @property
-    def D(self) -> int:
-        """Number of columns."""
-        return int(self.X.shape[1])
-
-    def mean(self) -> Array:
-        """Weighted mean of the observed values of each column, (D,); zero where there are none."""
-        if sparse.issparse(self.X):
-            return self._average(self.X)
-        first = self._first()
-        return np.asarray(first + self._average(self.X - first))  # an offset in the data costs no precision
-
-    def median(self) -> Array:
-        """Weighted median of the observed values of each column of dense rows, (D,); zero where there are none."""
-        order = np.argsort(self.X, axis=0, kind="stable")
-        ranked = np.take_along_axis(self.X, order, axis=0)
-        weights = np.where(np.isnan(ranked), 0.0, self.weights[order]).cumsum(axis=0)
-        middle = (weights < 0.5 * weights[-1]).sum(axis=0)
-        return np.asarray(np.nan_to_num(np.take_along_axis(ranked, middle[None], axis=0)[0]))
-
-    def deviation(self, center: Array) -> Array:
-        """Weighted standard deviation of each column of dense rows about ``center``, (D,); zero for constant columns.
-
-        A column is constant if it spreads less than rounding can tell.
-
-        Raises
-        ------
-        ValueError : a column varies, but so little that squares of its deviations would underflow.
-        """
-        away = np.abs(self.X - center)
-        size = np.fmax.reduce(away, axis=0, initial=0.0)
-        scale = np.where(size > 0.0, size, 1.0)
-        deviation = scale * np.sqrt(self._average((away / scale) ** 2))
-        varies = deviation > RESOLVED * np.abs(center)
-        lost = np.flatnonzero(varies & (deviation < SMALLEST))
-        if len(lost):
-            column = f"column {lost[0]}" + ("" if self.names is None else f" ({self.names[lost[0]]!r})")
-            raise ValueError(
-                f"{column} has a standard deviation of {deviation[lost[0]]:.3g}, too small to be squared. "
-                "Multiply the column by a constant first."
-            )
-        return np.asarray(np.where(varies, deviation, 0.0))
-
-    def spread(self, center: Array) -> Array:
-        """The `deviation` of each column about ``center``, (D,); 1 for constant columns."""
-        deviation = self.deviation(center)
-        return np.where(deviation > 0.0, deviation, 1.0)
-
-    def take(self, columns: NDArray[np.integer]) -> "Sample":
-        """The sample of some of the columns."""
-        names = None if self.names is None else [self.names[d] for d in columns]
-        levels = {j: self.levels[d] for j, d in enumerate(columns) if d in self.levels}
-        return Sample(self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels)
-
-    def _average(self, values: Any) -> Array:
-        weights = self.weights / self.weights.sum()
-        if sparse.issparse(values):
-            return np.asarray(values.T @ weights)
-        seen = ~np.isnan(values)
-        if seen.all():
-            return np.asarray(np.average(values, axis=0, weights=weights))
-        total = weights @ seen
-        return np.asarray(weights @ np.where(seen, values, 0.0) / np.where(total > 0.0, total, 1.0))
-
-    def _first(self) -> Array:
-        """The first observed value of each column of dense rows, (D,); zero where there are none."""
-        if not len(self.X):
-            return np.zeros(self.D)
-        rows = np.argmin(np.isnan(self.X), axis=0)
-        return np.asarray(np.nan_to_num(self.X[rows, np.arange(self.D)]))
 
 
 class Size(NamedTuple):
@@ -394,74 +289,6 @@ def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
     if not -D <= number < D:
         raise ValueError(f"there is no column {which!r:.80}: the table has {D}.")
     return number % D
-
-
-def farthest(origin: Any, unit: Any) -> Any:
-    """The largest size of values (D,) that are not too far from ``origin``, in ``unit``, for their squares; unknown: any."""
-    if unit is None:
-        return LARGEST
-    return np.minimum(LARGEST, np.maximum(2.0 * np.abs(origin), FARTHEST * np.asarray(unit)))
-
-
-def require(condition: bool, name: str, value: Any, wanted: str) -> None:
-    """Raise a ValueError that names the hyperparameter, its value and what it must be."""
-    if not condition:
-        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
-
-
-def column_values(name: str, value: Any, D: int) -> Array:
-    """A hyperparameter given as a scalar or per column, as a finite (D,) float64 array."""
-    values = hyperparameter(name, value)
-    require(
-        values.ndim <= 1 and values.size in (1, D), name, value, f"a number or an array of {D} numbers, one per column"
-    )
-    require(bool(np.isfinite(values).all()), name, value, "finite")
-    return np.array(np.broadcast_to(values, (D,)))
-
-
-def positive_values(name: str, value: Any, D: int) -> Array:
-    """A positive hyperparameter given as a scalar or per column, as a (D,) float64 array."""
-    values = column_values(name, value, D)
-    require(bool((values > 0.0).all()), name, value, "positive")
-    return values
-
-
-def positive(name: str, value: Any) -> float:
-    """A positive, finite hyperparameter."""
-    number = hyperparameter(name, value)
-    require(number.ndim == 0 and bool(np.isfinite(number) and number > 0.0), name, value, "a positive number")
-    return float(number)
-
-
-def hyperparameter(name: str, value: Any) -> Array:
-    """A number or a nested list of numbers as a float64 array; text, truth values and numbers beyond floats are refused."""
-    try:
-        given = np.asarray(value)
-        if given.dtype == object and given.size and all(isinstance(v, Real) for v in given.ravel().tolist()):
-            given = given.astype(np.float64)
-    except (ValueError, OverflowError):
-        given = np.array(None)
-    fits = given.dtype.kind in "fiu" and not np.ma.is_masked(value)
-    if not fits:
-        shown = repr(value) if not isinstance(value, int) or isinstance(value, bool) else "an int beyond floats"
-        raise ValueError(f"{name} must be a number, or numbers; got {shown[:80]}.")
-    return np.asarray(given, dtype=np.float64)
-
-
-def check_between(name: str, sums: Array, most: Array | float = np.inf) -> None:
-    """Refuse sums (K, ...) of clusters outside [0, most] by more than rounding."""
-    slack = ROUNDED * (1.0 + np.abs(sums).sum(axis=0))
-    fine = (sums >= -slack) & (sums <= most + slack) & np.isfinite(sums)
-    if not fine.all():
-        raise ValueError(f"{name} are impossible: one is {float(sums[~fine][0]):g}.")
-
-
-def check_coordinates(origin: Any, unit: Any) -> None:
-    """Refuse origins and units of working coordinates that are not finite, or units that cannot be squared."""
-    require(bool(np.isfinite(origin).all()), "origin", origin, "finite")
-    units = np.asarray(unit)
-    fine = (units >= 1.0 / LARGEST) & (units <= LARGEST)
-    require(bool(fine.all()), "unit", unit, f"from {1.0 / LARGEST:g} to {LARGEST:g}")
 
 
 def _is_like(value: Any, other: Any) -> bool:

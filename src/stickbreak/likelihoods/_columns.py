@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Rows, Sample, Size, check_between
+from ._base import Array, Likelihood, Profile, Rows, Size
+from ._hyperparameters import check_between
+from ._sample import Sample
 
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 

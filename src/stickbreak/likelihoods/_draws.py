@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import LARGEST
+from ._hyperparameters import LARGEST
 
 Array = NDArray[np.floating]
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, psi
 
-from ._base import Array, Size, column_values, farthest, hyperparameter, positive, require
+from ._base import Array, Size
+from ._hyperparameters import column_values, farthest, hyperparameter, positive, require
 
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 

@@ -11,21 +11,9 @@ from scipy.linalg import solve_triangular
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import (
-    FARTHEST,
-    Array,
-    Likelihood,
-    Profile,
-    Sample,
-    Size,
-    check_between,
-    check_coordinates,
-    farthest,
-    features,
-    hyperparameter,
-    positive,
-    require,
-)
+from ._base import Array, Likelihood, Profile, Size, features
+from ._hyperparameters import FARTHEST, check_between, check_coordinates, farthest, hyperparameter, positive, require
+from ._sample import Sample
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import Array, require
+from ._base import Array
+from ._hyperparameters import require
 from ._regression import Regression, whole
 
 

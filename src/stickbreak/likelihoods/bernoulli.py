@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, psi, rel_entr
 
-from ._base import Array, Profile, Sample, check_between, positive_values
+from ._base import Array, Profile
 from ._columns import IndependentColumns
+from ._hyperparameters import check_between, positive_values
+from ._sample import Sample
 
 
 class BernoulliPosterior(NamedTuple):

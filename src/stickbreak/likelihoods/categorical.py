@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi
 
-from ._base import Array, Likelihood, Profile, Sample, Size, check_between, hyperparameter, require
+from ._base import Array, Likelihood, Profile, Size
+from ._hyperparameters import check_between, hyperparameter, require
+from ._sample import Sample
 
 MOST_LEVELS = 1_000_000
 

@@ -6,9 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, psi
 
-from ._base import Array, Sample, check_between, check_coordinates, farthest, positive_values, require
+from ._base import Array
 from ._columns import IndependentColumns
+from ._hyperparameters import check_between, check_coordinates, farthest, positive_values, require
 from ._quadratic import GRAIN, LEAST_SPARE, SHARE_OF_SPREAD, check_ratio, mean_prior, standardised
+from ._sample import Sample
 
 TINY = 1e-300  # a count of nothing that can divide
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)

@@ -6,9 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln, psi, xlogy
 
-from ._base import SMALLEST, Array, Sample, positive, positive_values, require
+from ._base import Array
 from ._columns import IndependentColumns
 from ._draws import gamma
+from ._hyperparameters import SMALLEST, positive, positive_values, require
+from ._sample import Sample
 
 
 class GammaPosterior(NamedTuple):

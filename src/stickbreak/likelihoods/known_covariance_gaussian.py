@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, Size, check_coordinates, farthest, require
+from ._base import Array, Likelihood, Profile, Size
+from ._hyperparameters import check_coordinates, farthest, require
+from ._sample import Sample
 
 
 class KnownCovarianceGaussianPosterior(NamedTuple):

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi, xlogy
 
-from ._base import Array, Likelihood, Profile, Rows, Sample, Size, check_between, positive_values, require
+from ._base import Array, Likelihood, Profile, Rows, Size
 from ._draws import poisson
+from ._hyperparameters import check_between, positive_values, require
+from ._sample import Sample
 
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, kl_div, psi, xlogy
 
-from ._base import LARGEST, Array, Profile, Rows, Sample, column_number, positive_values
+from ._base import Array, Profile, Rows, column_number
 from ._columns import IndependentColumns
 from ._draws import gamma, poisson
+from ._hyperparameters import LARGEST, positive_values
+from ._sample import Sample
 
 DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
 

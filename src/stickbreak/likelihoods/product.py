@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Sample, Size, column_number, features, prefers_sparse, require
+from ._base import Array, Likelihood, Profile, Size, column_number, features, prefers_sparse
+from ._hyperparameters import require
+from ._sample import Sample
 
 MOST_UNUSED = 1 << 20  # columns of a table that belong to no part
 

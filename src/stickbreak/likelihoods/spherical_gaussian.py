@@ -7,7 +7,9 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, check_between, check_coordinates, farthest, positive, require
+from ._base import Array, Likelihood, Profile
+from ._hyperparameters import check_between, check_coordinates, farthest, positive, require
+from ._sample import Sample
 
 TINY = 1e-300  # a count of nothing that can divide
 

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Sample, Size, check_coordinates, farthest
+from ._base import Array, Likelihood, Profile, Size
+from ._hyperparameters import check_coordinates, farthest
+from ._sample import Sample
 
 
 class ZeroMeanGaussianPosterior(NamedTuple):

@@ -12,7 +12,8 @@ from scipy import sparse
 from ..data import Chunk
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.markov import add_rows, compress, subtract_energies
-from ..likelihoods._base import check_between, features
+from ..likelihoods._base import features
+from ..likelihoods._hyperparameters import check_between
 from .local import DENSE_SHARE, THRESHOLD, Drawn, Responsibilities, RowUnit, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
 from .model import Model, Parameters

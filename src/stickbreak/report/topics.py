@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ..allocations._base import real
-from ..data.arrays import numbers, shown
+from .._arguments import real, shown
+from ..data.arrays import numbers
 from ..data.frames import column_name, encode, mixed_frame
 from ..data.sparse_rows import sparse_rows
 

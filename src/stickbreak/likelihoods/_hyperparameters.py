@@ -1,0 +1,83 @@
+"""Hyperparameters and sums: which values they may have, and the numbers that a likelihood can compute with."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arguments import shown
+
+Array = NDArray[np.floating]
+
+LARGEST = 1e150  # the square of a larger number overflows in sums
+ROUNDED = 1e-5  # of a sum over all rows in float32, that rounding may have changed
+SMALLEST = 1e-150  # the square of a smaller number loses digits
+FARTHEST = 1e100  # units of its column from the origin, beyond which the score of a row may overflow
+
+
+def farthest(origin: Any, unit: Any) -> Any:
+    """The largest size of values (D,) that are not too far from ``origin``, in ``unit``, for their squares; unknown: any."""
+    if unit is None:
+        return LARGEST
+    return np.minimum(LARGEST, np.maximum(2.0 * np.abs(origin), FARTHEST * np.asarray(unit)))
+
+
+def require(condition: bool, name: str, value: Any, wanted: str) -> None:
+    """Raise a ValueError that names the hyperparameter, its value and what it must be."""
+    if not condition:
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+
+
+def column_values(name: str, value: Any, D: int) -> Array:
+    """A hyperparameter given as a scalar or per column, as a finite (D,) float64 array."""
+    values = hyperparameter(name, value)
+    require(
+        values.ndim <= 1 and values.size in (1, D), name, value, f"a number or an array of {D} numbers, one per column"
+    )
+    require(bool(np.isfinite(values).all()), name, value, "finite")
+    return np.array(np.broadcast_to(values, (D,)))
+
+
+def positive_values(name: str, value: Any, D: int) -> Array:
+    """A positive hyperparameter given as a scalar or per column, as a (D,) float64 array."""
+    values = column_values(name, value, D)
+    require(bool((values > 0.0).all()), name, value, "positive")
+    return values
+
+
+def positive(name: str, value: Any) -> float:
+    """A positive, finite hyperparameter."""
+    number = hyperparameter(name, value)
+    require(number.ndim == 0 and bool(np.isfinite(number) and number > 0.0), name, value, "a positive number")
+    return float(number)
+
+
+def hyperparameter(name: str, value: Any) -> Array:
+    """A number or a nested list of numbers as a float64 array; text, truth values and numbers beyond floats are refused."""
+    try:
+        given = np.asarray(value)
+        if given.dtype == object and given.size and all(isinstance(v, Real) for v in given.ravel().tolist()):
+            given = given.astype(np.float64)
+    except (ValueError, OverflowError):
+        given = np.array(None)
+    fits = given.dtype.kind in "fiu" and not np.ma.is_masked(value)
+    if not fits:
+        raise ValueError(f"{name} must be a number, or numbers; got {shown(value)}.")
+    return np.asarray(given, dtype=np.float64)
+
+
+def check_between(name: str, sums: Array, most: Array | float = np.inf) -> None:
+    """Refuse sums (K, ...) of clusters outside [0, most] by more than rounding."""
+    slack = ROUNDED * (1.0 + np.abs(sums).sum(axis=0))
+    fine = (sums >= -slack) & (sums <= most + slack) & np.isfinite(sums)
+    if not fine.all():
+        raise ValueError(f"{name} are impossible: one is {float(sums[~fine][0]):g}.")
+
+
+def check_coordinates(origin: Any, unit: Any) -> None:
+    """Refuse origins and units of working coordinates that are not finite, or units that cannot be squared."""
+    require(bool(np.isfinite(origin).all()), "origin", origin, "finite")
+    units = np.asarray(unit)
+    fine = (units >= 1.0 / LARGEST) & (units <= LARGEST)
+    require(bool(fine.all()), "unit", unit, f"from {1.0 / LARGEST:g} to {LARGEST:g}")

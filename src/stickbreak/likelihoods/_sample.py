@@ -1,0 +1,118 @@
+"""A sample of the data, from which default priors are scaled."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ._hyperparameters import SMALLEST
+
+Array = NDArray[np.floating]
+Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
+
+RESOLVED = 4.0 * float(np.finfo(np.float64).eps)  # of its mean: a column that spreads less than this is constant
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows that stand for the data, from which `Likelihood.resolve` scales priors, and facts of all of it.
+
+    Attributes
+    ----------
+    X : (n, D) float64, missing values as NaN; or CSR
+    weights : (n,)
+    missing : (D,) bool, the columns with missing values anywhere in the data
+    largest : (D,) the largest value of each column anywhere in the data
+    names : the names of the columns, where they have any
+    levels : the names of the levels of columns that hold their codes, by the number of the column
+    """
+
+    X: Rows
+    weights: Array
+    missing: NDArray[np.bool_]
+    largest: Array
+    names: Sequence[str] | None = None
+    levels: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X: Rows, weights: Array | None = None) -> "Sample":
+        """Rows that are all of the data."""
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        if sparse.issparse(X):
+            return cls(X, weights, np.zeros(X.shape[1], np.bool_), np.asarray(X.max(axis=0).todense()).ravel())
+        X = np.asarray(X, dtype=np.float64)
+        return cls(X, weights, np.isnan(X).any(axis=0), np.fmax.reduce(X, axis=0))
+
+    @property
+    def D(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    def mean(self) -> Array:
+        """Weighted mean of the observed values of each column, (D,); zero where there are none."""
+        if sparse.issparse(self.X):
+            return self._average(self.X)
+        first = self._first()
+        return np.asarray(first + self._average(self.X - first))  # an offset in the data costs no precision
+
+    def median(self) -> Array:
+        """Weighted median of the observed values of each column of dense rows, (D,); zero where there are none."""
+        order = np.argsort(self.X, axis=0, kind="stable")
+        ranked = np.take_along_axis(self.X, order, axis=0)
+        weights = np.where(np.isnan(ranked), 0.0, self.weights[order]).cumsum(axis=0)
+        middle = (weights < 0.5 * weights[-1]).sum(axis=0)
+        return np.asarray(np.nan_to_num(np.take_along_axis(ranked, middle[None], axis=0)[0]))
+
+    def deviation(self, center: Array) -> Array:
+        """Weighted standard deviation of each column of dense rows about ``center``, (D,); zero for constant columns.
+
+        A column is constant if it spreads less than rounding can tell.
+
+        Raises
+        ------
+        ValueError : a column varies, but so little that squares of its deviations would underflow.
+        """
+        away = np.abs(self.X - center)
+        size = np.fmax.reduce(away, axis=0, initial=0.0)
+        scale = np.where(size > 0.0, size, 1.0)
+        deviation = scale * np.sqrt(self._average((away / scale) ** 2))
+        varies = deviation > RESOLVED * np.abs(center)
+        lost = np.flatnonzero(varies & (deviation < SMALLEST))
+        if len(lost):
+            column = f"column {lost[0]}" + ("" if self.names is None else f" ({self.names[lost[0]]!r})")
+            raise ValueError(
+                f"{column} has a standard deviation of {deviation[lost[0]]:.3g}, too small to be squared. "
+                "Multiply the column by a constant first."
+            )
+        return np.asarray(np.where(varies, deviation, 0.0))
+
+    def spread(self, center: Array) -> Array:
+        """The `deviation` of each column about ``center``, (D,); 1 for constant columns."""
+        deviation = self.deviation(center)
+        return np.where(deviation > 0.0, deviation, 1.0)
+
+    def take(self, columns: NDArray[np.integer]) -> "Sample":
+        """The sample of some of the columns."""
+        names = None if self.names is None else [self.names[d] for d in columns]
+        levels = {j: self.levels[d] for j, d in enumerate(columns) if d in self.levels}
+        return Sample(self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels)
+
+    def _average(self, values: Any) -> Array:
+        weights = self.weights / self.weights.sum()
+        if sparse.issparse(values):
+            return np.asarray(values.T @ weights)
+        seen = ~np.isnan(values)
+        if seen.all():
+            return np.asarray(np.average(values, axis=0, weights=weights))
+        total = weights @ seen
+        return np.asarray(weights @ np.where(seen, values, 0.0) / np.where(total > 0.0, total, 1.0))
+
+    def _first(self) -> Array:
+        """The first observed value of each column of dense rows, (D,); zero where there are none."""
+        if not len(self.X):
+            return np.zeros(self.D)
+        rows = np.argmin(np.isnan(self.X), axis=0)
+        return np.asarray(np.nan_to_num(self.X[rows, np.arange(self.D)]))
