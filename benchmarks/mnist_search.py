@@ -12,7 +12,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from common import memory, mnist50, mnist_prior, report
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, Search, Threads
+from stickbreak.inference import Options, RowSearch, Threads
 from stickbreak.inference.init import one_cluster
 from stickbreak.likelihoods import Sample
 from stickbreak.model import Model, Responsibilities, local_step
@@ -38,7 +38,7 @@ def run(seed: int, seconds: float, dtype: type) -> dict[str, object]:
             raise Timeout
 
     with Threads() as threads:
-        search = Search(
+        search = RowSearch(
             model, source, ("birth", "merge", "delete"), threads, np.random.default_rng(seed), Options(10, 10**6), watch
         )
         with contextlib.suppress(Timeout):

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info
 
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, Search, Threads
+from stickbreak.inference import Options, RowSearch, Threads
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
 from stickbreak.inference.laps import BoundDecreased, Laps
 from stickbreak.likelihoods import Gaussian, Sample
@@ -35,7 +35,7 @@ def run(X, moves=MOVES, start=None, seed=0, model=None, on_lap=lambda lap: None,
     model = model or model_of(X)
     source, rng = ArraySource(X), np.random.default_rng(seed)
     with Threads(1) as threads:
-        found = Search(model, source, moves, threads, rng, Options(check=True, **options), on_lap)
+        found = RowSearch(model, source, moves, threads, rng, Options(check=True, **options), on_lap)
         if start is None:
             summary = one_cluster(model)
         elif isinstance(start, int):
@@ -165,7 +165,7 @@ def interrupted(X, stop, state):
     model = model_of(X)
     with Threads(1) as threads:
         rng = np.random.default_rng(0)
-        state["search"] = Search(model, ArraySource(X), MOVES, threads, rng, Options(), stop)
+        state["search"] = RowSearch(model, ArraySource(X), MOVES, threads, rng, Options(), stop)
         state["search"].run(one_cluster(model))
 
 

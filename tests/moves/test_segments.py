@@ -105,17 +105,17 @@ def test_what_merges_seem_to_gain_is_what_they_gain(nearest, seed):
     """For a finite chain, whose shares do not depend on counts, the estimate is exact."""
     model, source, _, rng = problem(seed, CHAINS[0])
     total = labelled(model, source, rng.integers(10, size=len(source.X)))
-    before, kept = joint(model, total), states.NEAREST
-    states.NEAREST = nearest
+    before, kept = joint(model, total), agglomeration.NEAREST
+    agglomeration.NEAREST = nearest
     try:
-        steps = list(states._agglomerated(model, total, model.log_marginal(total)))
+        steps = list(agglomeration.merges(model, total, model.log_marginal(total)))
     finally:
-        states.NEAREST = kept
+        agglomeration.NEAREST = kept
     assert [len(groups) for groups, _ in steps] == list(range(total.K - 1, 0, -1))
     for groups, gain in steps:
-        merged = states._with_groups(total, groups, 0.0).summary
+        merged = agglomeration.with_groups(total, groups)
         assert joint(model, merged) - before == pytest.approx(gain, abs=1e-7 * abs(before))
-    best = states.agglomerated(model, total)
+    best = agglomeration.agglomerated(model, total)
     assert nearest < 10 or joint(model, best) - before == pytest.approx(
         max(0.0, *(gain for _, gain in steps)), abs=1e-6
     )
@@ -158,9 +158,9 @@ def test_every_merge_is_the_best_of_what_is_left(transitions, seed):
     total = labelled(model, source, rng.integers(10, size=len(source.X)))
     total = total if transitions else Summary(total.N, total.S, total.H, total.base)
     before = 0.0
-    for groups, gain in states._agglomerated(model, total, model.log_marginal(total)):
+    for groups, gain in agglomeration.merges(model, total, model.log_marginal(total)):
         pairs, shares = np.triu_indices(total.K, 1), model.allocation.shares(total)
-        gains, _ = states._merge_gains(model, total, model.log_marginal(total), shares, *pairs)
+        gains, _ = agglomeration.merge_gains(model, total, model.log_marginal(total), shares, *pairs)
         assert gain - before == pytest.approx(gains.max(), rel=1e-9, abs=1e-6)
         before, best = gain, int(gains.argmax())
         total = total.merge(int(pairs[0][best]), int(pairs[1][best]))

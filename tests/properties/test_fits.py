@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, Search, Stochastic, Threads
+from stickbreak.inference import Options, RowSearch, Stochastic, Threads
 from stickbreak.inference.init import one_cluster
 from stickbreak.model import Model, Summary
 from stickbreak.moves import Schedule
@@ -69,7 +69,7 @@ def search(model, X, weights=None, n_batches=1, moves=MOVES, seed=0, start=None,
     """A search with the bound checked after every step."""
     options = Options(n_batches=n_batches, check=True, **{"max_laps": 150, **options})
     with Threads(n_jobs) as threads:
-        found = Search(model, ArraySource(X, weights), moves, threads, np.random.default_rng(seed), options)
+        found = RowSearch(model, ArraySource(X, weights), moves, threads, np.random.default_rng(seed), options)
         found.run(one_cluster(model) if start is None else start)
     return found
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from stickbreak import HMM, Mixture
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, Search, Threads
+from stickbreak.inference import Options, RowSearch, Threads
 from stickbreak.inference.init import one_cluster
 from stickbreak.likelihoods import REGISTRY, DiagonalGaussian, Poisson, Product, Sample
 from stickbreak.model import Model, Summary, local_step
@@ -65,7 +65,7 @@ def test_single_precision_claims_what_double_precision_does(case):
     def search(rows):
         with Threads(1) as threads:
             options = Options(n_batches=2, max_laps=60, check=True)
-            ascent = Search(model, ArraySource(rows), MOVES, threads, np.random.default_rng(0), options)
+            ascent = RowSearch(model, ArraySource(rows), MOVES, threads, np.random.default_rng(0), options)
             ascent.run(one_cluster(model))
         return ascent
 

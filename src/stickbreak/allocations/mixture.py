@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, psi
+from scipy.special import gammaln, psi, xlogy
 
 from .._arguments import as_floats, check_count
 from ._base import Array, best_factor, check_concentration, log_rise, within_range
@@ -35,6 +35,22 @@ class _Mixture(ABC):
     def shares(self, summary: "Summary") -> Array:
         """Posterior mean weights of the clusters, (K,)."""
         return self.mean_weights(summary)
+
+    def merge_gains(
+        self, summary: "Summary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
+    ) -> Array:
+        """What the assignments of two clusters gain, first[i] and second[i], that become one, (n,).
+
+        With a + b rows, each of which belonged to one of them:  (a + b) log (a + b) - a log a - b log b.
+        """
+        a, b = summary.N[first], summary.N[second]
+        return np.asarray(xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b))
+
+    def merged_shares(self, shares: Array, a: int, b: int) -> Array:
+        """Weights after cluster b has joined cluster a and has none, (K,)."""
+        joined = shares.copy()
+        joined[a], joined[b] = shares[a] + shares[b], 0.0
+        return joined
 
     @abstractmethod
     def mean_weights(self, summary: "Summary") -> Array:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..model.summary import Summary
 
 LEAST_PSI = -1e150  # of a number whose psi is inverted: its derivative there is the square
+LEAST_SHARE = 1e-6  # of a topic in a start
 
 
 class _Documents(ABC):
@@ -134,6 +135,7 @@ class HierarchicalDirichletProcess(_Documents):
         D = float(getattr(summary, "D", 0.0))
         if D == 0.0:  # counts alone
             counts = np.append(summary.N, self.concentration)
+            counts = np.maximum(counts, LEAST_SHARE * counts.sum())  # an empty topic may have documents yet
             return _Solution(counts / counts.sum(), 0.0)
         return _solved(self, np.append(summary.P, summary.P_rest).tobytes(), D)
 

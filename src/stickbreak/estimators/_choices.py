@@ -291,6 +291,7 @@ def check_states(estimator: Any) -> None:
 
 def _check_fit(estimator: Any) -> None:
     """Refuse what is wrong with the parameters that all estimators have."""
+    _require(whole(estimator.n_init), "n_init", estimator, "a whole number of at least 1")
     _require(whole(estimator.max_laps), "max_laps", estimator, "a whole number of at least 1")
     _require(
         estimator.n_batches is None or whole(estimator.n_batches),

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import ArraySource, BagSource, GroupSource, SparseSource
 from ..data.arrays import as_array, numbers
 from ..data.frames import Encoded, Levels, as_frame
-from ..inference import Chain, Options, Search, Threads
+from ..inference import Chain, Options, Threads, TopicSearch
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
@@ -35,6 +36,7 @@ MOST_TOKENS = 1e12  # of a document: the local step divides them by as little as
 LEAST_TOKENS = 1e-100  # of all documents: digamma functions of less leave the range of float64
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
+ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
 
 
 def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource | GroupSource:
@@ -153,9 +155,16 @@ def choose_start(
         return _from_array(as_array(init, "init"), model, source)
     if choices.stochastic(estimator.algorithm) is not None and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_DOCUMENTS, rng)
-        options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5), learn=learnt(estimator))
-        chain = make_chain(estimator, model, sample, rng)
-        search = Search(model, sample, choices.MOVES, threads, rng, options, chain=chain)
+        options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learnt(estimator))
+        search = TopicSearch(
+            model,
+            sample,
+            choices.MOVES,
+            threads,
+            rng,
+            options,
+            make_chain=partial(make_chain, estimator, model, sample),
+        )
         search.run(_by_name(init, model, sample, K, rng))
         return search.total.without_local() * (source.total_weight / sample.total_weight)
     return _by_name(init, model, source, K, rng)

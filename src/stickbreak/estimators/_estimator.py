@@ -15,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
-from ..inference import Chain, Lap, Options, Search, StateSearch, StochasticLaps, Threads
+from ..inference import Lap, Options, Search, StochasticLaps, Threads
+from ..inference.laps import Result
 from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
@@ -84,38 +85,56 @@ class Estimator(BaseEstimator, ABC):
         threads: Threads,
         rng: np.random.Generator,
         options: Options,
-        start: Callable[[], Summary],
-        chain: Callable[[], Chain | None] = lambda: None,
+        start: Callable[[np.random.Generator], Summary],
+        search: Callable[..., Search],
     ) -> Outcome:
-        """Run the algorithm from a start that is made under the progress line; Ctrl-C keeps the best model so far."""
+        """Run the algorithm ``n_init`` times and keep the best, by the bound; Ctrl-C keeps the best model so far.
+
+        start, search : make a start, under the progress line, and the search that begins there
+        """
+        best: Result | None = None
         history: list[Lap] = []
+        trouble = None
         with self._progress(source) as on_lap:
-            first = start()
-            choices.check_start(model, first.K)
-            steps = choices.stochastic(self.algorithm)
-            ascent: Search | StochasticLaps
-            if steps is None:
-                moves = choices.moves(self)
-                kind = StateSearch if model.allocation.unit == "sequences" else Search
-                ascent = kind(model, source, moves, threads, rng, options, on_lap, history, chain=chain())
-            else:
-                ascent = StochasticLaps(model, source, steps, threads, rng, options, on_lap, history)
-            trouble = None
-            try:
-                ascent.run(first)
-                if not ascent.converged:
-                    trouble = (
-                        f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
-                    )
-            except KeyboardInterrupt:
-                if ascent.result is None:
-                    raise
-                trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
-        result = ascent.result
-        assert result is not None
-        if result.lap.number > len(history):  # interrupted between the two
-            history.append(result.lap)
-        return Outcome(result.total.without_local(), result.model, history, trouble)
+            for stream in [rng] if self.n_init == 1 else rng.spawn(self.n_init):
+                ascent = self._run(model, source, threads, stream, options, on_lap, search)
+                interrupted = False
+                try:
+                    first = start(stream)
+                    choices.check_start(model, first.K)
+                    ascent.run(first)
+                except KeyboardInterrupt:
+                    if best is None and ascent.result is None:
+                        raise
+                    interrupted = True
+                result = ascent.result
+                if result is not None and (best is None or result.bound > best.bound):
+                    best, history, converged = result, ascent.history, ascent.converged
+                if interrupted:
+                    trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
+                    break
+        assert best is not None
+        if best.lap.number > len(history):  # interrupted between the two
+            history.append(best.lap)
+        if trouble is None and not converged:
+            trouble = f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
+        return Outcome(best.total.without_local(), best.model, history, trouble)
+
+    def _run(
+        self,
+        model: Model,
+        source: ArraySource,
+        threads: Threads,
+        rng: np.random.Generator,
+        options: Options,
+        on_lap: Callable[[Lap], None],
+        search: Callable[..., Search],
+    ) -> Search | StochasticLaps:
+        """One run of the algorithm, not begun yet."""
+        steps = choices.stochastic(self.algorithm)
+        if steps is not None:
+            return StochasticLaps(model, source, steps, threads, rng, options, on_lap, [])
+        return search(model, source, choices.moves(self), threads, rng, options, on_lap, [])
 
     def _widen(self, missing: NDArray[np.bool_]) -> None:
         """Make the model for values missing in columns (D,) that had all of them so far."""

@@ -34,6 +34,7 @@ Array = NDArray[np.floating]
 FIRST_STICKINESS, FIRST_CONCENTRATION = 50.0, 1.0  # where they are learnt
 BLOCK_ROWS = 50  # of the blocks that states start from, where sequences are as long
 SEARCH_ROWS = 20_000  # of the sample on which stochastic inference finds its states
+ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
 REPEATED = 4  # rows are looked up by their distinct patterns where these are fewer than one in so many
 
 
@@ -188,7 +189,7 @@ def choose_start(
         return found * float(source.total_weight / found.N.sum())
     if choices.stochastic(estimator.algorithm) is not None and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_ROWS, rng)
-        options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5), learn=learnt(estimator))
+        options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learnt(estimator))
         search = StateSearch(model, sample, choices.MOVES, threads, rng, options)
         search.run(one_cluster(model))
         return search.total * (source.total_weight / sample.total_weight)

@@ -14,7 +14,7 @@ from ..data import ArraySource, Chunk
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.distinct import Collapsed
 from ..data.frames import Levels
-from ..inference import Options, Search, Threads
+from ..inference import Options, RowSearch, Threads
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
 from ..likelihoods._base import Rows
 from ..model import Model, Summary
@@ -24,6 +24,7 @@ from ._reader import Reader
 Array = NDArray[np.floating]
 
 SEARCH_ROWS = 20_000  # rows of the sample on which stochastic inference finds its clusters
+ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
 
 
 def choose_start(
@@ -54,8 +55,8 @@ def _found_on_sample(
     estimator: Any, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator
 ) -> Summary:
     sample = source.sample(SEARCH_ROWS, rng)
-    options = Options(1, estimator.max_laps, max(estimator.tol, 1e-5))
-    search = Search(model, sample, choices.MOVES, threads, rng, options)
+    options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE))
+    search = RowSearch(model, sample, choices.MOVES, threads, rng, options)
     search.run(one_cluster(model))
     return search.total * (source.total_weight / sample.total_weight)
 

@@ -13,7 +13,7 @@ from .._arguments import check_count, shown
 from ..allocations import Allocation, Duration
 from ..data import SequenceSource
 from ..data.frames import values_of
-from ..inference import Options, Stochastic, Threads
+from ..inference import Options, StateSearch, Stochastic, Threads
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
@@ -63,10 +63,12 @@ class HMM(ClusterMixin, Estimator):
         For ``init="blocks"``, and the number of states of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, default all
         What may change the number of states.
+    n_init : int >= 1, default 1
+        Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
-    tol : float >= 0, default 1e-5
-        Converged when a lap raises the ELBO by less than this share of its size, and no count moves by over 0.1% of rows.
+    tol : float >= 0, default 0.02
+        Nats: converged when a lap raises the ELBO by less than this for each state, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
     random_state : int, RandomState or None, default None
@@ -128,8 +130,9 @@ class HMM(ClusterMixin, Estimator):
         init: Any = "one",
         n_init_states: int = 25,
         moves: Sequence[str] = choices.MOVES,
+        n_init: int = 1,
         max_laps: int = 1000,
-        tol: float = 1e-5,
+        tol: float = 0.02,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -145,6 +148,7 @@ class HMM(ClusterMixin, Estimator):
         self.init = init
         self.n_init_states = n_init_states
         self.moves = moves
+        self.n_init = n_init
         self.max_laps = max_laps
         self.tol = tol
         self.n_jobs = n_jobs
@@ -275,7 +279,8 @@ class HMM(ClusterMixin, Estimator):
                 threads,
                 rng,
                 options,
-                lambda: sequences.choose_start(self, model, source, threads, rng),
+                lambda rng: sequences.choose_start(self, model, source, threads, rng),
+                StateSearch,
             )
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))

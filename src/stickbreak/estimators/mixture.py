@@ -15,7 +15,7 @@ from ..allocations import Allocation
 from ..data import ArraySource
 from ..data.distinct import collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
-from ..inference import Options, Stochastic, Threads
+from ..inference import Options, RowSearch, Stochastic, Threads
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
@@ -58,12 +58,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         For ``init="k-means++"`` and ``"random"``, and the number of clusters of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, default all
         What may change the number of clusters.  With ``()`` only clusters left without any row go.
+    n_init : int >= 1, default 1
+        Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
     empirical_bayes : bool, default False
         Learn the hyperparameters too: between laps, multiply each by the factor that raises the ELBO most.
-    tol : float >= 0, default 1e-6
-        Converged when a lap raises the ELBO by less than this share of its size, and no count moves by over 0.1% of rows.
+    tol : float >= 0, default 0.01
+        Nats: converged when a lap raises the ELBO by less than this for each cluster, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
     random_state : int, RandomState or None, default None
@@ -124,9 +126,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         init: Any = "one",
         n_init_clusters: int = 10,
         moves: Sequence[str] = choices.MOVES,
+        n_init: int = 1,
         max_laps: int = 1000,
         empirical_bayes: bool = False,
-        tol: float = 1e-6,
+        tol: float = 0.01,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -139,6 +142,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.init = init
         self.n_init_clusters = n_init_clusters
         self.moves = moves
+        self.n_init = n_init
         self.max_laps = max_laps
         self.empirical_bayes = empirical_bayes
         self.tol = tol
@@ -266,7 +270,13 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             options = Options(batches, self.max_laps, self.tol, learn=learn)
             rng = np.random.default_rng(seed)
             total, model, history, trouble = self._ascend(
-                model, rows, threads, rng, options, lambda: choose_start(self, model, rows, collapsed, threads, rng)
+                model,
+                rows,
+                threads,
+                rng,
+                options,
+                lambda rng: choose_start(self, model, rows, collapsed, threads, rng),
+                RowSearch,
             )
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, HierarchicalDirichletProcess, LatentDirichlet
 from ..data import BagSource
-from ..inference import Options, Stochastic, Threads
+from ..inference import Options, Stochastic, Threads, TopicSearch
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from ..report import topics as report
@@ -61,10 +62,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         begins with no more than 64, from coarse to fine.
     moves : sequence of {"birth", "merge", "delete"}, default all
         What may change the number of topics.
+    n_init : int >= 1, default 1
+        Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 300
         Most passes over the data.
-    tol : float >= 0, default 3e-5
-        Converged when a lap raises the ELBO by less than this share of its size.
+    tol : float >= 0, default 0.3
+        Nats: converged when a lap raises the ELBO by less than this for each topic.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
     random_state : int, RandomState or None, default None
@@ -121,8 +124,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         init: Any = "random",
         n_init_topics: int = 64,
         moves: Sequence[str] = choices.MOVES,
+        n_init: int = 1,
         max_laps: int = 300,
-        tol: float = 3e-5,
+        tol: float = 0.3,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -136,6 +140,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.init = init
         self.n_init_topics = n_init_topics
         self.moves = moves
+        self.n_init = n_init
         self.max_laps = max_laps
         self.tol = tol
         self.n_jobs = n_jobs
@@ -292,8 +297,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 threads,
                 rng,
                 options,
-                lambda: documents.choose_start(self, model, source, threads, rng),
-                lambda: documents.make_chain(self, model, source, rng),
+                lambda rng: documents.choose_start(self, model, source, threads, rng),
+                partial(TopicSearch, make_chain=partial(documents.make_chain, self, model, source)),
             )
             names = getattr(self, "feature_names_in_", None)
             table = Table(self.n_features_in_, 0, names, self.levels_, lengths is not None)

@@ -3,9 +3,22 @@
 from .executor import Threads
 from .gibbs import Chain
 from .laps import Options
+from .row_search import RowSearch
 from .search import Search
 from .state_search import StateSearch
 from .stochastic import Stochastic, StochasticLaps
+from .topic_search import TopicSearch
 from .trace import Lap
 
-__all__ = ["Chain", "Lap", "Options", "Search", "StateSearch", "Stochastic", "StochasticLaps", "Threads"]
+__all__ = [
+    "Chain",
+    "Lap",
+    "Options",
+    "RowSearch",
+    "Search",
+    "StateSearch",
+    "Stochastic",
+    "StochasticLaps",
+    "Threads",
+    "TopicSearch",
+]

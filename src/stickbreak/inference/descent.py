@@ -11,6 +11,7 @@ from ..model.messages import log_normaliser
 from ..model.seeding import join_nearer
 from ..model.sequences import labelled
 from ..moves import Schedule, states
+from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
 from .executor import Threads
 from .laps import Laps, Options
@@ -101,7 +102,7 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
         for j, seed in enumerate(np.argsort(-counts, kind="stable")[:n]):
             join_nearer(model, X, int(seed), j, cell, nearest)
         cells = labelled(model, source, cell[source.codes])
-    return states.reduced(of_states(model, cells.K), cells, K)
+    return reduced(of_states(model, cells.K), cells, K)
 
 
 def of_states(model: Model, K: int) -> Model:

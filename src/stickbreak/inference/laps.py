@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ LOCAL = 1 << 30  # bytes for what is known of single documents; where they do no
 TINY = 1e-300
 FAR = 1.0  # log of the largest factor by which the prior of a topic is extrapolated
 RISING = 2e-4  # of the bound: while a lap gains more, states are not merged or deleted
+ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
 MOVED = 1e-3  # a fit has not settled while the count of a cluster changes by more than this share of the rows
 
 
@@ -35,7 +36,7 @@ class Options:
     ----------
     n_batches : 1 is full-dataset inference
     max_laps : stop after this many passes
-    tol : converged when a lap raises the bound by less than ``tol`` times its size, per row
+    tol : converged when a lap raises the bound by less than so many nats for each cluster
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
     learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
     check : verify after every step that the bound has not decreased
@@ -44,7 +45,7 @@ class Options:
 
     n_batches: int = 1
     max_laps: int = 1000
-    tol: float = 1e-6
+    tol: float = 0.01
     accelerate: bool = True
     learn: tuple[str, ...] = ()
     check: bool = False
@@ -76,6 +77,7 @@ class Laps:
     floor : a better model in hand while this ascent explores; the history then reports that one's bound
     settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
     enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
+    patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
     total, bound : summary and ELBO at the end of the last lap; during a lap they may be ahead of ``result``
     result : what the last lap left, None before the first
     drawn : rows drawn in the last lap to represent the clusters
@@ -92,6 +94,7 @@ class Laps:
     floor: "Laps | None" = None
     settle: int = 0
     enough: int = sys.maxsize
+    patience: float = np.inf
 
     def __post_init__(self) -> None:
         self.batches = self.source.batches(self.options.n_batches)
@@ -121,6 +124,10 @@ class Laps:
             return False
         return _is_better(self.result.bound, self.result.total.K, other.result)
 
+    def offer(self, proposals: Sequence[Proposal]) -> None:
+        """Verify these proposals, too, over the next lap."""
+        self._proposals += proposals
+
     def polish(self, options: Options) -> None:
         """Lap on, to another tolerance."""
         self.options = options
@@ -132,9 +139,14 @@ class Laps:
             before = self.bound, self.total.N
             self._lap()
             settled = self._settled(*before)
-            self.converged = settled and self.settle < 0
+            self.converged = self._hopeless(before[0]) or (settled and self.settle < 0)
             if settled and not self.converged:
                 self.settle = 0  # nothing is left to wait for
+
+    def _hopeless(self, bound: float) -> bool:
+        """Whether the model in hand is too far above for an excursion that gained so little since ``bound``."""
+        floor = None if self.floor is None else self.floor.result
+        return floor is not None and floor.bound - self.bound > self.patience * max(self.bound - bound, 0.0)
 
     def _first_lap(self, start: Summary, counts: NDArray[np.floating] | None) -> None:
         """Visit every batch with the starting parameters: what comes first must not decide for the rest (Thesis 3.5.4)."""
@@ -325,10 +337,9 @@ class Laps:
             return False
         if self._previous is None:
             return self._stalled
-        rows = max(float(self.total.N.sum()), 1.0)
-        gain = (self.bound - bound) / rows
-        moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max() / rows
-        return bool(gain <= self.options.tol * max(1.0, abs(self.bound) / rows) and moved <= MOVED)
+        moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max()
+        least = max(self.options.tol * self.total.K, ROUNDING[self.source.dtype.name] * abs(self.bound))
+        return bool(self.bound - bound <= least and moved <= MOVED * max(float(self.total.N.sum()), 1.0))
 
     def _check(self, after: float, before: float, step: str) -> float:
         if not np.isfinite(after):

@@ -1,7 +1,8 @@
-"""The search for the number of clusters: an ascent with verified moves, then excursions."""
+"""What searches for the number of clusters, topics or states share: ascents, excursions, and the best model so far."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,35 +13,21 @@ from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
 from .executor import Threads
-from .gibbs import CRUMB, Chain
 from .laps import Laps, Options, Result
 from .trace import Lap
 
 Array = NDArray[np.floating]
 
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
-COARSE = 100.0  # excursions are compared when settled to this multiple of the tolerance
-SETTLE, SETTLE_TOPICS = 12, 4  # laps before the clusters of an excursion must pay
-WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance is the last
-WORTHWHILE_TOPICS = 0.004  # twice as many topics must raise the bound by this share of its size
-SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
-COARSE_TOPICS = 1e-3  # annealed ascents are compared when settled to this tolerance
 
 
 @dataclass
-class Search:
+class Search(ABC):
     """Find the best model that moves can reach.
 
     Births, merges and deletes that pay at once are accepted lap by lap.  When no more do, the clusters have settled into a
-    local optimum in which no single split pays, although many splits together would once the rows have rearranged
-    themselves.  An excursion splits every cluster with a chance, laps until the pieces have settled, merges what does not
-    pay, and is kept if the ELBO of the whole data set is then higher, or else undone.  So the bound of the model in hand
-    never goes down.
-
-    Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`),
-    and an excursion splits the largest until there are as many as the next power of two.
-
-    chain : the sampler, for topics of words
+    local optimum, which excursions leave: ascents from a changed model, kept if the ELBO of the whole data set is then
+    higher, or else undone.  So the bound of the model in hand never goes down.
     """
 
     model: Model
@@ -53,62 +40,10 @@ class Search:
     history: list[Lap] = field(default_factory=list)
     best: Laps | None = None
     trial: Laps | None = None
-    chain: Chain | None = None
 
+    @abstractmethod
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
-        if self.chain is not None:
-            self._run_annealed(self.chain, start)
-            return
-        coarse = replace(self.options, tol=COARSE * self.options.tol)
-        self.best = self._laps(self.model, self.moves, coarse)
-        self.best.run(start)
-        while self._may_grow():
-            trial_start = self._split(self.best)
-            if trial_start is None:
-                break
-            trial = self._laps(self.best.model, self._removals, coarse, self.best, SETTLE)
-            trial.run(trial_start)
-            gain = self._keep(self.best, trial)
-            if gain <= WORTHWHILE * self.options.tol * abs(self.best.bound):
-                break
-        self.best.polish(self.options)
-
-    def _run_annealed(self, chain: Chain, start: Summary) -> None:
-        """Search for topics: the largest split, up to the next power of two, while that pays; then one long ascent."""
-        coarse = replace(self.options, tol=max(COARSE_TOPICS, self.options.tol))
-        annealed = chain.from_summary(start, SWEEPS, self.threads)
-        self.best = self._laps(self.model, (), coarse)
-        self.best.run(annealed.summary, annealed.counts)
-        while self._may_grow():
-            K = annealed.summary.K
-            wanted = min(2 ** int(np.ceil(np.log2(1.1 * K + 1.0))), self.model.max_clusters)
-            if wanted <= K:
-                break
-            annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
-            trial = self._laps(self.best.model, (), coarse, self.best)
-            trial.run(annealed.summary, annealed.counts)
-            if self._keep(self.best, trial) <= WORTHWHILE_TOPICS * np.log2(wanted / K) * abs(self.best.bound):
-                break  # as it stands; more sweeps may tell otherwise
-        if len(self.history) < self.options.max_laps:
-            annealed = chain.from_topics(annealed.topics, annealed.summary.K, LAST_SWEEPS, self.threads)
-            annealed = chain.pruned(annealed, self.threads)
-            trial = self._laps(self.best.model, self._removals, self.options, self.best, SETTLE_TOPICS)
-            trial.run(annealed.summary, annealed.counts)
-            self._keep(self.best, trial)
-        if self.best.options is not self.options:
-            self.best.polish(self.options)
-        self._drop_crumbs(self.best)
-
-    def _drop_crumbs(self, best: Laps) -> None:
-        """An excursion without the topics much smaller than the mean: their deletion alone may pay only after some laps."""
-        total, counts = best.total, best.counts
-        kept = np.flatnonzero(CRUMB * total.N.mean() <= total.N)
-        if counts is None or len(kept) == total.K or not self._removals or len(self.history) >= self.options.max_laps:
-            return
-        trial = self._laps(best.model, self._removals, self.options, best, SETTLE_TOPICS)
-        trial.run(Summary(total.N, total.S, total.H, total.base).take(kept), counts[kept])
-        self._keep(best, trial)
 
     def _may_grow(self) -> bool:
         return "birth" in self.moves and len(self.history) < self.options.max_laps

@@ -10,6 +10,7 @@ from ..data import SequenceSource
 from ..model import Model, Summary
 from ..model.messages import viterbi
 from ..moves import Schedule, states
+from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
 from ..moves.segments import alike, own_states, regrouped
 from .descent import Descent, of_states, wide_start
@@ -98,7 +99,7 @@ class StateSearch(Search):
         best = self.outcome
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
-        start = states.reduced(model, start, model.room)
+        start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * SETTLE))
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
@@ -111,11 +112,11 @@ class StateSearch(Search):
         """More states than there may be, after some laps, merged until there are as many as may be, in two steps."""
         wide, most, rng = of_states(model, start.K), model.allocation.max_clusters, self.rng.spawn(1)[0]
         for K in (start.K, int(np.sqrt(start.K * most))):
-            start = states.reduced(wide, start, K)
+            start = reduced(wide, start, K)
             laps = Laps(wide, self.source, Schedule((), rng, "sequences"), self.threads, rng, options)
             laps.run(wide.ordered(start))
             start = laps.total
-        return states.reduced(wide, start, most)
+        return reduced(wide, start, most)
 
     def _split(self, laps: Laps) -> Summary | None:
         hopeful = [(k, children) for _, k, children in self._hopeful(laps)]
@@ -140,7 +141,7 @@ class StateSearch(Search):
     def _with_another(self, laps: Laps) -> Summary:
         few = int(FEW * laps.total.K)
         if few > 1:
-            self._excursion(states.reduced(laps.model, laps.total, few))
+            self._excursion(reduced(laps.model, laps.total, few))
         else:
             self._excursion(block_states(laps.model, self._sequences, BLOCKS, BLOCK_ROWS, self.rng.spawn(1)[0]))
         if self.trial is not None:

@@ -15,6 +15,8 @@ from .laps import MOVED, Options, Result
 from .trace import Lap
 from .visit import visit
 
+NOISE = 1e-6  # of the bound: changes by less say nothing, since every step sees a part of the rows
+
 
 @dataclass(frozen=True)
 class Stochastic:
@@ -89,7 +91,8 @@ class StochasticLaps:
             before, bound = bound, self.model.bound(mixed)
             self._record(began, mixed, bound)
             moved, counts = np.abs(mixed.N - counts).max() / rows, mixed.N
-            self.converged = abs(bound - before) <= self.options.tol * max(abs(bound), rows) and moved <= MOVED
+            least = max(self.options.tol * mixed.K, NOISE * max(abs(bound), rows))
+            self.converged = abs(bound - before) <= least and moved <= MOVED
         began = time.perf_counter()
         everything = [chunk for batch in self.source.batches(self.options.n_batches) for chunk in batch]
         parameters = self.model.parameters(mixed, self.source.dtype)

@@ -115,6 +115,53 @@ def gather_mass(indptr, indices, values, member, rows, mass):
 
 
 @_jit
+def merged_entropies(indptr, indices, values, weights, parents, H):
+    """Add the assignment entropies of clusters that are merged, pair by pair, to H of the nodes of the tree of merges.
+
+    H_v += - sum_n w_n r_nv log r_nv  for the sum r_nv of the responsibilities of the clusters below node v
+
+    weights : (n,) in;  parents : (2 K - 1,) in: of the K clusters and of each merge, after its children; -1 for the root
+    H : (2 K - 1,) in and out, float64
+    """
+    nodes, masses = np.empty(parents.size, np.int64), np.empty(parents.size)
+    for i in range(indptr.size - 1):
+        count = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            r = np.float64(values[p])
+            nodes[count], masses[count] = indices[p], r
+            count += 1
+            if r > 0.0:
+                H[indices[p]] -= weights[i] * r * np.log(r)
+        while count > 1:  # the lowest parent has no descendants left but its children
+            parent = parents[nodes[0]]
+            for p in range(1, count):
+                if parents[nodes[p]] < parent:
+                    parent = parents[nodes[p]]
+            mass, left = 0.0, 0
+            for p in range(count):
+                if parents[nodes[p]] == parent:
+                    mass += masses[p]
+                else:
+                    nodes[left], masses[left] = nodes[p], masses[p]
+                    left += 1
+            nodes[left], masses[left] = parent, mass
+            count = left + 1
+            if mass > 0.0:
+                H[parent] -= weights[i] * mass * np.log(mass)
+
+
+@_jit
+def owners(indptr, indices, values, owner, share):
+    """The cluster with the largest responsibility for each row, and that responsibility; owner (n,), share (n,) out."""
+    for i in range(indptr.size - 1):
+        best = indptr[i]
+        for p in range(best + 1, indptr[i + 1]):
+            if values[p] > values[best]:
+                best = p
+        owner[i], share[i] = indices[best], values[best]
+
+
+@_jit
 def select_rows(indptr, indices, values, weights, threshold, limits, salt, first, clusters, rows, chosen):
     """Draw rows for each cluster at random among those with responsibility above ``threshold``.
 

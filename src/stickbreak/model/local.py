@@ -166,23 +166,33 @@ def block_step(
 
     A block with rows so far from every cluster that their scores are too large for the precision of W is done exactly.
     """
-    W, bias = parameters.W, parameters.bias
     T, scores = scores_of(model, parameters, X, out)
-    kept = softmax(scores, bias, responsibility_threshold(W.dtype), largest_terms(W.dtype))
+    kept = _responsibilities(parameters, scores)
     if kept is None:
         T, scores, _ = exact_scores(model, parameters, X)
-        kept = softmax(scores, np.zeros(len(bias)), responsibility_threshold(scores.dtype), np.inf)
+        kept = softmax(scores, np.zeros(len(parameters.bias)), responsibility_threshold(scores.dtype), np.inf)
         assert kept is not None
+    _add(kept, T, scores, weights, mass, summary)
+    return kept
+
+
+def _responsibilities(parameters: Parameters, scores: Array) -> Responsibilities | None:
+    """Those of rows with these scores without bias, which become their dense form; None if scores are too large."""
+    dtype = parameters.W.dtype
+    return softmax(scores, parameters.bias, responsibility_threshold(dtype), largest_terms(dtype))
+
+
+def _add(kept: Responsibilities, T: Any, R: Array, weights: Array, mass: Array, summary: Summary) -> None:
+    """Add what rows with features T and responsibilities ``kept``, dense R (n, K), say to a summary."""
     count_and_entropy(*kept, weights, mass, summary.N, summary.H)
     weights = weights * mass
     if sparse.issparse(T):
         csr_accumulate(*kept, weights, T.indptr, T.indices, T.data, summary.S)
-    elif kept.values.size > DENSE_SHARE * scores.size:
-        R = scores * weights[:, None]  # float64 also for float32 data: sums of rounded products would move the bound
+    elif kept.values.size > DENSE_SHARE * R.size:
+        R = R * weights[:, None]  # float64 also for float32 data: sums of rounded products would move the bound
         np.add(summary.S, R.T @ T.astype(np.float64, copy=False), out=summary.S)
     else:
         accumulate(*kept, weights, T, summary.S)
-    return kept
 
 
 def softmax(C: Array, bias: Array, threshold: float, largest: float) -> Responsibilities | None:
@@ -250,12 +260,31 @@ def product_with(T: Any, W: Array, out: Array | None = None) -> Array:
     return C
 
 
-def refined(model: Model, clusters: Summary, X: Rows, weights: Array) -> Summary:
+class Sampled(NamedTuple):
+    """A sample of rows X (n, D), their features T in float64, made once, and their weights (n,)."""
+
+    X: Rows
+    T: Any
+    weights: Array
+
+    @classmethod
+    def of(cls, model: Model, X: Rows, weights: Array) -> "Sampled":
+        """The sample, with features of the model's likelihood."""
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows too far from all others; see `block_step`
+            return cls(X, features(model.likelihood, X), weights)
+
+
+def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, Responsibilities]:
     """One local step on a sample of rows at the parameters that a summary of clusters implies."""
-    parameters = model.parameters(clusters, X.dtype)
-    summary = Summary.zeros(*parameters.W.shape)
-    block_step(model, parameters, X, weights, np.ones(len(weights)), summary)
-    return summary
+    parameters = model.parameters(clusters, np.dtype(np.float64))
+    summary, mass = Summary.zeros(*parameters.W.shape), np.ones(len(sample.weights))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = product_with(sample.T, parameters.W)
+    kept = _responsibilities(parameters, scores)
+    if kept is None:
+        return summary, block_step(model, parameters, sample.X, sample.weights, mass, summary)
+    _add(kept, sample.T, scores, sample.weights, mass, summary)
+    return summary, kept
 
 
 def join(pieces: list[Responsibilities]) -> Responsibilities:

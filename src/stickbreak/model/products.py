@@ -24,6 +24,14 @@ def add_product(R: Any, T: Any, S: Array) -> None:
     S += product.toarray() if sparse.issparse(product) else product
 
 
+def row_products(T: Any, W: Array, owner: NDArray[np.integer]) -> Array:
+    """The products of the rows of T (n, F), dense or CSR, with the rows ``owner`` (n,) of W (K, F), (n,)."""
+    if not sparse.issparse(T):
+        return np.asarray(np.einsum("nf,nf->n", T, W[owner]))
+    rows = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
+    return np.bincount(rows, T.data * W[owner[rows], T.indices], T.shape[0]).astype(np.float64)
+
+
 def add_kept(kept: Responsibilities, weights: Array, T: Any, S: Array) -> None:
     """Add the statistics of sparse responsibilities ``kept`` of weighted rows to S (K, F), for T (n, F) dense or CSR."""
     if sparse.issparse(T):

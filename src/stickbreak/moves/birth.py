@@ -5,15 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..likelihoods._base import Rows, features
-from ..model import Model, Summary, refined
+from ..kernels.assign import merged_entropies
+from ..likelihoods._base import Rows
+from ..model import Model, Summary
+from ..model.local import Responsibilities, Sampled, refined
 from ..model.seeding import hard_summary, nearest_seeds
+from .agglomeration import ancestry, levels, merges, with_groups
 from .proposal import Proposal
 
 Array = NDArray[np.floating]
 
 CHILDREN = (2, 3, 4, 5, 6, 8, 10)
-ITERATIONS = 15
+FEWEST, MOST, WORK = 15, 60, 1 << 23  # steps of a fit: as many as look at so many numbers of features, within limits
 SETTLED = 1e-3  # a fit stops when no child's share of the rows changes by more than this
 SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
 
@@ -24,6 +27,7 @@ class Target:
 
     weights : (n,) sample weight times responsibility of each row, scaled to the mass of the cluster, so that the fit climbs
         the very bound the move changes (of documents, that of a mixture of their parts)
+    poor : (n,) the rows that the cluster explains worst, if children are to begin with these; the others are one child
     """
 
     cluster: int
@@ -32,6 +36,7 @@ class Target:
     weights: Array
     children: int
     seed: int
+    poor: NDArray[np.bool_] | None = None
 
 
 def propose_birth(model: Model, target: Target) -> Proposal | None:
@@ -49,18 +54,51 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     an estimate where the sample is not the cluster.  Fewer clusters may survive; if only one does, the gain is minus infinity.
     """
     rng, model = np.random.default_rng(target.seed), model.flat
-    labels = nearest_seeds(model, target.X, target.weights, target.children, rng)
-    children = hard_summary(features(model.likelihood, target.X), target.weights, labels)
-    for _ in range(ITERATIONS):
+    sample = Sampled.of(model, target.X, target.weights)
+    children = hard_summary(sample.T, target.weights, _first_labels(model, target, rng))
+    smallest = SMALLEST_SHARE * float(
+        target.weights.sum() if target.poor is None else target.weights[target.poor].sum()
+    )
+    while children.K > 1:
+        children, kept = _settled(model, children, sample, smallest)
+        found = _merged(model, children, kept, target.weights) if children.K > 2 else children
+        if found.K == children.K:
+            break
+        children = found
+    if children.K < 2:
+        return children, -np.inf
+    children = model.ordered(children)
+    parent = refined(model, children.take([0]), sample)[0]
+    return children, model.bound(children) - model.bound(parent)
+
+
+def _first_labels(model: Model, target: Target, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The child to which each row belongs at first, (n,)."""
+    if target.poor is None:
+        return nearest_seeds(model, target.X, target.weights, target.children, rng)
+    labels, poor = np.zeros(len(target.weights), np.intp), target.poor
+    labels[poor] = 1 + nearest_seeds(model, target.X[poor], target.weights[poor], target.children - 1, rng)
+    return labels
+
+
+def _settled(model: Model, children: Summary, sample: Sampled, smallest: float) -> tuple[Summary, Responsibilities]:
+    """The children after some local steps on the rows, without those that have fewer rows than ``smallest``."""
+    steps = int(np.clip(WORK // (children.S.size * len(sample.weights)), FEWEST, MOST))
+    for _ in range(steps):
         before = children.N
-        children = refined(model, children, target.X, target.weights)
+        children, kept = refined(model, children, sample)
         settled = np.abs(children.N - before).max() < SETTLED * children.N.sum()
-        if children.N.min() < SMALLEST_SHARE * children.N.sum():  # one at a time: its rows may make others large enough
+        if children.K > 1 and children.N.min() < smallest:  # one at a time: its rows may make others large enough
             children = children.take(np.delete(np.arange(children.K), children.N.argmin()))
         elif settled:
             break
-        if children.K < 2:
-            return children, -np.inf
-    children = model.ordered(children)
-    parent = refined(model, children.take([0]), target.X, target.weights)
-    return children, model.bound(children) - model.bound(parent)
+    return children, kept
+
+
+def _merged(model: Model, children: Summary, kept: Responsibilities, weights: Array) -> Summary:
+    """The children, or as many groups of them, two at least, as have the highest bound."""
+    steps = list(merges(model, children, model.log_marginal(children)))
+    H, parents = np.zeros(2 * children.K - 1), ancestry(steps, children.K)
+    merged_entropies(*kept, weights, parents, H)
+    best = max(levels(model, children, steps, H)[:-1], key=lambda level: level.bound)
+    return with_groups(children, best.groups)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,23 @@ from .birth import Target
 
 Array = NDArray[np.floating]
 
+ODD_CHILDREN = 5  # among the rows that a cluster explains worst
 FEATURES = 1 << 22  # numbers in the features of one sample: 32 MiB in float64
+
+
+class Poor(NamedTuple):
+    """Rows that their clusters explain worst: cluster, row number, responsibility and log density of each, (n,)."""
+
+    owners: NDArray[np.integer]
+    rows: NDArray[np.integer]
+    shares: Array
+    scores: Array
+
+    def of(self, cluster: int) -> tuple[NDArray[np.integer], Array]:
+        """The rows of one cluster, in order, and their responsibilities."""
+        mine = np.flatnonzero(self.owners == cluster)
+        mine = mine[np.argsort(self.rows[mine])]
+        return self.rows[mine], self.shares[mine]
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,34 @@ def plan_draw(model: Model, source: ArraySource, counts: Array, ids: Sequence[in
     wanted = max(1, min(model.unit.sample_size, FEATURES // entries(model.likelihood, source.row_size)))
     limits = wanted / np.maximum(counts, 1e-300)
     return Draw(limits, int(rng.integers(2**63)), np.array(ids))
+
+
+def poor_targets(
+    model: Model,
+    total: Summary,
+    ids: Sequence[int],
+    source: ArraySource,
+    drawn: list[Drawn],
+    poor: Poor,
+    rng: np.random.Generator,
+) -> list[Target]:
+    """The same of clusters with rows that they explain worst: all of these rows, and the sample for the others."""
+    found = []
+    for k, identity in enumerate(ids):
+        worst, shares = poor.of(k)
+        rows = np.concatenate([part.rows[part.owners == identity] for part in drawn])
+        chosen = np.concatenate([part.chosen[part.owners == identity] for part in drawn])
+        rest = np.flatnonzero(~np.isin(rows, worst))
+        if len(worst) < 2 or len(rest) == 0:
+            continue
+        rows, chosen = np.concatenate([worst, rows[rest]]), np.concatenate([shares, chosen[rest]])
+        order = np.argsort(rows)
+        X, weights = source.take(rows[order])
+        weights, odd = weights * chosen[order], order < len(worst)
+        weights[~odd] *= max(float(total.N[k]) - weights[odd].sum(), 0.0) / weights[~odd].sum()
+        children = min(ODD_CHILDREN, len(worst)) + 1
+        found.append(Target(k, total.take([k]), X, weights, children, int(rng.integers(2**63)), odd))
+    return found
 
 
 def targets(

@@ -1,5 +1,6 @@
 """Which moves to try in the next lap, and what not to try again."""
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,11 +45,14 @@ class Schedule:
 
     Every cluster carries an identity that survives reordering and ends when a move changes the cluster; failures are
     remembered under it, and forgotten when the cluster's count has changed by more than a tenth (Thesis 4.2.4).
+
+    tries : failures after which nothing is tried again, where that is fewer than usual
     """
 
     kinds: Sequence[str]
     rng: np.random.Generator
     unit: str = "rows"
+    tries: int = sys.maxsize
     ids: list[int] = field(default_factory=list)
     _failed: dict[tuple[str, tuple[int, ...]], _Failures] = field(default_factory=dict)
     _issued: int = 0
@@ -219,7 +223,7 @@ class Schedule:
         return int(self.rng.choice(CHILDREN)) if self._failures("birth", (k,), counts).times else CHILDREN[-1 - k % 2]
 
     def _may(self, kind: str, clusters: tuple[int, ...], counts: Array) -> bool:
-        return self._failures(kind, clusters, counts).times < TRIES[self.unit][kind]
+        return self._failures(kind, clusters, counts).times < min(TRIES[self.unit][kind], self.tries)
 
     def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> _Failures:
         key, count = (kind, tuple(sorted(self.ids[k] for k in clusters))), float(counts[list(clusters)].sum())

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ..data import SequenceSource
 from ..model import Model, Summary
 from ..model.sequences import labelled
-from . import states
+from .agglomeration import agglomerated
 from .blocks import halves
 
 MOST = 128  # segments that are looked at
@@ -59,7 +59,7 @@ def regrouped(
     segment = _segments(source, path)
     cut = _cut(segment, max(rng.choice(CUTS) * (segment[-1] + 1), FEWEST), rng)
     total = labelled(model, source, _alone(cut, path, among[path], rng)[0])
-    return states.agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
+    return agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
 
 
 def _segments(source: SequenceSource, path: NDArray[np.intp]) -> NDArray[np.intp]:

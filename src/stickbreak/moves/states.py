@@ -11,15 +11,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..model import Model, Summary
+from .agglomeration import merge_gains, merges, with_groups
 from .delete import NEGLIGIBLE
 from .proposal import Array, Proposal
 
 MARGIN = 0.2  # a merge is tried that seems to lose less than this share of what the parameters of a state cost
-PAIRS = 1 << 22  # numbers in what is looked at together of pairs
-NEAREST = 20  # states with which one is tried to merge
 STAYS = 0.5  # of the transitions within a state that is split, the share that stay in the child; the rest go to any
 
 
@@ -47,113 +45,25 @@ def merged(
     marginal, saving : (K,) log marginals of the states, and costs of their parameters;  barred : pairs not to begin with
     """
     path: list[tuple[float, list[list[int]]]] = []
-    for groups, gain in _agglomerated(model, total, marginal, barred):
-        changed = [k for group in groups if len(group) > 1 for k in group]
-        if not path and not gain > -MARGIN * saving[changed].min():
+    for step in merges(model, total, marginal, barred):
+        changed = [k for group in step.groups if len(group) > 1 for k in group]
+        if not path and not step.gain > -MARGIN * saving[changed].min():
             return
-        path.append((gain, groups))
-        if gain < min(0.0, path[0][0]):
+        path.append((step.gain, step.groups))
+        if step.gain < min(0.0, path[0][0]):
             break
     if path:
         for n in _halves(1 + int(np.argmax([gain for gain, _ in path]))):
-            yield _with_groups(total, path[n - 1][1], path[n - 1][0])
-
-
-def reduced(model: Model, total: Summary, most: int) -> Summary:
-    """The summary with no more than ``most`` states, by merges that lose least."""
-    if most >= total.K:
-        return total
-    for groups, _ in _agglomerated(model, total, model.log_marginal(total)):
-        if len(groups) <= max(1, most):
-            return _with_groups(total, groups, 0.0).summary
-    return total
-
-
-def agglomerated(model: Model, total: Summary) -> Summary:
-    """The summary after as many merges, the best each time, as gain most together."""
-    best, found = 0.0, [[k] for k in range(total.K)]
-    for groups, gain in _agglomerated(model, total, model.log_marginal(total)):
-        if gain > best:
-            best, found = gain, groups
-    return _with_groups(total, found, best).summary
-
-
-def _agglomerated(
-    model: Model, total: Summary, marginal: Array, barred: Sequence[tuple[int, int]] = ()
-) -> Iterator[tuple[list[list[int]], float]]:
-    """Groups of states and the gain of merging each into one, after one merge, two, and so on, the best each time.
-
-    Only states of which one is among the `NEAREST` of the other are merged, and groups with such states.
-    """
-    near = _near(model, total)
-    first, second = np.nonzero(np.triu(near, 1))
-    gains, together = np.full((2, total.K, total.K), -np.inf)
-    allocation: Any = model.allocation
-    shares, total, marginal = allocation.shares(total), total * 1.0, marginal.copy()
-    gains[first, second], together[first, second] = _merge_gains(model, total, marginal, shares, first, second)
-    for pair in barred:
-        gains[pair] = -np.inf
-    groups, gain, left = [[k] for k in range(total.K)], 0.0, np.ones(total.K, np.bool_)
-    while left.sum() > 1:
-        a, b = (int(k) for k in np.unravel_index(int(gains.argmax()), gains.shape))
-        if gains[a, b] == -np.inf and (barred or near[np.ix_(left, left)].all()):
-            return
-        if gains[a, b] == -np.inf:  # what is left is far from each other
-            near[:] = np.outer(left, left)
-            low, high = np.nonzero(np.triu(near, 1))
-            gains[low, high], together[low, high] = _merge_gains(model, total, marginal, shares, low, high)
-            continue
-        gain += float(gains[a, b])
-        groups[a], left[b] = groups[a] + groups[b], False
-        yield [group for group, kept in zip(groups, left) if kept], gain
-        total.absorb(a, b)
-        shares, marginal[a] = allocation.merged_shares(shares, a, b), together[a, b]
-        near[a] |= near[b]
-        near[:, a] |= near[:, b]
-        near[b], near[:, b], gains[b], gains[:, b] = False, False, -np.inf, -np.inf
-        others = np.flatnonzero(near[a])
-        others = others[others != a]
-        low, high = np.minimum(a, others), np.maximum(a, others)
-        gains[low, high], together[low, high] = _merge_gains(model, total, marginal, shares, low, high)
-
-
-def _near(model: Model, total: Summary) -> NDArray[np.bool_]:
-    """Which states are among the nearest of each other, by what a row of one loses if the other explains it, (K, K)."""
-    if total.K <= NEAREST + 1:
-        return np.ones((total.K, total.K), np.bool_)
-    rank = model.divergences(total).argsort(axis=1).argsort(axis=1)
-    return np.asarray((rank <= NEAREST) | (rank.T <= NEAREST))
-
-
-def _merge_gains(
-    model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any
-) -> tuple[Array, Array]:
-    """What merging pairs of states gains, and the log marginal of the rows of both, (n,)."""
-    allocation: Any = model.allocation
-    some, together = max(1, PAIRS // (total.K + total.S.shape[1])), np.empty(len(first))
-    for i in range(0, len(first), some):
-        a, b = first[i : i + some], second[i : i + some]
-        together[i : i + some] = model.likelihood.log_marginal(total.N[a] + total.N[b], total.S[a] + total.S[b])
-    gains = together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second)
-    return gains, together
-
-
-def _with_groups(total: Summary, groups: list[list[int]], estimate: float) -> Candidate:
-    kept = [group[0] for group in groups if len(group) == 1]
-    joined = [group for group in groups if len(group) > 1]
-    summary = total * 1.0
-    for group in joined:
-        for k in group[1:]:
-            summary.absorb(group[0], k)
-    kept += [group[0] for group in joined]
-    return Candidate(summary.take(kept), tuple(k for group in joined for k in group), estimate)
+            gain, groups = path[n - 1]
+            joined = tuple(k for group in groups if len(group) > 1 for k in group)
+            yield Candidate(with_groups(total, groups), joined, gain)
 
 
 def changes(model: Model, total: Summary, merges: int, deletions: int) -> list[tuple[int, ...]]:
     """The merges (a, b) that seem to gain most, and the deletions (k,) of the smallest states."""
     first, second = np.triu_indices(total.K, 1)
     allocation: Any = model.allocation
-    gains, _ = _merge_gains(model, total, model.log_marginal(total), allocation.shares(total), first, second)
+    gains, _ = merge_gains(model, total, model.log_marginal(total), allocation.shares(total), first, second)
     best = np.argsort(-gains, kind="stable")[:merges]
     pairs = [(int(a), int(b)) for a, b in zip(first[best], second[best])]
     return [*pairs, *((int(k),) for k in np.argsort(total.N, kind="stable")[:deletions])]
@@ -162,7 +72,7 @@ def changes(model: Model, total: Summary, merges: int, deletions: int) -> list[t
 def changed(total: Summary, chosen: Sequence[tuple[int, ...]]) -> Summary:
     """The summary after merges (a, b) and deletions (k,), of no state more than one."""
     groups = [[k] for k in range(total.K) if not any(k in change for change in chosen)]
-    return _with_groups(total, groups + [list(change) for change in chosen if len(change) > 1], 0.0).summary
+    return with_groups(total, groups + [list(change) for change in chosen if len(change) > 1])
 
 
 def deleted(

@@ -1,0 +1,80 @@
+"""One visit to all rows at the end of an ascent: what merged clusters would be worth, and the rows each explains worst."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import ArraySource, Chunk
+from ..kernels.assign import merged_entropies, owners
+from ..likelihoods._base import Rows, features
+from ..model import Model, Parameters, Summary
+from ..model.local import Responsibilities, block_rows
+from ..model.products import row_products
+from ..moves.sample import Poor
+from .executor import Threads
+
+Array = NDArray[np.floating]
+
+MOST, SHARE = 500, 0.1  # rows that a cluster explains worst, and the largest share of its rows that they may be
+
+
+class Survey(NamedTuple):
+    """A summary of all rows, entropies of the nodes of a tree of merges (2 K - 1,), and rows explained worst."""
+
+    total: Summary
+    entropies: Array
+    poor: Poor
+
+
+def survey(model: Model, total: Summary, source: ArraySource, threads: Threads, parents: NDArray[np.int64]) -> Survey:
+    """Visit all rows once with the parameters that a summary of all rows implies.
+
+    parents : the tree of merges of the clusters (`stickbreak.moves.agglomeration.ancestry`)
+    """
+    parameters, most = model.parameters(total, source.dtype), np.minimum(MOST, SHARE * total.N).astype(np.intp)
+
+    def task(chunk: Chunk) -> Survey:
+        X, weights = source.read(chunk)
+        summary, kept = model.unit.local_step(model, parameters, X, weights, False, None, True)
+        H = np.zeros(len(parents))
+        merged_entropies(*kept, weights, parents, H)
+        return Survey(summary, H, _poor(model, parameters, X, kept, chunk.start, most))
+
+    parts = list(threads.map(task, [chunk for batch in source.batches(1) for chunk in batch]))
+    source.release()
+    found = replace(reduce(add, (part.total for part in parts)), base=total.base)
+    return Survey(
+        found, np.sum([part.entropies for part in parts], axis=0), _worst([part.poor for part in parts], most)
+    )
+
+
+def _poor(
+    model: Model, parameters: Parameters, X: Rows, kept: Responsibilities, first: int, most: NDArray[np.intp]
+) -> Poor:
+    """The rows of a chunk that their clusters explain worst, each counted to the one with the largest responsibility."""
+    n = X.shape[0]
+    owner, share = np.empty(n, np.int64), np.empty(n)
+    owners(*kept, owner, share)
+    scores, dtype = model.likelihood.log_base(X) + parameters.bias[owner], parameters.W.dtype
+    rows = block_rows(model.likelihood.n_statistics, 1)
+    for start in range(0, n, rows):
+        block = slice(start, min(start + rows, n))
+        with np.errstate(over="ignore", invalid="ignore"):  # rows too far for a density are not drawn
+            T = features(model.likelihood, X[block], dtype)
+            scores[block] += row_products(T, parameters.W, owner[block])
+    return _worst([Poor(owner, np.arange(first, first + n), share, scores)], most)
+
+
+def _worst(parts: Sequence[Poor], most: NDArray[np.intp]) -> Poor:
+    """The ``most[k]`` rows of each cluster k with the lowest density."""
+    every = Poor(*(np.concatenate(values) for values in zip(*parts)))
+    order = np.lexsort((every.scores, every.owners))
+    owner = every.owners[order]
+    place = np.arange(len(owner)) - np.searchsorted(owner, owner)
+    chosen = order[place < most[owner]]
+    return Poor(*(values[chosen] for values in every))

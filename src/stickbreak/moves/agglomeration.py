@@ -1,0 +1,155 @@
+"""Agglomeration: clusters become one, pair by pair, the best pair each time, through losses down to one cluster."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Model, Summary
+
+Array = NDArray[np.floating]
+
+PAIRS = 1 << 22  # numbers in what is looked at together of pairs
+NEAREST = 20  # clusters with which one is tried to merge
+
+
+class Step(NamedTuple):
+    """A merge: cluster ``gone`` joined ``kept``; what all merges so far gain, and the groups of clusters they leave."""
+
+    kept: int
+    gone: int
+    gain: float
+    groups: list[list[int]]
+
+
+class Level(NamedTuple):
+    """The bound with each group of clusters as one, all responsibilities added, and the groups."""
+
+    bound: float
+    groups: list[list[int]]
+
+
+def reduced(model: Model, total: Summary, most: int) -> Summary:
+    """The summary with no more than ``most`` clusters, by merges that lose least."""
+    if most >= total.K:
+        return total
+    for step in merges(model, total, model.log_marginal(total)):
+        if len(step.groups) <= max(1, most):
+            return with_groups(total, step.groups)
+    return total
+
+
+def agglomerated(model: Model, total: Summary) -> Summary:
+    """The summary after as many merges, the best each time, as gain most together."""
+    best, found = 0.0, [[k] for k in range(total.K)]
+    for step in merges(model, total, model.log_marginal(total)):
+        if step.gain > best:
+            best, found = step.gain, step.groups
+    return with_groups(total, found)
+
+
+def merges(model: Model, total: Summary, marginal: Array, barred: Sequence[tuple[int, int]] = ()) -> Iterator[Step]:
+    """One merge after another, the best each time, through losses, until one cluster is left.
+
+    A merge is worth what it changes in the log marginal likelihood of rows and in that of their assignments, where each row
+    belongs to one cluster.  Only clusters of which one is among the `NEAREST` of the other are merged, and groups with such
+    clusters.
+
+    marginal : (K,) log marginals of the clusters;  barred : pairs that are not merged, and then not all clusters are
+    """
+    near = _near(model, total)
+    first, second = np.nonzero(np.triu(near, 1))
+    gains, together = np.full((2, total.K, total.K), -np.inf)
+    allocation: Any = model.allocation
+    shares, total, marginal = allocation.shares(total), total * 1.0, marginal.copy()
+    gains[first, second], together[first, second] = merge_gains(model, total, marginal, shares, first, second)
+    for pair in barred:
+        gains[pair] = -np.inf
+    groups, gain, left = [[k] for k in range(total.K)], 0.0, np.ones(total.K, np.bool_)
+    while left.sum() > 1:
+        a, b = (int(k) for k in np.unravel_index(int(gains.argmax()), gains.shape))
+        if gains[a, b] == -np.inf and (barred or near[np.ix_(left, left)].all()):
+            return
+        if gains[a, b] == -np.inf:  # what is left is far from each other
+            near[:] = np.outer(left, left)
+            low, high = np.nonzero(np.triu(near, 1))
+            gains[low, high], together[low, high] = merge_gains(model, total, marginal, shares, low, high)
+            continue
+        gain += float(gains[a, b])
+        groups[a], left[b] = groups[a] + groups[b], False
+        yield Step(a, b, gain, [group for group, kept in zip(groups, left) if kept])
+        total.absorb(a, b)
+        shares, marginal[a] = allocation.merged_shares(shares, a, b), together[a, b]
+        near[a] |= near[b]
+        near[:, a] |= near[:, b]
+        near[b], near[:, b], gains[b], gains[:, b] = False, False, -np.inf, -np.inf
+        others = np.flatnonzero(near[a])
+        others = others[others != a]
+        low, high = np.minimum(a, others), np.maximum(a, others)
+        gains[low, high], together[low, high] = merge_gains(model, total, marginal, shares, low, high)
+
+
+def ancestry(steps: Sequence[Step], K: int) -> NDArray[np.int64]:
+    """The tree of the merges of K clusters: the parent of each node, (2 K - 1,), and -1 for the root.
+
+    Nodes are the clusters, then what each merge leads to, in order; so every parent comes after its children.
+    """
+    parents, node = np.full(K + len(steps), -1, np.int64), np.arange(K)
+    for i, step in enumerate(steps):
+        parents[node[step.kept]] = parents[node[step.gone]] = node[step.kept] = K + i
+    return parents
+
+
+def levels(model: Model, total: Summary, steps: Sequence[Step], entropies: Array) -> list[Level]:
+    """The bound of every number of clusters on the way down, exact for responsibilities that are added.
+
+    entropies : (2 K - 1,) of the nodes of the tree of merges (`ancestry`), of which the first K are those of the clusters
+    """
+    K, parents = total.K, ancestry(steps, total.K)
+    N, S = np.zeros(len(parents)), np.zeros((len(parents), total.S.shape[1]))
+    N[:K], S[:K] = total.N, total.S
+    for node, parent in enumerate(parents[:-1]):
+        N[parent] += N[node]
+        S[parent] += S[node]
+    marginal, inner = model.likelihood.log_marginal(N, S), S[:, :0]
+    found, nodes = [], list(range(K))
+    for i, groups in enumerate([[[k] for k in range(K)], *(step.groups for step in steps)]):
+        if i > 0:
+            nodes = [node for node in nodes if parents[node] != K + i - 1] + [K + i - 1]
+        level = Summary(N[nodes], inner[nodes], entropies[nodes], total.base)
+        order = model.allocation.order(level)
+        found.append(Level(model.bound(level.take(order), marginal[nodes][order]), groups))
+    return found
+
+
+def _near(model: Model, total: Summary) -> NDArray[np.bool_]:
+    """Which clusters are among the nearest of each other, by what a row of one loses if the other explains it, (K, K)."""
+    if total.K <= NEAREST + 1:
+        return np.ones((total.K, total.K), np.bool_)
+    rank = model.divergences(total).argsort(axis=1).argsort(axis=1)
+    return np.asarray((rank <= NEAREST) | (rank.T <= NEAREST))
+
+
+def merge_gains(
+    model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any
+) -> tuple[Array, Array]:
+    """What merging pairs of clusters gains, and the log marginal of the rows of both, (n,)."""
+    allocation: Any = model.allocation
+    some, together = max(1, PAIRS // (total.K + total.S.shape[1])), np.empty(len(first))
+    for i in range(0, len(first), some):
+        a, b = first[i : i + some], second[i : i + some]
+        together[i : i + some] = model.likelihood.log_marginal(total.N[a] + total.N[b], total.S[a] + total.S[b])
+    gains = together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second)
+    return gains, together
+
+
+def with_groups(total: Summary, groups: Sequence[Sequence[int]]) -> Summary:
+    """The summary with each group of clusters as one: those that stay as they are first, in their order."""
+    alone = [group[0] for group in groups if len(group) == 1]
+    joined = [group for group in groups if len(group) > 1]
+    summary = total * 1.0
+    for group in joined:
+        for k in group[1:]:
+            summary.absorb(group[0], k)
+    return summary.take([*alone, *(group[0] for group in joined)])
