@@ -48,7 +48,8 @@ def _table(path: Path, options: ReadOptions, schema: Any, batches: Iterable[Any]
     for batch in batches:
         batch.validate(full=True)  # offsets and codes that point beyond their arrays
         n_rows += batch.num_rows
-        _check_shape(path, options, n_rows, schema) if batch.num_rows else None
+        if batch.num_rows:
+            _check_shape(path, options, n_rows, schema)
         piece = np.empty((batch.num_rows, len(schema)), dtype)
         for j, column in enumerate(batch.columns):
             piece[:, j] = categories[j].codes(column) if j in categories else _numbers(column)

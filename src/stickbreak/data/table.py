@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 from .frames import Levels
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})  # cells of text, in upper or lower case
-LEAST_LIMIT, LIMIT_RATIO = 1 << 28, 200  # the default of `max_bytes`: 256 MiB, or this many times the size of the file
+LEAST_LIMIT = 1 << 28  # the default of `max_bytes`: 256 MiB, or
+LIMIT_RATIO = 200  # this many times the size of the file
 
 
 class DataError(ValueError):
