@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .data.atomic import as_path, replacing
-from .model_record import ESTIMATORS, Tensors, describe, parse, restore
+from .model_record import ESTIMATORS, describe, restore
+from .model_values import Tensors, parse
 
 if TYPE_CHECKING:
     from .estimators._estimator import Estimator
