@@ -33,6 +33,7 @@ WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
 MOST_TOKENS = 1e12  # of a document: the local step divides them by as little as 1e-26 in float32
 LEAST_TOKENS = 1e-100  # of all documents: digamma functions of less leave the range of float64
+MOST_FIRST = 64  # topics at the start where more can be born
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
 
@@ -140,7 +141,7 @@ def choose_start(
     """The summary that ``estimator.init`` stands for."""
     init, K = estimator.init, min(estimator.n_init_topics, model.allocation.max_clusters)
     if "birth" in choices.moves(estimator) and whole_counts(source):
-        K = min(K, choices.MOST_FIRST)
+        K = min(K, MOST_FIRST)
     if isinstance(init, type(estimator)):
         check_is_fitted(init)
         same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
 from ..inference import Chain, Lap, Options, Search, StateSearch, StochasticLaps, Threads
+from ..inference.memory import Sizes
 from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
@@ -49,6 +50,7 @@ class Estimator(BaseEstimator, ABC):
 
     model_: Model
     summary_: Any
+    _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `stickbreak.load` reads; no pickle is involved."""
@@ -157,6 +159,14 @@ class Estimator(BaseEstimator, ABC):
     @abstractmethod
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         """Set what this kind of model calls the clusters, their number and their weights."""
+
+    @abstractmethod
+    def _clusters_of_named_start(self) -> int:
+        """How many clusters a fit begins with where ``init`` is a name."""
+
+    def _sized(self, sizes: Sizes, source: ArraySource) -> Sizes:
+        """Complete the sizes of a fit to single rows, where ``source`` holds documents or sequences."""
+        return sizes
 
     def _progress(self, source: ArraySource) -> Any:
         if not self.verbose:
