@@ -4,7 +4,7 @@ import math
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +89,7 @@ def read_headers(path: Path) -> dict[str, Header]:
             if info.compress_type not in PACKING or info.file_size > MOST_DEFLATED * (info.compress_size + 1):
                 raise DataError(f"{where} is packed in a way that NumPy does not use, or is damaged; save it again.")
             with archive.open(info) as file:
-                headers[name] = _header(where, file, info.file_size)  # type: ignore[arg-type]
+                headers[name] = _header(where, file, info.file_size)
         return headers
 
 
@@ -99,7 +99,7 @@ def _check_sizes(path: Path, options: ReadOptions, names: set[str]) -> None:
     options.check_size(path, sum(sizes[name] for name in names), "its arrays unpack to")
 
 
-def _header(where: str, file: BinaryIO, size: int) -> Header:
+def _header(where: str, file: IO[bytes], size: int) -> Header:
     """The header of an array that takes ``size`` bytes with it."""
     try:
         version = np.lib.format.read_magic(file)

@@ -4,7 +4,7 @@ import gzip
 import io
 import zlib
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from .table import DataError, ReadOptions
 
@@ -21,7 +21,7 @@ class _Unpacked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any, /) -> int:
         try:
             n = self._file.readinto(buffer)
         except (OSError, EOFError, zlib.error) as error:

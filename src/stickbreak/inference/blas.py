@@ -9,10 +9,12 @@ call `limit_thread`.
 import os
 import sys
 import threading
+from importlib import import_module
 from typing import Any
 
-import scipy.linalg  # noqa: F401  (loads the BLAS library of SciPy, so that the first scan sees it)
 from threadpoolctl import ThreadpoolController
+
+import_module("scipy.linalg")  # loads the BLAS library of SciPy, so that the first scan sees it
 
 
 class Hold:

@@ -8,6 +8,7 @@ of numba that other releases may not have: where they are missing, numba's own c
 import hashlib
 import pickle
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import numba
 from numba.core import config
 
 try:
-    from numba.core.caching import FunctionCache, IndexDataCacheFile
+    _caching: Any = import_module("numba.core.caching")
 except ImportError:
-    FunctionCache = IndexDataCacheFile = object  # type: ignore[assignment, misc]
+    _caching = None
+FunctionCache: Any = getattr(_caching, "FunctionCache", object)
+IndexDataCacheFile: Any = getattr(_caching, "IndexDataCacheFile", object)
 
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
