@@ -1,4 +1,4 @@
-"""What a model file says of a fitted estimator: JSON values and arrays, and back with everything checked against the rest.
+"""The record of a fitted estimator in a model file: JSON values and arrays, and back with everything checked against the rest.
 
 Nothing that is read is trusted: no array is made of a size that only a number in the file names, `Likelihood.check` and
 `Summary.check` say which sizes and domains the arrays must have, and parameters pass the checks of the constructors.
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 OF_UNIT = {"rows": Summary, "documents": DocumentSummary, "sequences": SequenceSummary}
 DTYPES = ("float32", "float64")
-SAME = 1e-6  # of the terms of a bound, that another machine may compute otherwise
-ALIKE = 0.25  # of them, that another version of the package may
+SAME = 1e-6  # the share of the terms of a bound by which another machine may differ
+ALIKE = 0.25  # the same for another version of the package
 
 
 class Kind(NamedTuple):
@@ -80,7 +80,7 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
 
 
 def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
-    """The estimator that `describe` described, if all that is said of it fits together.
+    """The estimator that `describe` described, if its record is consistent.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
 
     Raises
     ------
-    ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it does not.
+    ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it is not consistent.
     """
     expect_keys("record", record, RECORD, optional={"lower_bound"})
     name = as_text("estimator", record["estimator"])
@@ -112,7 +112,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
     if left:
         raise ValueError(f"it has arrays that nothing refers to, such as {min(left)!r:.80}.")
     model, table, laps = Model(likelihood, allocation), _table(record), _laps(record["history"])
-    with np.errstate(all="ignore"):  # what is not finite is refused
+    with np.errstate(all="ignore"):  # values that are not finite are refused
         _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(estimator))
         _check_table(name, table, likelihood)
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
@@ -156,7 +156,7 @@ def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
 
 
 def _steps(estimator: Any) -> int:
-    """How many rows of a sequence make one row that the likelihood sees."""
+    """The number of rows of a sequence in one row of the likelihood."""
     from .estimators import _sequences
 
     if ESTIMATORS[type(estimator).__name__].unit != "sequences":
@@ -182,7 +182,7 @@ def _table(record: dict[str, Any]) -> "Table":
 
 
 def _check_model(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int) -> None:
-    """Refuse arrays that do not fit together, that rows cannot give, or that give no valid parameters."""
+    """Refuse arrays that do not fit together, that no rows have as sums, or that give invalid parameters."""
     summary.check(model.likelihood.n_statistics)
     model.likelihood.check(D, summary.N, summary.S)
     K, F = summary.S.shape
@@ -213,7 +213,7 @@ def _check_table(name: str, table: "Table", likelihood: Likelihood) -> None:
 
 
 def _check_bounds(model: Model, summary: Summary, last: float, stored: Any) -> None:
-    """Refuse a model without a bound, and one whose bound is not that of its last lap or, if known, the one of the fit."""
+    """Refuse a model without a finite bound, or with another than that of its last lap or, if known, of the fit."""
     marginal = model.log_marginal(summary)
     bound = model.bound(summary, marginal)
     terms = abs(float(summary.base)) + np.abs(marginal).sum() + np.abs(summary.H).sum() + abs(bound) + 1.0

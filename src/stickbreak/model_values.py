@@ -22,7 +22,7 @@ SUMMARIES: dict[str, type] = {
     "DocumentSummary": DocumentSummary,
     "SequenceSummary": SequenceSummary,
 }
-DIGITS = 300  # of a whole number, so that it is finite as a float too
+DIGITS = 300  # the most of a whole number, so that it is a finite float too
 
 Tensors = dict[str, NDArray[Any]]
 Classes = Mapping[str, type]
@@ -82,7 +82,7 @@ def encode_parameters(parameters: dict[str, Any], tensors: Tensors) -> dict[str,
 
 
 def decode(value: Any, tensors: Tensors, classes: Classes) -> Any:
-    """The value that `encode` was given; dataclasses only from ``classes``; tensors are taken out of their table."""
+    """The value that `encode` was given; dataclasses only from ``classes``; ``tensors`` loses those used."""
     if isinstance(value, list):
         return [decode(item, tensors, classes) for item in value]
     if not isinstance(value, dict):
@@ -113,7 +113,7 @@ def _decode_array(value: dict[str, Any], tensors: Tensors) -> Any:
 
 
 def _made(kind: type, values: dict[str, Any]) -> Any:
-    """A dataclass, its fields of the types that are declared as numbers or truth values."""
+    """A dataclass; fields declared as numbers or truth values must hold these."""
     for f in fields(kind):
         if f.name in values and f.type in (bool, int, float):
             value = values[f.name]

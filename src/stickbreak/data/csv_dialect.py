@@ -1,4 +1,4 @@
-"""What the cells of a .csv or .tsv file are separated by and how they are written: found from its first rows."""
+"""The dialect of a .csv or .tsv file, found from its first rows: encoding, delimiter, decimal mark, column names."""
 
 import codecs
 import io
@@ -61,7 +61,7 @@ def find_dialect(path: Path, options: ReadOptions) -> Dialect:
 def _encoding(path: Path, options: ReadOptions) -> str:
     if options.encoding is not None:
         try:
-            return codecs.lookup(options.encoding).name.replace("utf-8", "utf8")  # that Arrow reads without converting
+            return codecs.lookup(options.encoding).name.replace("utf-8", "utf8")  # Arrow reads utf8 as it is
         except LookupError:
             raise DataError(f"{path}: encoding {options.encoding!r} is unknown; use one such as latin-1.") from None
     with open_stream(path, options) as stream:
@@ -171,7 +171,7 @@ def lines_of(path: Path, options: ReadOptions, encoding: str, errors: str = "str
 
 
 def rows_of(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """Rows that are not empty, which quotes may spread over lines, with the number of the first line of each."""
+    """Non-empty rows with the numbers of their first lines; a row with quoted line breaks takes several lines."""
     held: list[str] = []
     quoted = False
     for number, line in enumerate(lines, 1):

@@ -137,7 +137,7 @@ def _batches(path: Path, options: ReadOptions, dialect: Dialect, columns: Sequen
 
 
 def _refusal(path: Path, options: ReadOptions, dialect: Dialect, ragged: list[Any], error: Exception) -> Exception:
-    """What is wrong with a file that Arrow refuses."""
+    """The error that explains why Arrow refuses a file."""
     message = one_line(error)
     if ragged:
         row = ragged[0]
@@ -179,7 +179,7 @@ def _cast(cells: Any, decimal: str) -> NDArray[np.float64]:
 
 
 def _parse_mixed(cells: Any, decimal: str) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """Numbers in cells among which others are: what is no plain number is looked at once for each text."""
+    """Numbers in cells that hold other things too; each distinct text that is not a plain number is parsed once."""
     cells = compute.utf8_trim_whitespace(cells)
     plain = compute.match_substring_regex(cells, NUMBER[decimal])
     values = _cast(compute.if_else(plain, cells, pa.scalar(None, pa.string())), decimal)
@@ -199,7 +199,7 @@ def _parse_mixed(cells: Any, decimal: str) -> tuple[NDArray[np.float64], NDArray
 
 
 def _with_categories(path: Path, options: ReadOptions, dialect: Dialect, table: Table, columns: list[int]) -> Table:
-    """A table with codes in its columns of text, for which the file is read again."""
+    """A table with codes in its columns of text; the file is read again to find them."""
     categories = {d: Categories() for d in columns}
     row = -int(table.names is not None)
     for batch in _batches(path, options, dialect, columns):
@@ -222,7 +222,7 @@ def _without_missing(column: Any) -> Any:
 
 
 def _check_decimals(where: str, texts: Sequence[str] | dict[str, int], dialect: Dialect) -> None:
-    """Refuse to take numbers for categories because of what precedes their decimals."""
+    """Refuse a column of categories that are mostly numbers with another decimal mark."""
     other = "," if dialect.decimal == "." else "."
     numbers = [text for text in texts if re.fullmatch(NUMBER[other][1:-1], text) or THOUSANDS.fullmatch(text)]
     if 2 * len(numbers) > len(texts):
@@ -239,7 +239,7 @@ def _cure(cell: str, decimal: str) -> str:
 
 
 def _stray(path: Path, options: ReadOptions, dialect: Dialect, names: list[str] | None, d: int, row: int) -> DataError:
-    """The first cell of a column of numbers that is something else; ``row`` counts from that of the names, if any."""
+    """An error for the first cell of a column of numbers that is not one; ``row`` 0 is that of the names, if any."""
     seen = 0
     for batch in _batches(path, options, dialect, [d]):
         if row < seen + batch.num_rows:
@@ -259,11 +259,11 @@ def _where(path: Path, names: list[str] | None, d: int, line: int | None = None)
 
 
 def _line(path: Path, options: ReadOptions, dialect: Dialect, row: int) -> int:
-    """The line, from 1, on which a row, from 0, starts."""
+    """The number of the line, from 1, on which row ``row``, from 0, starts."""
     return next(islice(_numbered_rows(path, options, dialect), row, None), (0, ""))[0]
 
 
 def _size(path: Path, options: ReadOptions) -> int:
-    """The number of bytes in a file, unpacked."""
+    """The number of bytes in a file once it is unpacked."""
     with open_stream(path, options) as stream:
         return sum(len(piece) for piece in iter(lambda: stream.read(1 << 20), b""))

@@ -21,7 +21,7 @@ PACKING = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
 class Header(NamedTuple):
-    """What precedes the numbers of an array."""
+    """The header of an array: what precedes its numbers."""
 
     shape: tuple[int, ...]
     fortran_order: bool
@@ -30,7 +30,7 @@ class Header(NamedTuple):
 
 
 def map_npy(path: Path) -> NDArray[Any]:
-    """The array of a .npy file, mapped where it holds anything."""
+    """The array of a .npy file, mapped unless it is empty."""
     with damage(path, KIND), path.open("rb") as file:
         shape, fortran_order, dtype, offset = _header(str(path), file, path.stat().st_size)
         if math.prod(shape) == 0:
@@ -40,13 +40,13 @@ def map_npy(path: Path) -> NDArray[Any]:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is an archive of arrays, whatever its ending."""
+    """Whether a file is an archive of arrays, whatever its suffix."""
     with path.open("rb") as file:
         return file.read(2) == b"PK"
 
 
 def read_npz(path: Path, options: ReadOptions, names: set[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Arrays of a .npz file: those of the given names that it has, or all."""
+    """Arrays of a .npz file: those with the given names, or all."""
     with damage(path, KIND):
         kept = {name for name in read_headers(path) if names is None or name in names}
         _check_sizes(path, options, kept)
@@ -65,7 +65,7 @@ def read_sparse(path: Path, options: ReadOptions) -> sparse.csr_array:
                 f"{path}: {wrong} holds values of type {headers[wrong].dtype}, not integers; save it again."
             )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of types that are refused below
+            warnings.simplefilter("ignore")  # about types that are refused below
             matrix = sparse.load_npz(path)
         if matrix.ndim != 2:
             raise DataError(
@@ -104,9 +104,9 @@ def _header(where: str, file: IO[bytes], size: int) -> Header:
     try:
         version = np.lib.format.read_magic(file)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the parser, about what stands in a damaged header
+            warnings.simplefilter("ignore")  # of the parser, about the text of a damaged header
             shape, fortran_order, dtype = HEADERS[version](file)
-    except Exception as error:  # among others SyntaxError, TokenError and MemoryError, as the header is an expression
+    except Exception as error:  # the header is an expression: SyntaxError, TokenError, MemoryError and others
         raise DataError(
             f"{where} is no array of NumPy, is damaged, or holds Python objects; save it as numbers."
         ) from error

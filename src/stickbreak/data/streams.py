@@ -1,4 +1,4 @@
-"""Bytes of files, unpacked as they are read where they are packed with gzip, up to a limit."""
+"""Streams of the bytes of files; files packed with gzip are unpacked as they are read, up to a limit."""
 
 import gzip
 import io
@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, cast
 
 from .table import DataError, ReadOptions
 
-GZIP = b"\x1f\x8b"  # how a packed file starts
+GZIP = b"\x1f\x8b"  # the first bytes of a packed file
 
 
 class _Unpacked(io.RawIOBase):

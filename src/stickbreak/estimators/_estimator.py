@@ -120,7 +120,7 @@ class Estimator(BaseEstimator, ABC):
         return Outcome(result.total.without_local(), result.model, history, trouble)
 
     def _widen(self, missing: NDArray[np.bool_]) -> None:
-        """Make the model for values missing in columns (D,) that had all of them so far."""
+        """Extend the model to missing values in columns (D,) that had none so far."""
         if missing.any():
             self.model_, self.summary_ = widened(self.model_, self.summary_, missing)
 

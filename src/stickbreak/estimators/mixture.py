@@ -194,8 +194,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def impute(self, X: Any) -> Any:
         """Fill in the missing values of X: each by its posterior-predictive mean, or mode for categories and yes/no columns.
 
-        Returns an array, or for a frame a frame like it.  In an array, too, categories are levels; of `Encoded` tables, codes.
-        In sparse rows nothing is missing: they come back as CSR.
+        Returns an array, or for a frame a frame like it.  Arrays hold the levels of categories; for `Encoded` tables, codes.
+        Sparse rows have no missing values and come back as CSR.
         """
         with Threads(self.n_jobs) as threads:
             source, reader = self._checked(X, None, threads)

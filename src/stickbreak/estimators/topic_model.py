@@ -153,8 +153,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Parameters
         ----------
         X : array, frame or sparse matrix (N, V) of counts, a document in each row; also a corpus of
-            `stickbreak.data.corpus.open_corpus`, which stays on disk.  Of numbers that are not whole, such as tf-idf, a
-            UserWarning tells.  With ``lengths``: dense rows of all documents.
+            `stickbreak.data.corpus.open_corpus`, which stays on disk.  Numbers that are not whole, such as tf-idf, raise
+            a UserWarning.  With ``lengths``: dense rows of all documents.
         y : ignored
         lengths : array of int, optional
             The number of consecutive rows of X that belong to each document.
@@ -194,7 +194,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return float(sum(bounds) / tokens)
 
     def perplexity(self, X: Any, lengths: Any = None) -> float:
-        """exp(-score(X)): an upper bound on the perplexity per token; infinite where it is beyond all floats."""
+        """exp(-score(X)): an upper bound on the perplexity per token; infinite if it overflows."""
         try:
             return math.exp(-self.score(X, lengths=lengths))
         except OverflowError:
