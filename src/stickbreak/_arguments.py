@@ -11,7 +11,7 @@ PRINTED = (str, bytes, Number, np.generic, list, tuple, date, time, timedelta)
 
 
 def real(value: Any) -> float:
-    """A real number as a float, infinite where it is too large; NaN for what is no number, such as text or a truth value."""
+    """A real number as a float, infinite if it is too large; NaN for anything else, such as text or a truth value."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         return float("nan")
     try:
@@ -21,20 +21,20 @@ def real(value: Any) -> float:
 
 
 def check_count(value: Any, name: str) -> None:
-    """Refuse a number of things that is no whole number from 1 to 2^31."""
+    """Refuse a count that is not a whole number from 1 to 2^31."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not (whole and 1 <= value < 2**31):
         raise ValueError(f"{name} must be a whole number of at least 1, below 2^31; got {shown(value)}.")
 
 
 def as_floats(record: Any, *names: str) -> None:
-    """Turn fields of a frozen dataclass, checked before, from any kind of number into floats."""
+    """Convert fields of a frozen dataclass, already checked, from any kind of number to floats."""
     for name in names:
         object.__setattr__(record, name, float(getattr(record, name)))
 
 
 def shown(value: Any) -> str:
-    """A value in one line of at most `SHOWN` characters; of a container other than a list its type, and no endless digits."""
+    """A value in one line of at most `SHOWN` characters; a container other than a list is shown by its type."""
     if isinstance(value, int) and abs(value) > 10**30:
         return f"an int of {value.bit_length()} bits"
     if value is not None and not isinstance(value, PRINTED):

@@ -1,44 +1,46 @@
-"""What a model file says of a fitted estimator: JSON values and arrays, and back with everything checked against the rest.
+"""The record of a fitted estimator in a model file: JSON values and arrays, and back with everything checked against the rest.
 
-Likelihoods, allocations and summaries are written by their dataclass fields and read back through a list of known classes.
-Nothing that is read is believed: no array is made of a size that only a number in the file names, what sizes and domains the
-arrays must have is said by `Likelihood.check` and `Summary.check`, and parameters pass the checks of the constructors.
+Nothing that is read is trusted: no array is made of a size that only a number in the file names, `Likelihood.check` and
+`Summary.check` say which sizes and domains the arrays must have, and parameters pass the checks of the constructors.
 """
 
-import json
-import sys
-from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, fields
 from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from . import allocations
-from .inference import Lap, Stochastic
-from .likelihoods import REGISTRY, Likelihood, Multinomial, Product
+from .inference import Lap
+from .likelihoods import Likelihood, Multinomial
 from .model import DocumentSummary, Model, SequenceSummary, Summary
+from .model_values import (
+    SUMMARIES,
+    Tensors,
+    allocation_classes,
+    as_flag,
+    as_list,
+    as_number,
+    as_text,
+    as_whole,
+    decode,
+    encode,
+    encode_parameters,
+    expect,
+    expect_keys,
+    known_classes,
+    likelihood_classes,
+)
 from .moves import MoveRecord
 
 if TYPE_CHECKING:
     from .estimators._estimator import Estimator, Table
 
-SUMMARIES: dict[str, type] = {
-    "Summary": Summary,
-    "DocumentSummary": DocumentSummary,
-    "SequenceSummary": SequenceSummary,
-}
 OF_UNIT = {"rows": Summary, "documents": DocumentSummary, "sequences": SequenceSummary}
 DTYPES = ("float32", "float64")
-DIGITS = 300  # of a whole number, so that it is finite as a float too
-SAME = 1e-6  # of the terms of a bound, that another machine may compute otherwise
-ALIKE = 0.25  # of them, that another version of the package may
-
-Tensors = dict[str, NDArray[Any]]
-Classes = Mapping[str, type]
+SAME = 1e-6  # the share of the terms of a bound by which another machine may differ
+ALIKE = 0.25  # the same for another version of the package
 
 
 class Kind(NamedTuple):
@@ -61,7 +63,7 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "estimator": type(estimator).__name__,
-        "parameters": _encode_parameters(estimator.get_params(deep=False), tensors),
+        "parameters": encode_parameters(estimator.get_params(deep=False), tensors),
         "likelihood": encode(estimator.model_.likelihood, "likelihood", tensors),
         "allocation": encode(estimator.model_.allocation, "allocation", tensors),
         "summary": encode(estimator.summary_, "summary", tensors),
@@ -78,7 +80,7 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
 
 
 def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
-    """The estimator that `describe` described, if all that is said of it fits together.
+    """The estimator that `describe` described, if its record is consistent.
 
     Parameters
     ----------
@@ -88,40 +90,35 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
 
     Raises
     ------
-    ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it does not.
+    ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it is not consistent.
     """
-    _expect_keys("record", record, RECORD, optional={"lower_bound"})
-    name = _text("estimator", record["estimator"])
+    expect_keys("record", record, RECORD, optional={"lower_bound"})
+    name = as_text("estimator", record["estimator"])
     if name not in ESTIMATORS:
         raise ValueError(f"unknown estimator {name!r:.40}; known: {', '.join(ESTIMATORS)}.")
-    dtype = _text("dtype", record["dtype"])
+    dtype = as_text("dtype", record["dtype"])
     if dtype not in DTYPES:
         raise ValueError(f"unknown precision {dtype!r:.40}; known: {', '.join(DTYPES)}.")
     left = dict(tensors)
-    likelihood = decode(record["likelihood"], left, _likelihoods())
-    allocation = decode(record["allocation"], left, _allocations())
+    likelihood = decode(record["likelihood"], left, likelihood_classes())
+    allocation = decode(record["allocation"], left, allocation_classes())
     summary = decode(record["summary"], left, SUMMARIES)
-    _expect(isinstance(likelihood, Likelihood), "likelihood", likelihood, "a likelihood")
-    _expect(type(allocation).__name__ in _allocations(), "allocation", allocation, "an allocation")
+    expect(isinstance(likelihood, Likelihood), "likelihood", likelihood, "a likelihood")
+    expect(type(allocation).__name__ in allocation_classes(), "allocation", allocation, "an allocation")
     unit = ESTIMATORS[name].unit
-    _expect(allocation.unit == unit, "allocation", allocation, f"one of {unit}")
-    _expect(type(summary) is OF_UNIT[unit], "summary", type(summary), f"a {OF_UNIT[unit].__name__}")
+    expect(allocation.unit == unit, "allocation", allocation, f"one of {unit}")
+    expect(type(summary) is OF_UNIT[unit], "summary", type(summary), f"a {OF_UNIT[unit].__name__}")
     estimator: Estimator = _estimator(name, record["parameters"], left)
     if left:
         raise ValueError(f"it has arrays that nothing refers to, such as {min(left)!r:.80}.")
     model, table, laps = Model(likelihood, allocation), _table(record), _laps(record["history"])
-    with np.errstate(all="ignore"):  # what is not finite is refused
+    with np.errstate(all="ignore"):  # values that are not finite are refused
         _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(estimator))
         _check_table(name, table, likelihood)
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
-    estimator.converged_ = _flag("converged", record["converged"])
+    estimator.converged_ = as_flag("converged", record["converged"])
     return estimator
-
-
-def parse(text: str | bytes) -> Any:
-    """JSON with numbers that are finite and not too long."""
-    return json.loads(text, parse_constant=_refuse_number, parse_int=_parsed_int, parse_float=_parsed_float)
 
 
 RECORD = {
@@ -140,7 +137,8 @@ RECORD = {
     "history",
 }
 
-LAP, COUNTED = {f.name for f in fields(Lap)}, {"number", "n_clusters", "explored_clusters"}
+LAP = {f.name for f in fields(Lap)}
+COUNTED = {"number", "n_clusters", "explored_clusters"}
 
 
 def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
@@ -149,7 +147,7 @@ def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
 
     if not isinstance(record, dict):
         raise TypeError(f"parameters must be a table; got {record!r:.80}.")
-    parameters = {key: decode(value, tensors, _classes()) for key, value in record.items()}
+    parameters = {key: decode(value, tensors, known_classes()) for key, value in record.items()}
     kind = ESTIMATORS[name]
     estimator = getattr(import_module(kind.module), name)(**parameters)
     getattr(_choices, kind.check)(estimator)
@@ -158,33 +156,33 @@ def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
 
 
 def _steps(estimator: Any) -> int:
-    """How many rows of a sequence make one row that the likelihood sees."""
+    """The number of rows of a sequence in one row of the likelihood."""
     from .estimators import _sequences
 
     if ESTIMATORS[type(estimator).__name__].unit != "sequences":
         return 1
-    return 1 + _whole("order", _sequences.lags(estimator), 0)
+    return 1 + as_whole("order", _sequences.lags(estimator), 0)
 
 
 def _table(record: dict[str, Any]) -> "Table":
     """The columns of the data that a model was fitted to."""
     from .estimators._estimator import Table
 
-    D, names = _whole("n_features", record["n_features"], 1), record["feature_names"]
-    if names is not None and len([_text("a feature name", name) for name in _list("feature_names", names)]) != D:
+    D, names = as_whole("n_features", record["n_features"], 1), record["feature_names"]
+    if names is not None and len([as_text("a feature name", name) for name in as_list("feature_names", names)]) != D:
         raise ValueError(f"{len(names)} feature names for {D} features.")
     levels = {}
-    for entry in _list("levels", record["levels"]):
-        _expect(isinstance(entry, list) and len(entry) == 2, "levels", entry, "pairs of a column and its levels")
-        d, known = _whole("column", entry[0], 0), _list("levels", entry[1])
-        _expect(d < D and d not in levels, "column", d, f"one of {D} columns, once")
-        _expect(all(isinstance(level, (str, bool, int, float)) for level in known), "levels", known, "texts or numbers")
+    for entry in as_list("levels", record["levels"]):
+        expect(isinstance(entry, list) and len(entry) == 2, "levels", entry, "pairs of a column and its levels")
+        d, known = as_whole("column", entry[0], 0), as_list("levels", entry[1])
+        expect(d < D and d not in levels, "column", d, f"one of {D} columns, once")
+        expect(all(isinstance(level, (str, bool, int, float)) for level in known), "levels", known, "texts or numbers")
         levels[d] = known
-    return Table(D, _whole("n_targets", record["n_targets"], 0), names, levels, _flag("grouped", record["grouped"]))
+    return Table(D, as_whole("n_targets", record["n_targets"], 0), names, levels, as_flag("grouped", record["grouped"]))
 
 
 def _check_model(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int) -> None:
-    """Refuse arrays that do not fit together, that rows cannot give, or that give no valid parameters."""
+    """Refuse arrays that do not fit together, that no rows have as sums, or that give invalid parameters."""
     summary.check(model.likelihood.n_statistics)
     model.likelihood.check(D, summary.N, summary.S)
     K, F = summary.S.shape
@@ -215,18 +213,18 @@ def _check_table(name: str, table: "Table", likelihood: Likelihood) -> None:
 
 
 def _check_bounds(model: Model, summary: Summary, last: float, stored: Any) -> None:
-    """Refuse a model without a bound, and one whose bound is not that of its last lap or, if known, the one of the fit."""
+    """Refuse a model without a finite bound, or with another than that of its last lap or, if known, of the fit."""
     marginal = model.log_marginal(summary)
     bound = model.bound(summary, marginal)
     terms = abs(float(summary.base)) + np.abs(marginal).sum() + np.abs(summary.H).sum() + abs(bound) + 1.0
-    claimed, allowed = (last, ALIKE) if stored is None else (_number("lower_bound", stored), SAME)
+    claimed, allowed = (last, ALIKE) if stored is None else (as_number("lower_bound", stored), SAME)
     if not (abs(claimed - bound) <= allowed * terms and last <= bound + allowed * terms):
         raise ValueError(f"it claims a bound of {claimed:.10g}, but has one of {bound:.10g}.")
 
 
 def _laps(record: Any) -> list[Lap]:
     """The history of a fit."""
-    laps = [_lap(entry) for entry in _list("history", record)]
+    laps = [_lap(entry) for entry in as_list("history", record)]
     if not laps:
         raise ValueError("it has no history of its fit.")
     if any(lap.number <= before.number for before, lap in pairwise(laps)):
@@ -235,172 +233,13 @@ def _laps(record: Any) -> list[Lap]:
 
 
 def _lap(record: Any) -> Lap:
-    _expect_keys("lap", record, LAP)
-    values: dict[str, Any] = {name: _number(name, record[name]) for name in LAP - COUNTED - {"moves"}}
-    values |= {name: _whole(name, record[name], 1) for name in COUNTED}
-    return Lap(**values, moves=tuple(_move(entry) for entry in _list("moves", record["moves"])))
+    expect_keys("lap", record, LAP)
+    values: dict[str, Any] = {name: as_number(name, record[name]) for name in LAP - COUNTED - {"moves"}}
+    values |= {name: as_whole(name, record[name], 1) for name in COUNTED}
+    return Lap(**values, moves=tuple(_move(entry) for entry in as_list("moves", record["moves"])))
 
 
 def _move(record: Any) -> MoveRecord:
-    _expect_keys("move", record, {f.name for f in fields(MoveRecord)})
-    gains = tuple(_number("gain", gain) for gain in _list("gains", record["gains"]))
-    return MoveRecord(_text("kind", record["kind"]), _whole("tried", record["tried"], len(gains)), gains)
-
-
-# Values and arrays -------------------------------------------------------------------------------------------------------
-
-
-def encode(value: Any, name: str, tensors: Tensors) -> Any:
-    """A JSON value for a scalar, string, sequence, array or known dataclass; arrays are put in ``tensors``."""
-    if isinstance(value, (np.ndarray, np.number, np.bool_)):
-        return _encode_array(value, name, tensors)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        items = [encode(item, f"{name}.{i}", tensors) for i, item in enumerate(value)]
-        return {"tuple": items} if isinstance(value, tuple) else items
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {"dict": [[key, encode(item, f"{name}.{key}", tensors)] for key, item in value.items()]}
-    kind = type(value)
-    if _classes().get(kind.__name__) is not kind:
-        raise TypeError(
-            f"cannot save {name} of class {kind.__name__}, which a model file would not know how to read back. "
-            "Add a likelihood of your own to stickbreak.likelihoods.REGISTRY before saving and before loading."
-        )
-    record = {f.name: encode(getattr(value, f.name), f"{name}.{f.name}", tensors) for f in fields(value) if f.init}
-    return {"class": kind.__name__, "fields": record}
-
-
-def _encode_array(value: Any, name: str, tensors: Tensors) -> dict[str, Any]:
-    """Put an array or NumPy scalar in ``tensors``, C-ordered and in native byte order, and refer to it by name."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise TypeError(f"cannot save {name}: arrays of {array.dtype} are not supported.")
-    while name in tensors:  # names of parts may hold dots
-        name += "'"
-    tensors[name] = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
-    fortran = array.flags.f_contiguous and not array.flags.c_contiguous  # sums depend on the layout in the last bit
-    return {"tensor": name, "scalar": not isinstance(value, np.ndarray), "order": "F" if fortran else "C"}
-
-
-def _encode_parameters(parameters: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
-    """Constructor parameters that can be written; arrays and other objects are left at their defaults."""
-    record = {}
-    for name, value in parameters.items():
-        arrays: Tensors = {}
-        try:
-            encoded = encode(value, f"parameters.{name}", arrays)
-        except TypeError:
-            continue
-        if not isinstance(value, np.ndarray):
-            record[name] = encoded
-            tensors.update(arrays)
-    return record
-
-
-def decode(value: Any, tensors: Tensors, classes: Classes) -> Any:
-    """The value that `encode` was given; dataclasses only from ``classes``; tensors are taken out of their table."""
-    if isinstance(value, list):
-        return [decode(item, tensors, classes) for item in value]
-    if not isinstance(value, dict):
-        return value
-    keys = value.keys()
-    if keys == {"tuple"}:
-        return tuple(decode(item, tensors, classes) for item in _list("tuple", value["tuple"]))
-    if keys == {"dict"}:
-        return {_text("key", key): decode(item, tensors, classes) for key, item in _list("dict", value["dict"])}
-    if keys == {"tensor", "scalar", "order"}:
-        return _decode_array(value, tensors)
-    _expect_keys("value", value, {"class", "fields"})
-    kind = classes.get(_text("class", value["class"]))
-    if kind is None:
-        raise ValueError(f"unknown class {value['class']!r:.40}; expected one of {', '.join(sorted(classes))}.")
-    return _made(kind, {name: decode(item, tensors, classes) for name, item in value["fields"].items()})
-
-
-def _decode_array(value: dict[str, Any], tensors: Tensors) -> Any:
-    name, order = _text("tensor", value["tensor"]), value["order"]
-    array = tensors.pop(name)
-    _expect(order in ("C", "F"), "order", order, "'C' or 'F'")
-    if not _flag("scalar", value["scalar"]):
-        return np.array(array, order=order)
-    if array.ndim:
-        raise ValueError(f"{name!r:.80} has shape {array.shape}, but is said to be one number.")
-    return array[()]
-
-
-def _made(kind: type, values: dict[str, Any]) -> Any:
-    """A dataclass, its fields of the types that are declared as numbers or truth values."""
-    for f in fields(kind):
-        if f.name in values and f.type in (bool, int, float):
-            value = values[f.name]
-            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            fits = isinstance(value, (bool, np.bool_)) if f.type is bool else number and bool(np.isfinite(float(value)))
-            _expect(fits, f"{kind.__name__}.{f.name}", value, "True or False" if f.type is bool else "a number")
-    return kind(**values)
-
-
-def _expect_keys(name: str, value: Any, required: set[str], optional: frozenset[str] | set[str] = frozenset()) -> None:
-    if not isinstance(value, dict) or not required <= value.keys() <= required | optional:
-        given = sorted(value) if isinstance(value, dict) else value
-        raise ValueError(f"a {name} must have {', '.join(sorted(required))}; got {given!r:.200}.")
-
-
-def _expect(fits: bool, name: str, value: Any, wanted: str) -> None:
-    if not fits:
-        raise ValueError(f"{name} must be {wanted}; got {value!r:.80}.")
-
-
-def _list(name: str, value: Any) -> list[Any]:
-    _expect(isinstance(value, list), name, value, "a list")
-    return list(value)
-
-
-def _text(name: str, value: Any) -> str:
-    _expect(isinstance(value, str), name, value, "a text")
-    return str(value)
-
-
-def _flag(name: str, value: Any) -> bool:
-    _expect(isinstance(value, bool), name, value, "true or false")
-    return bool(value)
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= sys.maxsize
-    _expect(fits, name, value, f"a whole number of at least {least}")
-    return int(value)
-
-
-def _number(name: str, value: Any) -> float:
-    _expect(isinstance(value, (int, float)) and not isinstance(value, bool), name, value, "a number")
-    return float(value)
-
-
-def _refuse_number(text: str) -> float:
-    raise ValueError(f"{text[:20]} is not a finite number.")
-
-
-def _parsed_int(text: str) -> int:
-    if len(text) > DIGITS:
-        raise ValueError(f"a number has {len(text)} digits.")
-    return int(text)
-
-
-def _parsed_float(text: str) -> float:
-    value = float(text)
-    return value if np.isfinite(value) else _refuse_number(text)
-
-
-def _classes() -> dict[str, type]:
-    return _likelihoods() | _allocations() | SUMMARIES | {"Stochastic": Stochastic}
-
-
-def _likelihoods() -> dict[str, type]:
-    kinds: list[type] = [*REGISTRY.values(), Product]
-    return {kind.__name__: kind for kind in kinds}
-
-
-def _allocations() -> dict[str, type]:
-    kinds = [getattr(allocations, name) for name in allocations.__all__]
-    return {kind.__name__: kind for kind in kinds if isinstance(kind, type) and is_dataclass(kind)}
+    expect_keys("move", record, {f.name for f in fields(MoveRecord)})
+    gains = tuple(as_number("gain", gain) for gain in as_list("gains", record["gains"]))
+    return MoveRecord(as_text("kind", record["kind"]), as_whole("tried", record["tried"], len(gains)), gains)

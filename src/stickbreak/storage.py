@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .data.atomic import as_path, replacing
-from .model_record import ESTIMATORS, Tensors, describe, parse, restore
+from .model_record import ESTIMATORS, describe, restore
+from .model_values import Tensors, parse
 
 if TYPE_CHECKING:
     from .estimators._estimator import Estimator
 
 __all__ = ["ModelFileError", "file_version", "load", "replacing", "save_model"]
 
-FORMAT, FORMAT_VERSION = "stickbreak", 2  # version 1 had the record in the metadata
+FORMAT = "stickbreak"
+FORMAT_VERSION = 2  # version 1 had the record in the metadata
 RECORD = "record"
 KEYS = {"format", "format_version", "stickbreak_version", "checksum"}
 DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -135,7 +137,7 @@ def _check_version(path: Path, metadata: dict[str, str]) -> None:
 
 
 def _shown(metadata: dict[str, str]) -> str:
-    """The version of the package that wrote a file, which may be any text, for people to read."""
+    """The version of the package that wrote a file, to show in messages; it may be any text."""
     version = metadata.get("stickbreak_version", "")
     return "".join(character for character in version[:40] if character.isprintable()) or "unknown"
 

@@ -125,7 +125,7 @@ def test_arrays_hold_values_and_no_codes(library):
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         np.testing.assert_array_equal(found.predict_proba(values), want)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
-        np.testing.assert_array_equal(found.predict_proba(np.ma.array(values, mask=values == None)), want)  # noqa: E711
+        np.testing.assert_array_equal(found.predict_proba(np.ma.array(values, mask=np.equal(values, None))), want)
     for method in (found.predict, found.predict_proba, found.score_samples, found.impute, found.score):
         with pytest.raises(
             ValueError, match=r"column 'colour' holds 1.0, which is not among its levels: 'green', 'red'"

@@ -51,12 +51,7 @@ ARRAYS = ("array", "fortran", "strided", "reversed", "readonly", "memmap", "list
 FRAMES = ("pandas", "pandas nullable", "pandas categories", "polars", "pyarrow")
 SPARSE = ("csr", "csc", "coo", "coo repeated", "csr unsorted")
 LISTS = ("list of arrays", "list of masked", "list of lists", "list of frames", "list of polars", "list of series")
-FLOATS = (
-    "list",
-    "list of lists",
-    "list of series",
-    "masked objects",
-)  # which hold floats of Python, whatever the type was
+FLOATS = ("list", "list of lists", "list of series", "masked objects")  # of Python, whatever the dtype
 CONTAINERS = (*ARRAYS, *FRAMES, *SPARSE, *LISTS, "list of unlike frames")
 WEIGHTS = ("none", "ones", "thousandths", "zeros in part", "1e-8 to 1e8", "1e16", "1e155", "1e200", "1e-200", "1e300")
 WRONG_WEIGHTS = ("negative", "NaN", "too few", "all zero", "infinite sum")
@@ -68,25 +63,10 @@ INITS = {
     "HMM": ("one", "blocks"),
 }
 GIVEN_INITS = (
-    "labels",
-    "names",
-    "mixed labels",
-    "responsibilities",
-    "model",
-    "mixture",
-    "other levels",
-    "too few",
-    "nonsense",
-    "3",
+    *("labels", "names", "mixed labels", "responsibilities", "model", "mixture", "other levels"),
+    *("too few", "nonsense", "3"),
 )
-MOVES = (
-    ("birth", "merge", "delete"),
-    (),
-    ("merge",),
-    ("birth",),
-    ("delete", "merge"),
-    ("split",),
-)
+MOVES = (("birth", "merge", "delete"), (), ("merge",), ("birth",), ("delete", "merge"), ("split",))
 EXTREME = (1e-300, 1e-12, 1e-3, 0.5, 1.0, 20.0, 1e3, 1e5, 1e6, 1e8, 1e12, 1e300)
 WRONG = (0.0, -1.0, float("nan"), float("inf"), True, "x", None, 10**400, 2.5)
 CONCENTRATIONS = {

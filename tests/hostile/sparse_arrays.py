@@ -13,38 +13,24 @@ import stickbreak
 
 from .attacker import FINE, Attacker, Outcome
 from .errors import judged
-from .verdict import DATA, METHODS, Finding, leaked, sound
+from .verdict import DATA, METHODS, sound, watched
 
 LIES = (
-    *(
-        "index huge",
-        "index of one too many",
-        "index negative",
-        "all indices too large",
-        "indptr falls",
-        "indptr too long",
-    ),
-    *(
-        "indptr too short",
-        "indptr starts late",
-        "indptr ends beyond",
-        "indptr negative",
-        "data too short",
-        "indices too short",
-    ),
-    *(
-        "narrower shape",
-        "wider shape",
-        "fewer rows",
-        "int8 sums",
-        "repeated",
-        "stored zeros",
-        "unsorted",
-        "int64",
-        "none",
-    ),
-    *("huge counts", "NaN", "negative", "object data", "uint32 indices"),
+    *("index huge", "index of one too many", "index negative", "all indices too large", "indptr falls"),
+    *("indptr too long", "indptr too short", "indptr starts late", "indptr ends beyond", "indptr negative"),
+    *("data too short", "indices too short", "narrower shape", "wider shape", "fewer rows", "int8 sums", "repeated"),
+    *("stored zeros", "unsorted", "int64", "none", "huge counts", "NaN", "negative", "object data", "uint32 indices"),
 )
+REPLACED = {  # the arrays that a lie replaces, and what takes the place of each
+    "indptr too long": (["indptr"], lambda array: np.append(array, array[-1] + 7).astype(array.dtype)),
+    "indptr too short": (["indptr"], lambda array: array[:-1].copy()),
+    "data too short": (["data"], lambda array: array[:-3].copy()),
+    "indices too short": (["indices"], lambda array: array[:-3].copy()),
+    "int64": (["indices", "indptr"], lambda array: array.astype(np.int64)),
+    "uint32 indices": (["indices", "indptr"], lambda array: array.astype(np.uint32)),
+    "object data": (["data"], lambda array: array.astype(object)),
+}
+WIDENED = {"narrower shape": (0, -20), "wider shape": (0, 20), "fewer rows": (-5, 0)}
 
 
 @dataclass(frozen=True)
@@ -98,27 +84,25 @@ def _lying(C: Any, lie: str, rng: np.random.Generator) -> Any:
     if lie in in_place:
         array, at, value = in_place[lie]
         array[at] = value
-    elif lie == "indptr too long":
-        C.indptr = np.append(C.indptr, C.indptr[-1] + 7).astype(C.indptr.dtype)
-    elif lie == "indptr too short":
-        C.indptr = C.indptr[:-1].copy()
-    elif lie == "data too short":
-        C.data = C.data[:-3].copy()
-    elif lie == "indices too short":
-        C.indices = C.indices[:-3].copy()
-    elif lie in ("narrower shape", "wider shape", "fewer rows"):
-        n, d = C.shape
-        C._shape = {"narrower shape": (n, d - 20), "wider shape": (n, d + 20), "fewer rows": (n - 5, d)}[lie]
-    elif lie in ("int64", "uint32 indices"):
-        kind = np.int64 if lie == "int64" else np.uint32
-        C.indices, C.indptr = C.indices.astype(kind), C.indptr.astype(kind)
-    elif lie == "object data":
-        C.data = C.data.astype(object)
+    elif lie in REPLACED:
+        names, replaced = REPLACED[lie]
+        for name in names:
+            setattr(C, name, replaced(getattr(C, name)))
+    elif lie in WIDENED:
+        rows, columns = WIDENED[lie]
+        C._shape = (C.shape[0] + rows, C.shape[1] + columns)
     elif lie == "unsorted":
-        C.indices, C.data = C.indices.copy(), C.data.copy()
         first = slice(C.indptr[0], C.indptr[1])
-        C.indices[first], C.data[first] = C.indices[first][::-1].copy(), C.data[first][::-1].copy()
+        C.indices = _first_turned(C.indices, first)
+        C.data = _first_turned(C.data, first)
     return C
+
+
+def _first_turned(array: np.ndarray, first: slice) -> np.ndarray:
+    """A copy with the entries of the first row in opposite order."""
+    turned = array.copy()
+    turned[first] = array[first][::-1]
+    return turned
 
 
 def matrix(case: Lie) -> tuple[Any, np.ndarray]:
@@ -163,28 +147,21 @@ def fitted(case: Lie) -> Any:
 HARMLESS = ("none", "repeated", "int8 sums", "int64", "uint32 indices", "unsorted", "stored zeros")
 
 
+@watched
 def run(case: Lie) -> Outcome:
     C, X = matrix(case)
+    if not case.fitted:
+        return _fit(case, C, X)
+    found = fitted(Lie(case.estimator, case.likelihood))
     tasks = dict(METHODS[case.estimator])
     if case.estimator == "TopicModel":
         tasks["completion_score"] = lambda found, read: found.completion_score(read["X"], read["X"])
         tasks["coherence"] = lambda found, read: found.coherence(read["X"])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            if case.fitted:
-                found = fitted(Lie(case.estimator, case.likelihood))
-                outcome = Outcome(FINE)
-                for name, task in tasks.items():
-                    outcome = _told(case, C, X, found, name, task)
-                    if outcome.is_finding:
-                        return outcome
-            else:
-                outcome = _fit(case, C, X)
-        except Finding as finding:
-            return finding.outcome
-    for text in leaked(caught):
-        return Outcome("leaked warning", text)
+    outcome = Outcome(FINE)
+    for name, task in tasks.items():
+        outcome = _told(case, C, X, found, name, task)
+        if outcome.is_finding:
+            break
     return outcome
 
 

@@ -5,6 +5,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -408,7 +409,28 @@ def leaked(caught: list[warnings.WarningMessage]) -> Iterator[str]:
         yield f"{w.category.__name__}: {text} [{Path(w.filename).name}:{w.lineno}]"
 
 
-def attempted(case: Case) -> Outcome:
+def watched(run: Callable[[Any], Outcome]) -> Callable[[Any], Outcome]:
+    """The same run of a case, ended by a `Finding` too; a run without one may leak no warnings."""
+
+    @wraps(run)
+    def watched_run(case: Any) -> Outcome:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                outcome = run(case)
+            except Finding as finding:
+                outcome = finding.outcome
+        if not outcome.is_finding:
+            for text in leaked(caught):
+                return Outcome("leaked warning", text)
+        return outcome
+
+    return watched_run
+
+
+@watched
+def run(case: Case) -> Outcome:
+    """Fit a case, check everything, and say how it ended."""
     words = hostile_words(case)
     try:
         inputs = build(case)
@@ -431,17 +453,3 @@ def attempted(case: Case) -> Outcome:
             if outcome.is_finding:
                 raise Finding(outcome) from error
     return Outcome(FINE)
-
-
-def run(case: Case) -> Outcome:
-    """Fit a case, check everything, and say how it ended."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            outcome = attempted(case)
-        except Finding as finding:
-            outcome = finding.outcome
-    if not outcome.is_finding:
-        for text in leaked(caught):
-            return Outcome("leaked warning", text)
-    return outcome

@@ -14,7 +14,7 @@ import pytest
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
-from stickbreak.estimators import _choices as choices
+from stickbreak.estimators import _memory
 from stickbreak.inference import Threads, memory
 from stickbreak.inference.laps import Laps
 from stickbreak.inference.visit import visit
@@ -83,7 +83,7 @@ def test_tables_of_words_and_messages_of_chains_count():
 @pytest.mark.filterwarnings("ignore:not converged")
 def test_clusters_of_a_start_are_counted(make):
     estimator, K = make()
-    assert choices._first_clusters(estimator) == K
+    assert _memory.first_clusters(estimator) == K
 
 
 @pytest.mark.filterwarnings("ignore:not converged")
@@ -93,7 +93,7 @@ def test_searches_for_states_stay_within_memory(monkeypatch):
     X = np.concatenate([rng.normal(m, 0.5, (30, 1)) for m in 2 * list(range(0, 60, 10))])
     seen = []
     first_lap = Laps._first_lap
-    monkeypatch.setattr(choices, "_room", lambda *_: 4)
+    monkeypatch.setattr(_memory, "room", lambda *_: 4)
     monkeypatch.setattr(
         Laps, "_first_lap", lambda laps, start, counts: (seen.append(start.K), first_lap(laps, start, counts))
     )
@@ -136,7 +136,7 @@ def test_births_stop_where_memory_would_not_suffice(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in range(0, 80, 10)])
     assert Mixture(random_state=0).fit(X).n_clusters_ == 8
-    monkeypatch.setattr(choices, "_room", lambda *_: 3)
+    monkeypatch.setattr(_memory, "room", lambda *_: 3)
     limited = Mixture(random_state=0, max_laps=30).fit(X)
     assert limited.n_clusters_ <= 3
 
@@ -144,10 +144,10 @@ def test_births_stop_where_memory_would_not_suffice(monkeypatch):
 def test_batches_are_fewer_where_memory_is_short(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60_000, 100))
     likelihood, source = Gaussian().resolve(Sample.of(X[:500])), ArraySource(X)
-    assert choices.n_batches(Mixture(), likelihood, source) == 10
+    assert _memory.n_batches(Mixture(), likelihood, source) == 10
     monkeypatch.setattr(memory, "available", lambda: 1e8)
-    assert choices.n_batches(Mixture(), likelihood, source) == 3
-    assert choices.n_batches(Mixture(n_batches=7), likelihood, source) == 7
+    assert _memory.n_batches(Mixture(), likelihood, source) == 3
+    assert _memory.n_batches(Mixture(n_batches=7), likelihood, source) == 7
 
 
 def test_limits_of_the_process_count():

@@ -232,7 +232,10 @@ def test_handlers_of_others_are_respected():
         with Threads(2):
             os.kill(os.getpid(), signal.SIGINT)
         assert seen == [1]
-        mine = lambda *_: None  # noqa: E731
+
+        def mine(*_):
+            pass
+
         with Threads(2):
             signal.signal(signal.SIGINT, mine)
         assert signal.getsignal(signal.SIGINT) is mine

@@ -14,7 +14,7 @@ Array = NDArray[np.floating]
 
 WIDEST = 2.0  # log of the largest factor by which one step changes a hyperparameter
 PRECISION = 1e-3  # of the log factor
-RANGE = 1e-12, 1e6  # of concentrations where documents or transitions share their clusters, and of the sticks of these
+RANGE = 1e-12, 1e6  # of concentrations in models of documents and sequences
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
 
 

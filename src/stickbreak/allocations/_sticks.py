@@ -20,11 +20,11 @@ def stick_weight(u: Array, exponents: Array, gamma: float, strengths: Array) -> 
 
         w_k = c_k + ... + c_{K+1} + 1 + gamma + 2 sum_i n_i a_i h_k (1 - 1 / (1 + C a_i h_k)),    h_k = prod_{l<k} (1 - u_l)
 
-    All counts that its terms in the bound have (Thesis Eq. 5.39 and 6.44), and what n_i rows of concentration a_i add to the
-    curvature of the bound through the variance of shares, with C = pi^2 / 12: rows of a large concentration follow the
-    shares closely, and must not pay for a q(u) that is wider than that.
+    The first terms are the counts in the bound (Thesis Eq. 5.39 and 6.44).  The sum is the curvature that n_i rows of
+    concentration a_i add to the bound through the variance of shares, with C = pi^2 / 12: rows of a large concentration
+    follow the shares closely, so q(u) must be as narrow as they require.
 
-    exponents : c, (K + 1,);  strengths : (n, 2) of how many rows, which concentration
+    exponents : c, (K + 1,);  strengths : (n, 2), in each row n_i and a_i
     """
     w, by_left = np.empty((2, len(u)))
     kernels.stick_weights(u, 1.0 - u, exponents, gamma, strengths, w, by_left)
@@ -40,10 +40,11 @@ def stick_bound(
 ) -> tuple[float, Array]:
     """E[log p(u) / q(u)] + sum_k c_k (E[log beta_k] - log m_k) - sum_k s_k Var(beta_k) + f(m), m = E[beta], and its gradient.
 
-    With both parts of what is expected of log beta_k taken together, no term is larger than the bound is.
+    Both parts of E[log beta_k] are taken together, so that no term is larger than the bound.
 
-    x : (K,) logit(u), by which the gradient is;  exponents : c, (K + 1,);  strengths : see `stick_weight`
-    of_means : of m (K + 1,) the value f, its gradient by log m, s and the derivatives of s by log m, (K + 1,) each
+    x : (K,) logit(u), the variables of the gradient;  exponents : c, (K + 1,);  strengths : see `stick_weight`
+    of_means : function of m (K + 1,); returns f, and three arrays (K + 1,): its gradient by log m, s, and the derivatives
+        of s by log m
     """
     u, v, gradient = np.maximum(expit(x), SMALLEST), np.maximum(expit(-x), SMALLEST), np.empty(len(x))
     value, slope, spread, by_spread = of_means(np.append(u, 1.0) * np.append(1.0, np.cumprod(v)))
@@ -55,7 +56,7 @@ def stick_bound(
 def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, counts: Array) -> tuple[Array, float]:
     """Logits of stick means that maximise a bound, from x (K,) on, by L-BFGS, and its value.
 
-    counts : (K + 1,) how many draws from the shares tell of each, for the scale of the first steps
+    counts : (K + 1,) approximate number of draws of each share, for the scale of the first steps
     """
     u = expit(x)
     scale = 1.0 / np.sqrt((counts[:-1] + _after(counts)) * u * (1.0 - u) + 1.0)

@@ -177,11 +177,11 @@ class HDPMarkovChain(_Chain):
 
     Second derivatives of log Gamma(1 + kappa + x) and of -log(kappa + x) fall with x, so the best quadratic bound at the mean
     touches at x = 0 too; s is at most a few percent above its second coefficient for all alpha, and about alpha / m where alpha
-    is large.  Where kappa is small, s' would be loose, and log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used,
-    which for kappa = 0 is the bound above.  They take the place of the chords of Thesis Eq. 6.29 to 6.32.
+    is large.  For small kappa, s' would be loose, so log Gamma(kappa + x) <= log Gamma(1 + kappa + x) - log x is used,
+    which for kappa = 0 is the bound above.  These bounds replace the chords of Thesis Eq. 6.29 to 6.32.
 
-    Taken together, the bound is the log probability of the counts given the shares m, by Dirichlet-multinomials, less what it
-    costs not to know beta, so that nothing large cancels for any concentration that is accepted.
+    The terms are arranged as the Dirichlet-multinomial log probability of the counts given the shares m, minus the cost of the
+    uncertainty of beta, so that no large terms cancel for any accepted concentration.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class HDPMarkovChain(_Chain):
         return float(self.stickiness < SMALL * self.transition_concentration)
 
     def _exponents(self, K: int) -> Array:
-        """How often E[log beta_k] - log m_k is in the bound, (K + 1,)."""
+        """The coefficients of E[log beta_k] - log m_k in the bound, (K + 1,)."""
         return np.append(np.full(K, K + self._shift), K + 1.0)
 
     def _objective(self, counted: Array) -> Callable[[Array], tuple[float, Array]]:
@@ -281,7 +281,7 @@ class HDPMarkovChain(_Chain):
         return lambda x: stick_bound(x, exponents, self.concentration, strengths, of_means)
 
     def _strengths(self, K: int) -> Array:
-        """How many rows of which concentration follow the shares, (2, 2)."""
+        """The number and the concentration of the rows of each kind that follow the shares, (2, 2)."""
         return np.array([[K, self.transition_concentration], [1.0, self.start_concentration]])
 
 

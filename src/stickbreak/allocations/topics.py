@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..model.documents import DocumentSummary
     from ..model.summary import Summary
 
-LEAST_PSI = -1e150  # of a number whose psi is inverted: its derivative there is the square
+LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is its square
 LEAST_SHARE = 1e-6  # of a topic in a start
 
 
@@ -163,7 +163,7 @@ class HierarchicalDirichletProcess(_Documents):
         return stick_bound(x, rows, self.concentration, self._strengths(D), of_means)
 
     def _strengths(self, D: float) -> Array:
-        """How many documents of which concentration follow the shares, (1, 2)."""
+        """The number and the concentration of the documents that follow the shares, (1, 2)."""
         return np.array([[D, self.document_concentration]])
 
 

@@ -1,4 +1,4 @@
-"""Arrays of any type as numbers: what is masked or missing as NaN, and what is no number refused with its place."""
+"""Arrays of any type as numbers: masked and missing values become NaN; what is not a number is refused with its position."""
 
 import datetime
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.tim
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a single value is None, NaN, masked, or the NA of pandas; NaT is no missing number."""
+    """Whether a single value is None, NaN, masked, or the NA of pandas; NaT is not a missing number."""
     if value is None or value is np.ma.masked or type(value).__name__ == "NAType":
         return True
     return isinstance(value, (float, np.floating, Decimal)) and bool(value != value)
@@ -37,7 +37,7 @@ def is_date(value: Any) -> bool:
 
 
 def as_array(X: Any, name: str = "X") -> NDArray[Any]:
-    """What a user passed as an array of numbers, text or objects, with masked values as NaN (None among objects).
+    """A user's argument as an array of numbers, text or objects, with masked values as NaN (None among objects).
 
     Raises
     ------
@@ -64,12 +64,12 @@ def as_array(X: Any, name: str = "X") -> NDArray[Any]:
 
 
 def numbers(X: Any, name: str = "X") -> NDArray[Any]:
-    """The same as an array of real numbers, missing values as NaN; float32 and whole numbers stay what they are.
+    """A user's argument as an array of real numbers, with missing values as NaN; float32 and integer types are kept.
 
     Raises
     ------
     TypeError, ValueError
-        As `as_array`, and where a value is no number, with its place.
+        As for `as_array`, and if a value is not a number, with its position.
     """
     array = as_array(X, name)
     if array.dtype.kind in NUMBERS:
@@ -92,7 +92,7 @@ def number(value: Any) -> float:
 
     Raises
     ------
-    ValueError, TypeError : it is no real number, with the reason in words.
+    ValueError, TypeError : it is not a real number; the message says why.
     """
     if is_missing(value):
         return float("nan")
@@ -109,7 +109,7 @@ def number(value: Any) -> float:
 
 
 def _of_list(items: Any, name: str) -> NDArray[Any]:
-    """A nested list as an array; of objects, if anything in it is not a plain number."""
+    """A nested list as an array, of objects if anything in it is not a plain number."""
     unmasked = [np.nan if x is np.ma.masked else _unmasked(x) if isinstance(x, np.ma.MaskedArray) else x for x in items]
     sizes = [len(x) if hasattr(x, "__len__") and np.ndim(x) != 0 else 1 for x in map(_outer, unmasked)]
     other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
@@ -141,7 +141,7 @@ def _of_list(items: Any, name: str) -> NDArray[Any]:
 
 
 def _outer(item: Any) -> Any:
-    """An item whose length can be asked for: the items of a list count, whatever is in them."""
+    """An item with the same length whose items are not looked at: a list is replaced by an array of that length."""
     return np.empty(len(item)) if isinstance(item, (list, tuple)) else item
 
 
@@ -159,7 +159,7 @@ def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _place(shape: tuple[int, ...], index: int) -> str:
-    """The place of a value in an array of a shape, in words."""
+    """The position of a value in an array of the given shape, in words."""
     place = [int(i) for i in np.unravel_index(index, shape)] if shape else []
     if len(place) == 2:
         return f"row {place[0]}, column {place[1]}"

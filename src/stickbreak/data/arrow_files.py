@@ -39,7 +39,7 @@ def _check_shape(path: Path, options: ReadOptions, n_rows: int, schema: Any) -> 
 
 
 def _table(path: Path, options: ReadOptions, schema: Any, batches: Iterable[Any]) -> Table:
-    """Batches of columns as one array, float32 if every column is; it is held twice for a moment at most."""
+    """Batches of columns as one array, float32 if every column is; at most two copies are held at once."""
     for field in schema:
         _check_type(path, field)
     dtype = np.float32 if all(field.type == pa.float32() for field in schema) else np.float64
@@ -48,7 +48,8 @@ def _table(path: Path, options: ReadOptions, schema: Any, batches: Iterable[Any]
     for batch in batches:
         batch.validate(full=True)  # offsets and codes that point beyond their arrays
         n_rows += batch.num_rows
-        _check_shape(path, options, n_rows, schema) if batch.num_rows else None
+        if batch.num_rows:
+            _check_shape(path, options, n_rows, schema)
         piece = np.empty((batch.num_rows, len(schema)), dtype)
         for j, column in enumerate(batch.columns):
             piece[:, j] = categories[j].codes(column) if j in categories else _numbers(column)
@@ -58,7 +59,7 @@ def _table(path: Path, options: ReadOptions, schema: Any, batches: Iterable[Any]
 
 
 def stacked(pieces: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
-    """Rows of all pieces, which are let go one by one."""
+    """Rows of all pieces in one array; each piece is freed once it is copied."""
     X = np.empty((n_rows, pieces[0].shape[1]), pieces[0].dtype)
     stop = n_rows
     while pieces:

@@ -1,8 +1,8 @@
-"""Files and folders that appear when all of them is written, or not at all.
+"""Files and folders that appear completely written, or not at all.
 
-What is being written lies beside its target under a temporary name, and the process that writes it holds a lock on it.
-The system lifts the lock when that process ends, however it ends.  So a temporary name without a lock is left over from
-a process that was killed, and the next write into the same folder removes it.
+A file is written beside its target under a temporary name, and the writing process holds a lock on it.  The system lifts
+the lock when that process ends, however it ends.  So a temporary file without a lock is left over from a process that was
+killed, and the next write into the same folder removes it.
 """
 
 import errno
@@ -21,18 +21,18 @@ from typing import Any, BinaryIO
 
 from .._arguments import shown
 
-if sys.platform != "win32":  # which has no such locks, so leftovers stay there
+if sys.platform != "win32":  # Windows has no such locks, so leftovers stay there
     import fcntl
 
 HOST = sha256(platform.node().encode()).hexdigest()[:8]  # locks of other hosts may not be visible on a shared disk
 LEFTOVER = re.compile(rf"\.stickbreak-{HOST}-[0-9a-f]{{16}}\.(tmp|old)")
-TAKEN = (errno.ENOTEMPTY, errno.EEXIST)  # what renaming a folder says where there is one
+TAKEN = (errno.ENOTEMPTY, errno.EEXIST)  # errors of renaming a folder to a name that is taken
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ATTEMPTS = 100  # to lock a new name before another process takes it for a leftover
 
 
 def as_path(path: Any, name: str = "path") -> Path:
-    """A path that a user passed; anything but text or a path-like object is refused by name."""
+    """A path that a user passed; refuse anything but text or a path-like object, naming it."""
     given = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(given, str):
         raise TypeError(f"{name} must be a str or an os.PathLike of text; got {shown(path)}.")
@@ -49,7 +49,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ------
     FileNotFoundError : the folder does not exist.
     IsADirectoryError : ``path`` is a directory.
-    TypeError, ValueError : ``path`` is no path.
+    TypeError, ValueError : ``path`` is not a path.
     OSError : the disk is full, or writing fails otherwise; the error names ``path``.
     """
     target = Path(os.path.realpath(as_path(path)))
@@ -91,7 +91,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Refuse a path whose folder does not exist."""
+    """Refuse a path in a folder that does not exist."""
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise FileNotFoundError(f"cannot write {path}: the folder {folder} does not exist.")
@@ -99,20 +99,20 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str], numbers: tuple[int, ...] = ()) -> Iterator[None]:
-    """Name the path in system errors that name no file or a temporary one; only those of some numbers, if given."""
+    """Name the path in system errors that name no file or a temporary one; only in those of the given numbers, if any."""
     try:
         yield
     except OSError as error:
         own = error.filename is None or any(LEFTOVER.fullmatch(part) for part in Path(error.filename).parts)
         if not own or (numbers and error.errno not in numbers):
             raise
-        number = error.errno or errno.ENOSPC  # NumPy says only how many bytes it could write
+        number = error.errno or errno.ENOSPC  # errors of NumPy have no number, only the bytes it could write
         advice = "; free some space or write to another disk" if number in FULL else ""
         raise OSError(number, f"{error.strerror or error}{advice}", os.fspath(path)) from error
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes of this user and host have left in a folder; what cannot be removed stays."""
+    """Remove leftovers of killed processes of this user and host from a folder; those that cannot be removed stay."""
     with suppress(OSError), os.scandir(folder) as entries:
         for path in [folder / entry.name for entry in entries if LEFTOVER.fullmatch(entry.name)]:
             with suppress(OSError):
@@ -140,7 +140,7 @@ def _remove_leftover(path: Path) -> None:
 
 @contextmanager
 def _temporary(folder: Path, make: Callable[[Path], Any], ending: str = "tmp") -> Iterator[Path]:
-    """A new file or folder, locked while the block runs; what is left of it then is removed."""
+    """A new file or folder, locked while the block runs; whatever is left of it afterwards is removed."""
     for _ in range(ATTEMPTS):
         path = folder / f".stickbreak-{HOST}-{secrets.token_hex(8)}.{ending}"
         make(path)
@@ -158,7 +158,7 @@ def _temporary(folder: Path, make: Callable[[Path], Any], ending: str = "tmp") -
 
 
 def _locked(path: Path, wait: bool = True) -> int | None:
-    """A descriptor that holds the lock of a file or folder, or None where another has it or there are no locks."""
+    """A descriptor that holds the lock of a file or folder, or None if another process has it or there are no locks."""
     if sys.platform == "win32":
         return None
     descriptor = None
@@ -167,7 +167,7 @@ def _locked(path: Path, wait: bool = True) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(descriptor), path.lstat()):
             return descriptor
-    except OSError:  # also of file systems without locks, where nothing is taken for a leftover either
+    except OSError:  # raised by file systems without locks too, where nothing is taken for a leftover
         pass
     if descriptor is not None:
         os.close(descriptor)
@@ -175,7 +175,7 @@ def _locked(path: Path, wait: bool = True) -> int | None:
 
 
 def _put(new: Path, target: Path) -> None:
-    """Put a folder in the place of another, which stays if that fails; of several writers at once, the last one wins."""
+    """Replace a folder by another; it stays if that fails, and the last of several concurrent writers wins."""
     for _ in range(ATTEMPTS):
         if target.exists():
             if _exchanged(new, target):
@@ -186,7 +186,7 @@ def _put(new: Path, target: Path) -> None:
 
 
 def _moved(new: Path, target: Path) -> bool:
-    """Whether a folder has taken a place that was free, and still is."""
+    """Rename a folder to a free name; False if another writer took the name first."""
     try:
         new.rename(target)
     except OSError as error:
@@ -197,7 +197,7 @@ def _moved(new: Path, target: Path) -> bool:
 
 
 def _exchanged(new: Path, target: Path) -> bool:
-    """Whether a folder has taken the place of another, and no other writer was faster."""
+    """Rename a folder to the name of another, which is moved aside; False if another writer did so first."""
     with _temporary(target.parent, Path.mkdir, "old") as aside:
         old = aside / target.name
         try:

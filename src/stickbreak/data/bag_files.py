@@ -69,7 +69,8 @@ def blocks(path: Path, options: ReadOptions = DEFAULT, whole: bool = False) -> I
 
 def _text(path: Path, options: ReadOptions) -> Iterator[tuple[int, list[bytes]]]:
     """Pieces of a file: the number of the first line, and the lines; empty lines at the end are left out."""
-    first, blank = 1, 0  # blank: where empty lines start with which a piece ended
+    first = 1
+    blank = 0  # the line from which a piece had only empty lines, or 0
     try:
         with open_stream(path, options) as file:
             while lines := file.readlines(TEXT_BYTES):
@@ -120,7 +121,7 @@ def _whole(where: str, name: str, text: bytes, most: int = MOST, least: int = 0)
 
 
 def _check_width(path: Path, options: ReadOptions, V: int) -> None:
-    """Refuse words so many that an array of a number for each would be out of proportion to the file."""
+    """Refuse so many words that an array with a number for each would be out of proportion to the file."""
     options.check_size(path, 8 * V, f"an array with a number for each of {V:,} words takes")
 
 

@@ -17,8 +17,10 @@ from .numpy_files import map_npy
 from .sparse_rows import sparse_rows
 from .table import DEFAULT, DataError, ReadOptions
 
-FORMAT, VERSION = "stickbreak-corpus", 1
-RECORD, VOCABULARY = "corpus.json", "vocabulary.txt"
+FORMAT = "stickbreak-corpus"
+VERSION = 1
+RECORD = "corpus.json"
+VOCABULARY = "vocabulary.txt"
 COLUMNS = {"indptr": "<i8", "indices": "<i4", "counts": "<f4"}
 BLOCK_ROWS = 4096  # documents written at once
 

@@ -10,7 +10,8 @@ from scipy import sparse
 
 from .sources import Array, ArraySource, Chunk, SparseSource, release_pages
 
-ROWS_AT_ONCE, COUNTS_AT_ONCE = 1 << 14, 1 << 20  # rows of groups in a chunk; counts of bags
+ROWS_AT_ONCE = 1 << 14  # rows of groups in a chunk
+COUNTS_AT_ONCE = 1 << 20  # counts of bags that are read together
 
 
 class Groups(NamedTuple):

@@ -85,7 +85,7 @@ def _with_arrow(module: str, function: str) -> Callable[[Path, ReadOptions], Tab
 
     def read(path: Path, options: ReadOptions) -> Table:
         try:
-            import pyarrow  # noqa: F401
+            import_module("pyarrow")
         except ImportError as error:
             raise DataError(f'reading {path} needs pyarrow: pip install "stickbreak[tables]"') from error
         table: Table = getattr(import_module(f".{module}", __package__), function)(path, options)

@@ -18,7 +18,7 @@ Levels = Mapping[int, Sequence[Any]]
 class Encoded(NamedTuple):
     """A table of numbers: X (N, D), missing values as NaN, the names of its columns, and the levels of coded columns.
 
-    The only way in which codes of levels reach an estimator: in any other table values are looked up among the levels.
+    Only such a table may pass codes of levels to an estimator; values of any other table are looked up among the levels.
     """
 
     X: NDArray[np.floating]
@@ -26,11 +26,11 @@ class Encoded(NamedTuple):
     levels: Levels
 
     def checked(self) -> "Encoded":
-        """The same with X as an array of numbers.
+        """This table with X as an array of numbers.
 
         Raises
         ------
-        ValueError, TypeError : X is no table, or holds codes that stand for no level.
+        ValueError, TypeError : X is not a table, or holds codes without a level.
         """
         X = numbers(self.X)
         if X.ndim != 2:
@@ -71,7 +71,7 @@ def as_frame(X: Any) -> Any:
 
 
 def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
-    """X as a frame of narwhals if it is one that is not of pandas, or has columns of anything but numbers, else None."""
+    """X as a narwhals frame if it is a frame, but None for a pandas frame of numbers without ``levels``."""
     frame = as_frame(X)
     if frame is None or levels or not frame.implementation.is_pandas():
         return frame
@@ -113,7 +113,7 @@ def encode(*frames: Any, levels: Levels | None = None) -> Encoded:
             continue
         values = [value for column in columns for value in column.to_list()]
         declared = any(column.dtype in (nw.Categorical, nw.Enum) for column in columns)
-        if declared:  # categories may be dates
+        if declared:  # declared categories may be dates
             values = [None if type(value).__name__ == "NaTType" else value for value in values]
         else:
             _refuse_dates(columns, values, name)
@@ -238,7 +238,7 @@ def _is_plain(dtype: Any) -> bool:
 
 
 def _refuse_dates(columns: Sequence[Any], values: Sequence[Any], name: str) -> None:
-    """Refuse columns of dates and times, also where all of them are missing."""
+    """Refuse columns of dates and times, even if all values are missing."""
     temporal = next((column.dtype for column in columns if column.dtype.is_temporal()), None)
     date = next((value for value in values if is_date(value)), None)
     if temporal is not None or (date is not None and not any(isinstance(value, str) for value in values)):
@@ -271,7 +271,7 @@ def _levels(columns: Sequence[Any], values: Sequence[Any], name: str) -> list[An
 
 
 def _declared(column: Any) -> list[Any] | None:
-    """The levels that the type of a column declares, if it does."""
+    """The levels that the type of a column declares, if any."""
     if column.dtype == nw.Enum:
         return [_level(value) for value in column.dtype.categories]
     native = column.to_native()

@@ -4,7 +4,7 @@ import math
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ PACKING = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
 class Header(NamedTuple):
-    """What precedes the numbers of an array."""
+    """The header of an array: what precedes its numbers."""
 
     shape: tuple[int, ...]
     fortran_order: bool
@@ -30,7 +30,7 @@ class Header(NamedTuple):
 
 
 def map_npy(path: Path) -> NDArray[Any]:
-    """The array of a .npy file, mapped where it holds anything."""
+    """The array of a .npy file, mapped unless it is empty."""
     with damage(path, KIND), path.open("rb") as file:
         shape, fortran_order, dtype, offset = _header(str(path), file, path.stat().st_size)
         if math.prod(shape) == 0:
@@ -40,13 +40,13 @@ def map_npy(path: Path) -> NDArray[Any]:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is an archive of arrays, whatever its ending."""
+    """Whether a file is an archive of arrays, whatever its suffix."""
     with path.open("rb") as file:
         return file.read(2) == b"PK"
 
 
 def read_npz(path: Path, options: ReadOptions, names: set[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Arrays of a .npz file: those of the given names that it has, or all."""
+    """Arrays of a .npz file: those with the given names, or all."""
     with damage(path, KIND):
         kept = {name for name in read_headers(path) if names is None or name in names}
         _check_sizes(path, options, kept)
@@ -65,7 +65,7 @@ def read_sparse(path: Path, options: ReadOptions) -> sparse.csr_array:
                 f"{path}: {wrong} holds values of type {headers[wrong].dtype}, not integers; save it again."
             )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of types that are refused below
+            warnings.simplefilter("ignore")  # about types that are refused below
             matrix = sparse.load_npz(path)
         if matrix.ndim != 2:
             raise DataError(
@@ -89,7 +89,7 @@ def read_headers(path: Path) -> dict[str, Header]:
             if info.compress_type not in PACKING or info.file_size > MOST_DEFLATED * (info.compress_size + 1):
                 raise DataError(f"{where} is packed in a way that NumPy does not use, or is damaged; save it again.")
             with archive.open(info) as file:
-                headers[name] = _header(where, file, info.file_size)  # type: ignore[arg-type]
+                headers[name] = _header(where, file, info.file_size)
         return headers
 
 
@@ -99,14 +99,14 @@ def _check_sizes(path: Path, options: ReadOptions, names: set[str]) -> None:
     options.check_size(path, sum(sizes[name] for name in names), "its arrays unpack to")
 
 
-def _header(where: str, file: BinaryIO, size: int) -> Header:
+def _header(where: str, file: IO[bytes], size: int) -> Header:
     """The header of an array that takes ``size`` bytes with it."""
     try:
         version = np.lib.format.read_magic(file)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the parser, about what stands in a damaged header
+            warnings.simplefilter("ignore")  # of the parser, about the text of a damaged header
             shape, fortran_order, dtype = HEADERS[version](file)
-    except Exception as error:  # among others SyntaxError, TokenError and MemoryError, as the header is an expression
+    except Exception as error:  # the header is an expression: SyntaxError, TokenError, MemoryError and others
         raise DataError(
             f"{where} is no array of NumPy, is damaged, or holds Python objects; save it as numbers."
         ) from error

@@ -1,8 +1,8 @@
 """Sparse matrices from outside as CSR that compiled loops may trust.
 
-SciPy and our kernels read and write where ``indices`` and ``indptr`` point, without looking whether that is inside an array,
-and SciPy remembers in flags whether rows are sorted, which a change of ``indices`` in place does not reset.  So every sparse
-matrix that a user or a file brings passes here once per call, before anything else touches it.
+SciPy and our kernels read and write where ``indices`` and ``indptr`` point without checking bounds, and SciPy caches in flags
+whether rows are sorted, which a change of ``indices`` in place does not reset.  So every sparse matrix from a user or a file
+is verified here once per call, before anything else reads it.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,28 +18,27 @@ from .sources import release_pages
 Array = NDArray[np.floating]
 Integers = NDArray[np.integer]
 
-ENTRIES_AT_ONCE = 1 << 18  # entries looked at together, so that they stay in the cache and maps are never held whole
+ENTRIES_AT_ONCE = 1 << 18  # entries checked together, so that they stay in the cache and maps are never held whole
 MOST_COPIED = 1 << 27  # entries of a map that are sorted in memory
-MOST_EMPTY = 1 << 24  # rows without an entry that a matrix of another format than CSR may have
+MOST_EMPTY = 1 << 24  # empty rows that a matrix of another format than CSR may have
 NUMBERS = "biuf"
-MAPPED = (np.float32, np.float64, np.int32, np.int64)  # what stays a map
+MAPPED = (np.float32, np.float64, np.int32, np.int64)  # types that stay a map
 
 
 def sparse_rows(X: Any, name: str = "X") -> sparse.csr_array:
     """Any sparse matrix of SciPy as CSR, verified: sorted, without repeats, without zeros.
 
-    The matrix given stays as it is; where it is in order already, its arrays are shared.  Repeated entries are added up in
-    float64, whatever the type (of truth values: one of them is enough).  Rows with entries out of order are sorted in a
-    copy.
+    The given matrix is not changed; if it is in order already, its arrays are shared.  Repeated entries are added up in
+    float64, whatever the type (repeated truth values: true if any is).  Rows with entries out of order are sorted in a copy.
 
     Parameters
     ----------
     X : sparse matrix or array (N, D) of any format and real type; CSR may be of memory maps, which are read piece by piece
-    name : what messages call it, unless the place is in a mapped file, which has a name of its own
+    name : what messages call it, unless it is mapped from a file: then they name the file
 
     Returns
     -------
-    csr_array (N, D) of float32 if X is of float32, else float64; for maps in order, of the maps themselves
+    csr_array (N, D) of float32 if X is of float32, else float64; it holds the maps themselves if they are in order
 
     Raises
     ------
@@ -71,7 +70,7 @@ class Compressed(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Values and their places, one by one, in any order and perhaps more than one in a place."""
+    """Values and their positions in any order; positions may repeat."""
 
     data: NDArray[Any]
     rows: Integers
@@ -87,7 +86,7 @@ def _shape(X: Any, name: str) -> tuple[int, int]:
 
 
 def _sorted(entries: Entries, shape: tuple[int, int]) -> sparse.csr_array:
-    """Entries whose places exist, in order, the repeated ones added up."""
+    """Entries at valid positions, sorted, with repeated ones added up."""
     wide = entries.data.astype(np.float64)
     X = sparse.coo_array((wide, (entries.rows, entries.columns)), shape).tocsr()
     X.sum_duplicates()
@@ -99,7 +98,7 @@ def _sorted(entries: Entries, shape: tuple[int, int]) -> sparse.csr_array:
 
 
 def _assembled(data: NDArray[Any], indices: Integers, indptr: Integers, shape: tuple[int, int]) -> sparse.csr_array:
-    """CSR of arrays in order; those in memory get the working precision and one width of indices."""
+    """CSR of arrays in order; arrays in memory get the working precision and one width of indices."""
     number = _working(data.dtype)
     if not all(isinstance(array, np.memmap) and array.dtype in MAPPED for array in (data, indices, indptr)):
         kind = np.int32 if max(len(indices), shape[1]) < np.iinfo(np.int32).max else np.int64
@@ -110,7 +109,7 @@ def _assembled(data: NDArray[Any], indices: Integers, indptr: Integers, shape: t
         data,
         indices,
         indptr,
-    )  # the constructor would read all, and give maps one width of indices
+    )  # the constructor would read all entries and convert the indices of maps
     X.has_canonical_format = True
     return X
 
@@ -147,7 +146,7 @@ def _compressed(X: Any, n: int, D: int, name: str) -> Compressed:
 
 
 def _check_columns(X: Compressed, D: int, name: str) -> bool:
-    """Refuse columns that do not exist; whether all entries are in order, without repeats and without zeros."""
+    """Whether all entries are in order, without repeats and without zeros; refuse columns that do not exist."""
     in_order = True
     for start in range(0, len(X.indices), ENTRIES_AT_ONCE):
         stop = start + ENTRIES_AT_ONCE
@@ -170,7 +169,7 @@ def _check_columns(X: Compressed, D: int, name: str) -> bool:
 
 
 def _entries(X: Any, shape: tuple[int, int], name: str) -> Entries:
-    """The entries of a matrix of any format but CSR, their places checked."""
+    """The entries of a matrix of any format but CSR, with their positions checked."""
     if X.format not in FORMATS:
         raise ValueError(f"{name} has the unknown sparse format {X.format!r}; pass {name}.tocsr().")
     data, rows, columns = FORMATS[X.format](X, shape, name)
@@ -219,12 +218,12 @@ def _from_bsr(X: Any, shape: tuple[int, int], name: str) -> Entries:
 
 
 def _from_dia(X: Any, shape: tuple[int, int], name: str) -> Entries:
-    """Entries of diagonals: number j of each is in column j, as many rows above it as the offset says."""
+    """Entries of diagonals: item j of a diagonal with offset k is in column j and row j - k."""
     data = _vector(X.data, f"{name}.data", NUMBERS, 2)
     offsets = _vector(X.offsets, f"{name}.offsets", "iu")
     if len(offsets) != len(data):
         raise ValueError(f"{name} is damaged: {len(offsets)} offsets for {len(data)} diagonals. {_cure(data)}")
-    near = (offsets > -shape[0]) & (offsets < shape[1])  # the others are outside
+    near = (offsets > -shape[0]) & (offsets < shape[1])  # the others lie outside the matrix
     data, offsets = data[near, : shape[1]], offsets[near].astype(np.int64)
     columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
     rows = columns - offsets[:, None]
@@ -248,7 +247,7 @@ def _from_lil(X: Any, shape: tuple[int, int], name: str) -> Entries:
 
 
 def _from_dok(X: Any, shape: tuple[int, int], name: str) -> Entries:
-    """Entries of a dictionary of places."""
+    """Entries of a dictionary of positions."""
     places = list(X.keys())
     if not all(isinstance(place, tuple) and len(place) == 2 for place in places):
         raise ValueError(f"{name} is damaged: its keys are not pairs of a row and a column. {_cure(X)}")
@@ -258,7 +257,7 @@ def _from_dok(X: Any, shape: tuple[int, int], name: str) -> Entries:
 
 
 def _cells(values: Iterable[Any], dtype: Any, name: str) -> NDArray[Any]:
-    """Single numbers as an array, of their own type unless values of the type of the matrix are narrower floats or truths."""
+    """Single numbers as an array: of the type of the matrix if that is float32 or bool, else of their own type."""
     try:
         cells = np.array(list(values))
     except (TypeError, ValueError, OverflowError) as error:
@@ -290,7 +289,7 @@ def _vector(values: Any, name: str, kinds: str, n_axes: int = 1) -> NDArray[Any]
 
 
 def _named(array: Any, name: str) -> str:
-    """The name of the file that an array maps, or else the given name."""
+    """The name of the file that an array maps, else the given name."""
     return str(getattr(array, "filename", None) or name)
 
 

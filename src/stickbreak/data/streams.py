@@ -1,14 +1,14 @@
-"""Bytes of files, unpacked as they are read where they are packed with gzip, up to a limit."""
+"""Streams of the bytes of files; files packed with gzip are unpacked as they are read, up to a limit."""
 
 import gzip
 import io
 import zlib
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from .table import DataError, ReadOptions
 
-GZIP = b"\x1f\x8b"  # how a packed file starts
+GZIP = b"\x1f\x8b"  # the first bytes of a packed file
 
 
 class _Unpacked(io.RawIOBase):
@@ -21,7 +21,7 @@ class _Unpacked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any, /) -> int:
         try:
             n = self._file.readinto(buffer)
         except (OSError, EOFError, zlib.error) as error:

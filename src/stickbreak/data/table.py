@@ -1,4 +1,4 @@
-"""What a file of rows holds, how to read one, and what is raised where that cannot be done."""
+"""The contents of a file of rows, the options for reading one, and the errors of reading."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 from .frames import Levels
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})  # cells of text, in upper or lower case
-LEAST_LIMIT, LIMIT_RATIO = 1 << 28, 200  # the default of `max_bytes`: 256 MiB, or this many times the size of the file
+LEAST_LIMIT = 1 << 28  # the default of `max_bytes`: 256 MiB, or
+LIMIT_RATIO = 200  # this many times the size of the file
 
 
 class DataError(ValueError):
@@ -18,7 +19,7 @@ class DataError(ValueError):
 
 
 class Table(NamedTuple):
-    """Rows of numbers (N, D), the names of the columns, where the file has any, and the levels of those with categories.
+    """Rows of numbers (N, D), the names of the columns if the file has any, and the levels of columns with categories.
 
     Missing values are NaN, and categories are codes of their sorted levels.
     """
@@ -30,12 +31,12 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a file, where the file itself does not say.
+    """How to read a file that does not say so itself.
 
     Parameters
     ----------
     delimiter: str
-        Of cells in text: ",", ";" or tab; by default the one that cuts all rows into the same number of cells.
+        What separates cells of text: ",", ";" or tab; by default the one that cuts all rows into equally many cells.
     decimal: str
         What precedes decimals in text; by default a point, or a comma if the cells show it.
     encoding: str
@@ -65,7 +66,7 @@ class ReadOptions:
         return max(LEAST_LIMIT, LIMIT_RATIO * path.stat().st_size)
 
     def check_size(self, path: Path, n_bytes: int, what: str) -> None:
-        """Refuse what takes more bytes than the file may ask for."""
+        """Refuse contents that take more bytes than the file may ask for."""
         if n_bytes > self.limit(path):
             raise DataError(
                 f"{path}: {what} more than the {self.limit(path):,} bytes that are allowed; pass a larger max_bytes "
@@ -78,12 +79,12 @@ DEFAULT = ReadOptions()
 
 @contextmanager
 def damage(path: Path, kind: str) -> Iterator[None]:
-    """Whatever a library raises on reading a damaged file, in one line that names the file."""
+    """Turn whatever a library raises on reading a damaged file into one line that names the file."""
     try:
         yield
     except DataError:
         raise
-    except Exception as error:  # parsers of binary files raise nearly anything on damaged ones, MemoryError included
+    except Exception as error:  # parsers of binary files raise almost anything on damaged ones, even MemoryError
         raise DataError(f"{path} is not {kind}, or is damaged: {one_line(error)}") from error
 
 

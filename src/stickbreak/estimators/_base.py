@@ -19,7 +19,7 @@ from ..likelihoods import Likelihood
 
 Array = NDArray[np.floating]
 
-COLUMN_BYTES = 32  # for what is known of a column of X: whether values are missing, the largest, by chunk and in all
+COLUMN_BYTES = 32  # for each column of X: whether values are missing and the largest, per chunk and overall
 LEAST_WEIGHT, MOST_WEIGHT = 1e-300, 1e105  # of all rows: beyond, counts or their squares leave the range of float64
 
 
@@ -36,7 +36,7 @@ def as_source(
     ValueError, TypeError
         As scikit-learn's `validate_data`.
     MemoryError
-        There are more columns than memory has room for.
+        If there are more columns than memory has room for.
     """
     known = {} if reset else estimator.levels_
     table = _encoded(estimator, X, known, reset)
@@ -59,7 +59,7 @@ def as_source(
 
 
 def whole_numbers(name: str, given: Any, least: int, total: int) -> NDArray[np.int64]:
-    """The rows of each sequence or document as an array of whole numbers that add up to the rows there are."""
+    """The number of rows of each sequence or document as an array of whole numbers with sum N."""
     sizes = as_array(given, name)
     if sizes.dtype == object and all(isinstance(size, (int, np.integer)) for size in sizes.ravel().tolist()):
         sizes = np.array(sizes.tolist())
@@ -125,7 +125,7 @@ def _encoded(estimator: Any, X: Any, known: Levels, reset: bool) -> Encoded | No
 
 
 def check_columns(estimator: Any, names: Sequence[Any] | None, D: int, reset: bool) -> None:
-    """Remember the names and number of columns, or compare them: of any frame, whatever the version of scikit-learn reads."""
+    """Remember or compare the names and number of columns of any frame, also of one that scikit-learn cannot read."""
     known = None if names is None else [name for name in names if isinstance(name, str)]
     if known and names is not None and len(known) < len(names):
         raise TypeError(
@@ -159,7 +159,7 @@ def _plain(estimator: Any, X: Any, known: Levels, reset: bool) -> Any:
     if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in NUMBERS and not known:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if 0 in X.shape:
-            validate_data(estimator, np.asarray(X), reset=reset)  # which refuses it in the words of all others
+            validate_data(estimator, np.asarray(X), reset=reset)  # refuses it in scikit-learn's words
         return X
     takes_sparse = bool(estimator.__sklearn_tags__().input_tags.sparse)
     if sparse.issparse(X):

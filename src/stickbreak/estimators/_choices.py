@@ -1,6 +1,5 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
-import sys
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from numbers import Integral
@@ -10,9 +9,8 @@ import numpy as np
 
 from .._arguments import real, shown
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
-from ..data import ArraySource, BagSource, GroupSource, SequenceSource, SparseSource
-from ..inference import Stochastic, memory
-from ..inference.executor import n_threads
+from ..data import ArraySource, SparseSource
+from ..inference import Stochastic
 from ..likelihoods import (
     REGISTRY,
     Bernoulli,
@@ -36,13 +34,7 @@ AUTOMATIC: dict[str, type[Likelihood]] = {
 }
 FEW = 10.0
 COUNT = "a whole number of at least 1, below 2^31"
-MOST_FIRST = 64  # topics at the start where more can be born
 PRIOR_ROWS = 100_000  # rows that default priors are scaled from
-ROWS_PER_BATCH, MOST_BATCHES = 5000, 10
-MEMO = 1 << 28  # bytes for the summaries of a hundred clusters on all batches
-MANY = 100  # clusters, more than which are seldom
-SHARE = 8  # of the memory there is, which summaries of so many clusters may take
-ROWS_PER_STEP, MOST_STEPS = 1000, 100  # the same for stochastic inference
 
 
 def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likelihood:
@@ -88,60 +80,18 @@ def check_sparse(likelihood: Likelihood, source: ArraySource) -> None:
 
 
 def model(
-    estimator: Any,
-    likelihood: Likelihood,
-    source: ArraySource,
-    columns: Columns,
-    allocation: Allocation,
-    visited: ArraySource | None = None,
+    estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns, allocation: Allocation, room: int
 ) -> Model:
     """The model of an estimator, its hyperparameters scaled from the data where they were not given.
 
-    visited : the documents or sequences that fits visit, where they are more than rows
+    room : the most clusters that memory has room for
     """
-    room = _room(estimator, _sizes(estimator, likelihood, source, columns, source if visited is None else visited))
     rows = source.present()
     spaced = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), PRIOR_ROWS)).astype(np.intp))
     X, weights = source.take(rows[spaced])
     names = _names(estimator, source)
     sample = Sample(X.astype(np.float64, copy=False), weights, *columns, names, estimator.levels_)
     return Model(likelihood.resolve(sample), allocation, room)
-
-
-def _sizes(
-    estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns, visited: ArraySource
-) -> memory.Sizes:
-    """What the memory of a fit depends on, known before anything large is made."""
-    size = likelihood.size(*columns)
-    is_sparse = isinstance(source, SparseSource)
-    kind, tokens, distinct = memory.Kind(), 0.0, 0
-    if isinstance(visited, BagSource):
-        annealed = isinstance(estimator.init, str) and stochastic(estimator.algorithm) is None and visited.whole
-        kind, tokens = memory.Documents(), visited.total_weight if annealed else 0.0
-    elif isinstance(visited, GroupSource):
-        kind = memory.GroupedRows()
-    elif isinstance(visited, SequenceSource):
-        kind, distinct = memory.Chains(), 0 if visited.codes is None else source.n_rows
-    rows = source if isinstance(visited, GroupSource) else visited
-    batches = 1 if stochastic(estimator.algorithm) else _batches(estimator, size.statistics, visited)
-    if isinstance(visited, SequenceSource):
-        batches = min(batches, visited.n_sequences)
-    return memory.Sizes(
-        rows=rows.n_rows,
-        columns=source.row_size,
-        statistics=size.statistics,
-        entries=min(source.row_size, size.entries) if is_sparse else size.entries,
-        update=size.update,
-        prior=size.prior,
-        sample=min(source.n_rows, PRIOR_ROWS),
-        threads=n_threads(estimator.n_jobs),
-        batches=batches,
-        births="birth" in estimator.moves,
-        kind=kind,
-        sparse=is_sparse,
-        tokens=tokens,
-        distinct=distinct,
-    )
 
 
 def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
@@ -183,70 +133,6 @@ def stochastic(algorithm: str | Stochastic) -> Stochastic | None:
     if isinstance(algorithm, Stochastic):
         return algorithm
     return Stochastic() if algorithm == "stochastic" else None
-
-
-def _room(estimator: Any, sizes: memory.Sizes) -> int:
-    """The most clusters that memory has room for, beside the data.
-
-    Raises
-    ------
-    MemoryError
-        If there is no room for the clusters of the start.
-    """
-    first = _first_clusters(estimator)
-    needed = sizes.needed(first)
-    if needed < memory.SMALL and sizes.needed(MANY) < memory.SMALL:
-        return sys.maxsize
-    free = memory.available()
-    if needed > free:
-        batches = "n_batches=1, " if sizes.batches > 1 else ""
-        squares = sizes.update > sizes.statistics  # matrices
-        family = 'likelihood="diagonal_gaussian" where that is enough, ' if squares else ""
-        raise MemoryError(
-            f"{sizes.rows} rows of {sizes.statistics} statistics each need about {memory.shown(needed)} of memory to begin "
-            f"with, and {memory.shown(free)} are available; use {batches}{family}fewer columns, a smaller n_jobs, or fewer "
-            "clusters to begin with."
-        )
-    return sizes.most_clusters(free)
-
-
-def _first_clusters(estimator: Any) -> int:
-    """How many clusters a fit begins with, as far as the parameters say so; what is wrong with them is told elsewhere."""
-    init = estimator.init
-    if isinstance(init, str):
-        names = ("n_init_clusters", "n_init_topics", "n_init_states")
-        K = int(next(getattr(estimator, name) for name in names if hasattr(estimator, name)))
-        if init == "one":
-            return 1
-        grows = hasattr(estimator, "n_init_topics") and "birth" in estimator.moves
-        return min(K, MOST_FIRST) if grows else K
-    if hasattr(init, "fit"):
-        return int(getattr(getattr(init, "summary_", None), "K", 1))
-    try:
-        shape = np.shape(init)
-        if len(shape) == 2:
-            return int(max(1, shape[0] if hasattr(estimator, "n_init_topics") else shape[1]))
-        return max(1, len(set(np.ravel(init).tolist())))
-    except (TypeError, ValueError):
-        return 1
-
-
-def n_batches(estimator: Any, likelihood: Likelihood, source: ArraySource) -> int:
-    """Batches per lap: fewer where one summary of a hundred clusters is large, or memory is short."""
-    return _batches(estimator, likelihood.n_statistics, source)
-
-
-def _batches(estimator: Any, F: int, source: ArraySource) -> int:
-    if estimator.algorithm == "full":
-        return 1
-    if estimator.n_batches is not None:
-        return min(int(estimator.n_batches), source.n_rows)
-    if stochastic(estimator.algorithm) is not None:
-        return int(np.clip(source.n_rows // ROWS_PER_STEP, 1, MOST_STEPS))
-    wanted = int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, MOST_BATCHES))
-    if wanted * MANY * F * memory.NUMBER < memory.SMALL // SHARE:
-        return wanted
-    return int(np.clip(min(MEMO, memory.available() / SHARE) // (MANY * F * memory.NUMBER), 1, wanted))
 
 
 def check(estimator: Any) -> None:

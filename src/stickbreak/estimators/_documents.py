@@ -32,8 +32,9 @@ Array = NDArray[np.floating]
 
 WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
-MOST_TOKENS = 1e12  # of a document: the local step divides them by as little as 1e-26 in float32
-LEAST_TOKENS = 1e-100  # of all documents: digamma functions of less leave the range of float64
+MOST_TOKENS = 1e12  # of a document: the local step divides counts by numbers down to 1e-26 in float32
+LEAST_TOKENS = 1e-100  # of all documents: the digamma function of less leaves the range of float64
+MOST_FIRST = 64  # topics at the start where more can be born
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
 ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
@@ -76,7 +77,7 @@ def learnt(estimator: Any) -> tuple[str, ...]:
 
 
 def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, threads: Threads) -> Columns:
-    """Refuse values that the likelihood cannot use, and warn of those that are no counts."""
+    """Refuse values that the likelihood cannot use, and warn of values that are not counts."""
     columns = survey(estimator, given, source.flat, threads)
     if isinstance(source, BagSource):
         _check_counts(source)
@@ -84,7 +85,7 @@ def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, 
 
 
 def _refuse_text(X: Any) -> None:
-    """Tell who passes texts how to count their words."""
+    """Refuse texts, with a message that says how to count their words."""
     frame = as_frame(X)
     if frame is not None:
         names = [name for name, column in zip(frame.columns, frame.iter_columns()) if _is_text(column.to_numpy())]
@@ -110,7 +111,7 @@ def _is_text(X: Any) -> bool:
 
 
 def _check_counts(source: BagSource) -> None:
-    """Refuse counts beyond what documents can be read with, and warn of numbers that are no counts."""
+    """Refuse counts beyond what documents can be read with, and warn of numbers that are not counts."""
     row = int(source.sizes.argmax())
     if source.sizes[row] > MOST_TOKENS:
         raise ValueError(
@@ -142,7 +143,7 @@ def choose_start(
     """The summary that ``estimator.init`` stands for."""
     init, K = estimator.init, min(estimator.n_init_topics, model.allocation.max_clusters)
     if "birth" in choices.moves(estimator) and whole_counts(source):
-        K = min(K, choices.MOST_FIRST)
+        K = min(K, MOST_FIRST)
     if isinstance(init, type(estimator)):
         check_is_fitted(init)
         same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)
@@ -171,9 +172,9 @@ def choose_start(
 
 
 def make_chain(estimator: Any, model: Model, source: ArraySource, rng: np.random.Generator) -> Chain | None:
-    """The sampler that shakes topics of words into place before laps.
+    """The sampler that finds the first topics of words before laps.
 
-    None where the start is given or counts are no counts.
+    None if ``init`` is not a name or the data are not whole counts.
     """
     if isinstance(estimator.init, str) and whole_counts(source):
         return Chain(model, source, rng, "document_concentration" in learnt(estimator))

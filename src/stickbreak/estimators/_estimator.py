@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import ArraySource
 from ..inference import Lap, Options, Search, StochasticLaps, Threads
 from ..inference.laps import Result
+from ..inference.memory import Sizes
 from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
@@ -50,6 +51,7 @@ class Estimator(BaseEstimator, ABC):
 
     model_: Model
     summary_: Any
+    _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `stickbreak.load` reads; no pickle is involved."""
@@ -137,7 +139,7 @@ class Estimator(BaseEstimator, ABC):
         return search(model, source, choices.moves(self), threads, rng, options, on_lap, [])
 
     def _widen(self, missing: NDArray[np.bool_]) -> None:
-        """Make the model for values missing in columns (D,) that had all of them so far."""
+        """Extend the model to missing values in columns (D,) that had none so far."""
         if missing.any():
             self.model_, self.summary_ = widened(self.model_, self.summary_, missing)
 
@@ -176,6 +178,14 @@ class Estimator(BaseEstimator, ABC):
     @abstractmethod
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         """Set what this kind of model calls the clusters, their number and their weights."""
+
+    @abstractmethod
+    def _clusters_of_named_start(self) -> int:
+        """How many clusters a fit begins with where ``init`` is a name."""
+
+    def _sized(self, sizes: Sizes, source: ArraySource) -> Sizes:
+        """Complete the sizes of a fit to single rows, where ``source`` holds documents or sequences."""
+        return sizes
 
     def _progress(self, source: ArraySource) -> Any:
         if not self.verbose:

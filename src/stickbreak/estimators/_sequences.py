@@ -39,9 +39,9 @@ REPEATED = 4  # rows are looked up by their distinct patterns where these are fe
 
 
 def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any]:
-    """The rows of all sequences one after another, and their lengths: X itself, or a list of sequences.
+    """The rows of all sequences one after another, and their lengths, from one table or a list of sequences.
 
-    A list is one of sequences where it holds arrays, frames, columns or tables as nested lists; one-dimensional items are
+    A list holds sequences if its items are arrays, frames, columns or tables as nested lists; one-dimensional items are
     sequences of one column.  A nested list of single numbers is a table.
     """
     if not isinstance(X, (list, tuple)) or isinstance(X, Encoded) or not any(map(_is_sequence, X)):
@@ -74,14 +74,14 @@ def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any
 
 
 def _is_sequence(x: Any) -> bool:
-    """Whether an item of a list is a sequence of its own, and not a row of numbers."""
+    """Whether an item of a list is a sequence, not a row of numbers."""
     if isinstance(x, (list, tuple)):
         return len(x) > 0 and any(isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) > 0 for row in x[:1])
     return bool(getattr(x, "ndim", 0)) or as_frame(x) is not None or as_column(x) is not None
 
 
 def _as_frames(X: Any) -> list[Any] | None:
-    """Frames or columns of a list as frames of narwhals with the same names of columns, or None where it holds arrays."""
+    """Frames or columns of a list as frames of narwhals with the same names of columns, or None if the list holds arrays."""
     frames, columns = [as_frame(x) for x in X], [as_column(x) for x in X]
     if all(column is not None for column in columns):
         names = {column.name for column in columns}

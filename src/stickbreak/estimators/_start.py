@@ -102,11 +102,11 @@ def _from_labels(labels: NDArray[Any]) -> sparse.csr_array:
 
 
 def label_codes(labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Labels (N,) of any types as codes 0, ..., K - 1: in their order, or in that of first appearance where they have none.
+    """Labels (N,) of any types as codes 0, ..., K - 1: in sorted order, else in order of first appearance.
 
     Raises
     ------
-    ValueError : a label is missing, infinite or masked, or can be no label, with its row.
+    ValueError : a label is missing, infinite or masked, a date, or not hashable; the message names its row.
     """
     if labels.dtype.kind == "f":
         wrong = ~np.isfinite(labels)
@@ -132,7 +132,7 @@ def label_codes(labels: NDArray[Any]) -> NDArray[np.intp]:
 class Translation:
     """Codes of one table of levels as those of another; levels that the other does not have become missing values.
 
-    codes : by the number of the column, the other's code of each level, NaN where it has none
+    codes : for each column, the other's code of each level, NaN if it has none
     """
 
     codes: Mapping[int, Array]

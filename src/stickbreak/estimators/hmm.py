@@ -1,6 +1,7 @@
 """The hidden Markov model estimator."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,11 @@ from ..allocations import Allocation, Duration
 from ..data import SequenceSource
 from ..data.frames import values_of
 from ..inference import Options, StateSearch, Stochastic, Threads
+from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
+from . import _memory as memory
 from . import _sequences as sequences
 from ._base import survey
 from ._estimator import Estimator, Table
@@ -259,6 +262,14 @@ class HMM(ClusterMixin, Estimator):
         self.stickiness_ = float(allocation.stickiness)
         self.transition_concentration_ = float(allocation.transition_concentration)
 
+    def _clusters_of_named_start(self) -> int:
+        return 1 if self.init == "one" else int(self.n_init_states)
+
+    def _sized(self, sizes: Sizes, source: Any) -> Sizes:
+        distinct = 0 if source.codes is None else sizes.rows
+        batches = min(sizes.batches, source.n_sequences)
+        return replace(sizes, kind=Chains(), rows=source.n_rows, distinct=distinct, batches=batches)
+
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=True)
@@ -270,8 +281,9 @@ class HMM(ClusterMixin, Estimator):
             if not source.total_weight > 0.0:
                 raise ValueError("no row has an observation: all values are missing.")
             source = sequences.collapsed(source)
-            model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), source)
-            batches = choices.n_batches(self, model.likelihood, source)
+            room = memory.room(self, likelihood, source, columns)
+            model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), room)
+            batches = memory.n_batches(self, model.likelihood, source)
             options = Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self))
             total, model, history, trouble = self._ascend(
                 model,

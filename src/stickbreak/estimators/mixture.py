@@ -19,6 +19,7 @@ from ..inference import Options, RowSearch, Stochastic, Threads
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
+from . import _memory as memory
 from ._base import Columns, as_source, survey
 from ._estimator import Estimator, Table
 from ._reader import Reader, by_chunk
@@ -197,8 +198,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def impute(self, X: Any) -> Any:
         """Fill in the missing values of X: each by its posterior-predictive mean, or mode for categories and yes/no columns.
 
-        Returns an array, or for a frame a frame like it.  In an array, too, categories are levels; of `Encoded` tables, codes.
-        In sparse rows nothing is missing: they come back as CSR.
+        Returns an array, or for a frame a frame like it.  Arrays hold the levels of categories; for `Encoded` tables, codes.
+        Sparse rows have no missing values and come back as CSR.
         """
         with Threads(self.n_jobs) as threads:
             source, reader = self._checked(X, None, threads)
@@ -255,6 +256,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         self.n_clusters_, self.weights_ = summary.K, model.allocation.mean_weights(summary)
 
+    def _clusters_of_named_start(self) -> int:
+        return 1 if self.init == "one" else int(self.n_init_clusters)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
@@ -264,8 +268,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             columns = survey(self, likelihood, source, threads)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
-            model = choices.model(self, likelihood, rows, columns, choices.allocation(self))
-            batches = choices.n_batches(self, model.likelihood, rows)
+            room = memory.room(self, likelihood, rows, columns)
+            model = choices.model(self, likelihood, rows, columns, choices.allocation(self), room)
+            batches = memory.n_batches(self, model.likelihood, rows)
             learn = ("likelihood", "concentration") if self.empirical_bayes else ()
             options = Options(batches, self.max_laps, self.tol, learn=learn)
             rng = np.random.default_rng(seed)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -12,13 +13,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, HierarchicalDirichletProcess, LatentDirichlet
-from ..data import BagSource
+from ..data import BagSource, GroupSource
 from ..inference import Options, Stochastic, Threads, TopicSearch
+from ..inference.memory import Documents, GroupedRows, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from ..report import topics as report
 from . import _choices as choices
 from . import _documents as documents
+from . import _memory as memory
 from ._base import Columns
 from ._documents import DocumentReader
 from ._estimator import Estimator, Table, widened
@@ -112,6 +115,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     5 and 7.
     """
 
+    _cluster_axis = 0  # ``init`` holds topics (K, V)
+
     def __init__(
         self,
         likelihood: str | Likelihood = "multinomial",
@@ -153,8 +158,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Parameters
         ----------
         X : array, frame or sparse matrix (N, V) of counts, a document in each row; also a corpus of
-            `stickbreak.data.corpus.open_corpus`, which stays on disk.  Of numbers that are not whole, such as tf-idf, a
-            UserWarning tells.  With ``lengths``: dense rows of all documents.
+            `stickbreak.data.corpus.open_corpus`, which stays on disk.  Numbers that are not whole, such as tf-idf, raise
+            a UserWarning.  With ``lengths``: dense rows of all documents.
         y : ignored
         lengths : array of int, optional
             The number of consecutive rows of X that belong to each document.
@@ -194,7 +199,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return float(sum(bounds) / tokens)
 
     def perplexity(self, X: Any, lengths: Any = None) -> float:
-        """exp(-score(X)): an upper bound on the perplexity per token; infinite where it is beyond all floats."""
+        """exp(-score(X)): an upper bound on the perplexity per token; infinite if it overflows."""
         try:
             return math.exp(-self.score(X, lengths=lengths))
         except OverflowError:
@@ -273,6 +278,16 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             )
         return LatentDirichlet(self.n_init_topics, alpha)
 
+    def _clusters_of_named_start(self) -> int:
+        K = int(self.n_init_topics)
+        return min(K, documents.MOST_FIRST) if "birth" in self.moves else K
+
+    def _sized(self, sizes: Sizes, source: Any) -> Sizes:
+        if isinstance(source, GroupSource):
+            return replace(sizes, kind=GroupedRows())
+        annealed = isinstance(self.init, str) and choices.stochastic(self.algorithm) is None and source.whole
+        return replace(sizes, kind=Documents(), tokens=source.total_weight if annealed else 0.0)
+
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = documents.as_documents(self, X, lengths, reset=True)
@@ -288,8 +303,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                     f"X holds {source.total_weight:.3g} words in all, too few to tell from none; multiply the counts by a "
                     "constant first."
                 )
-            model = choices.model(self, likelihood, source.flat, columns, self._allocation(), source)
-            batches = choices.n_batches(self, model.likelihood, source)
+            room = memory.room(self, likelihood, source, columns)
+            model = choices.model(self, likelihood, source.flat, columns, self._allocation(), room)
+            batches = memory.n_batches(self, model.likelihood, source)
             options = Options(batches, self.max_laps, self.tol, learn=documents.learnt(self))
             total, model, history, trouble = self._ascend(
                 model,

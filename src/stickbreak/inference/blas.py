@@ -1,7 +1,7 @@
 """Linear algebra on one thread while anything here runs: one limit for the whole process, counted and put back.
 
 The thread pools of most BLAS libraries belong to the process, so what one fit sets holds for all.  The first holder
-remembers the limits it finds, every holder sees to it that they are one, and the last one puts back what was remembered.
+remembers the limits it finds, every holder sets them to one, and the last one restores what was remembered.
 OpenBLAS on OpenMP has a limit per thread instead: each holder sets and restores that of its own thread, and worker threads
 call `limit_thread`.
 """
@@ -9,16 +9,18 @@ call `limit_thread`.
 import os
 import sys
 import threading
+from importlib import import_module
 from typing import Any
 
-import scipy.linalg  # noqa: F401  (loads the BLAS library of SciPy, so that the first scan sees it)
 from threadpoolctl import ThreadpoolController
+
+import_module("scipy.linalg")  # loads the BLAS library of SciPy, so that the first scan sees it
 
 
 class Hold:
     """One holder of the limit, with the limits of its own thread as they were.
 
-    guard : a weak reference to its owner, whose callback does what the owner should have done; none after the release
+    guard : a weak reference to its owner, whose callback releases the hold if the owner did not; None after the release
     """
 
     def __init__(self, own: list[tuple[Any, int]]) -> None:
@@ -27,7 +29,7 @@ class Hold:
 
 
 class _Libraries:
-    """The BLAS libraries that are loaded, and who limits them."""
+    """The BLAS libraries that are loaded, and the holders of their limit."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -37,7 +39,7 @@ class _Libraries:
         ] = {}  # library and limit of the process before the first holder, by path
         self.of_process: list[Any] = []
         self.of_thread: list[Any] = []
-        self.others: list[Any] = []  # of the process as far as known; setting them in each thread too does no harm
+        self.others: list[Any] = []  # probably limits of the process; setting them in each thread as well is harmless
         self._modules = -1
 
     def look(self) -> None:
@@ -54,7 +56,7 @@ class _Libraries:
     def enforce(self) -> None:
         """Set all limits of the process to one, and remember what they were.
 
-        A limit of one that someone has lifted meanwhile was a passing one: it is the lifted one that is put back.
+        If the limit found was one and other code has raised it since, the raised limit is the one to restore.
         """
         for library in self.of_process:
             now, before = library.num_threads, self.before.get(library.filepath)
@@ -64,7 +66,7 @@ class _Libraries:
                 _set(library, 1)
 
     def restore(self) -> None:
-        """Put back the limits of the process."""
+        """Restore the limits of the process."""
         for library, limit in self.before.values():
             _set(library, limit)
         self.before.clear()
@@ -86,7 +88,7 @@ def hold() -> Hold:
 
 
 def keep() -> None:
-    """See to it that the limits still hold: other code may have set them, or loaded a library."""
+    """Set the limits again: other code may have changed them, or loaded a library."""
     with _libraries.lock:
         _libraries.look()
         if _libraries.holders:
@@ -94,7 +96,7 @@ def keep() -> None:
 
 
 def release(taken: Hold) -> None:
-    """Give up a hold; the last one to go puts the limits back. A second release does nothing."""
+    """Give up a hold; the last release restores the limits. A second release does nothing."""
     with _libraries.lock:
         if taken not in _libraries.holders:
             return
@@ -107,7 +109,7 @@ def release(taken: Hold) -> None:
 
 
 def limit_thread() -> None:
-    """Set the limits of a worker thread of a holder, where libraries have limits per thread."""
+    """Set the limits of a worker thread, for libraries with limits per thread."""
     for library in (*_libraries.of_thread, *_libraries.others):
         _set(library, 1)
 
@@ -117,12 +119,12 @@ def _on_openmp(library: Any) -> bool:
 
 
 def _set(library: Any, limit: int) -> None:
-    """Set the limit also where threadpoolctl lets only the first thread that did so set it again, and ignores others."""
+    """Set the limit directly: threadpoolctl ignores all threads but the first that set it."""
     getattr(library, "_real_set_num_threads", library.set_num_threads)(limit)
 
 
 def _after_fork() -> None:
-    """A child has none of the threads that hold the limit, nor does it return to a fit: its limits are the caller's."""
+    """Restore the limits in a child process, which has none of the threads that hold them and returns to no fit."""
     _libraries.lock = threading.RLock()
     _libraries.holders.clear()
     _libraries.restore()

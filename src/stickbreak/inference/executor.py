@@ -29,8 +29,8 @@ def n_threads(n_jobs: int | None) -> int:
 class Threads:
     """An ordered map over stateless tasks.  Results come in the order of the items, whatever the number of threads.
 
-    Linear algebra runs on one thread from entry to exit, whatever other threads enter and leave meanwhile, and has the
-    caller's limits again when the last of them has left.  Ctrl-C is deferred while entry, exit and submission are under way.
+    Linear algebra runs on one thread from entry to exit, whatever other threads enter and leave meanwhile; when the last of
+    them has left, the caller's limits hold again.  Ctrl-C is deferred while entry, exit and submission are under way.
     """
 
     _pool: ThreadPoolExecutor | None = None
@@ -65,7 +65,7 @@ class Threads:
         blas.keep()
         rest = iter(items)
         first = list(islice(rest, 2))
-        if self.n == 1 or len(first) < 2:  # one task is soonest done here
+        if self.n == 1 or len(first) < 2:  # a single task is fastest on this thread
             yield from map(task, chain(first, rest))
             return
         waiting = deque[Future[Result]]()
@@ -77,12 +77,12 @@ class Threads:
             while waiting:
                 yield _first(waiting)
         finally:
-            for future in waiting:  # after an error, an interrupt, or where no more results are wanted
+            for future in waiting:  # after an error, an interrupt, or if no more results are wanted
                 future.cancel()
 
     @interrupts.shielded
     def _submit(self, task: Callable[[Item], Result], item: Item) -> Future[Result]:
-        """Start a task; every thread that is started is one that `_leave` waits for."""
+        """Start a task; `_leave` waits for every thread that is started."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n, initializer=blas.limit_thread)
         future = self._pool.submit(task, item)
@@ -90,7 +90,7 @@ class Threads:
         return future
 
     def _leave(self) -> None:
-        """Wait for the threads, put the limits back, and then the handler of interrupts."""
+        """Wait for the threads, restore the limits, then the handler of interrupts."""
         pool, self._pool = self._pool, None
         held, self._hold = self._hold, None
         try:
@@ -112,7 +112,7 @@ def _first(waiting: deque[Future[Result]]) -> Result:
 
 
 def _abandon(hold: blas.Hold, shield: bool, _: Any) -> None:
-    """Put things back for threads that went without `__exit__`, which an exception from outside can prevent."""
+    """Restore the limits for an owner whose `__exit__` did not run, which an asynchronous exception can prevent."""
     blas.release(hold)
     if shield:
         interrupts.end()

@@ -16,7 +16,7 @@ Array = NDArray[np.floating]
 
 TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a random sample
 CHUNK_TOKENS = 1 << 17
-MOST_REPEATS = 1000  # a word that is in a document more often is sampled as if it were this often
+MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
 PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
 SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
 SMALLEST_PRIOR = 1e-4
@@ -114,7 +114,7 @@ class Chain:
         return Annealed(summary, z, counts)
 
     def _sweep(self, z: NDArray[np.int32], S: Array, prior: Array, threads: Threads) -> NDArray[np.int32]:
-        """Draw every topic once given counts S (words in use, K); the new counts."""
+        """Draw every topic once given counts S (words in use, K); returns the new counts."""
         smooth = S + self.prior[:, None]
         totals = smooth.sum(axis=0) + self.unused
         E = (smooth / totals).astype(np.float32)

@@ -1,8 +1,8 @@
-"""Ctrl-C is deferred while certain functions run, so that what belongs together happens together.
+"""Ctrl-C is deferred while certain functions run, so that it cannot leave their work half done.
 
 An interrupt can reach Python code between any two instructions, also before the first one of a ``finally`` block or of
-``__exit__``.  So a handler of ours stands in for the handler of SIGINT from the first shielded call to the last, and
-looks at the stack: while a shielded function is on it, the interrupt is only noted, and `deliver` hands it on.
+``__exit__``.  So a handler of ours replaces the handler of SIGINT from the first shielded call to the last, and inspects
+the stack: while a shielded function is on it, the interrupt is only recorded, and `deliver` passes it on later.
 Signals reach the main thread alone; in other threads all of this does nothing.
 """
 
@@ -20,7 +20,7 @@ _shielded: set[CodeType] = set()
 
 
 class _State:
-    """Of the main thread: how many users the handler has, the handler that it stands for, and whether one waits."""
+    """State of the main thread: the number of users of the handler, the handler it replaces, and whether an interrupt waits."""
 
     users = 0
     previous: Callable[[int, FrameType | None], Any] = signal.default_int_handler
@@ -34,7 +34,7 @@ def shielded(function: Function) -> Function:
 
 
 def begin() -> bool:
-    """Let the handler stand in; whether `end` must be called. To be called from a shielded function."""
+    """Install the handler; returns whether `end` must be called. Call it from a shielded function."""
     if not _in_main_thread():
         return False
     if _State.users == 0:
@@ -48,19 +48,19 @@ def begin() -> bool:
 
 
 def end() -> None:
-    """Give up what `begin` began; the last one out puts the handler back."""
+    """Undo one `begin`; the last one restores the handler."""
     _State.users -= 1
     if _State.users == 0 and _in_main_thread() and signal.getsignal(signal.SIGINT) is _handle:
         signal.signal(signal.SIGINT, _State.previous)
 
 
 def pending() -> bool:
-    """Whether an interrupt of this thread waits."""
+    """Whether an interrupt waits for this thread."""
     return _State.pending and _in_main_thread()
 
 
 def deliver() -> None:
-    """Hand on an interrupt that waits, which as a rule raises KeyboardInterrupt here."""
+    """Pass on an interrupt that waits, which usually raises KeyboardInterrupt here."""
     if pending():
         _State.pending = False
         _State.previous(signal.SIGINT, sys._getframe(1))
@@ -81,7 +81,7 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 
 def _after_fork() -> None:
-    """A child goes on outside of whatever its parent was in the middle of."""
+    """Reset the state in a child process, which runs outside the shielded functions of its parent."""
     if _State.users:
         _State.users, _State.pending = 0, False
         if signal.getsignal(signal.SIGINT) is _handle:

@@ -41,7 +41,7 @@ class Lap:
 
 
 def shortened(history: Sequence[Lap]) -> list[Lap]:
-    """The laps of a stream, each two in a row as one where they are `MOST` or more: the later one, with the moves of both."""
+    """The laps of a stream; if there are `MOST` or more, each pair becomes the later lap with the moves of both."""
     if len(history) < MOST:
         return list(history)
     began = [0.0, *(lap.seconds for lap in history)]

@@ -1,13 +1,14 @@
-"""How loops are compiled, and a cache of machine code that survives what happens to files.
+"""How loops are compiled, and a cache of machine code that tolerates damaged files.
 
-Numba keeps machine code in files beside the source, or in the user's cache folder.  Here such a file counts only if it is
-whole, was made for the same types, and for the sources as they are now; everything else is compiled anew.  That takes parts
-of numba that other releases may not have: where they are missing, numba's own cache does without these checks.
+Numba keeps machine code in files beside the source, or in the user's cache folder.  Here such a file is used only if it
+is whole and was made for the same types and the current sources; everything else is compiled again.  This needs parts of
+numba that other releases may not have: without them, numba's own cache is used, without these checks.
 """
 
 import hashlib
 import pickle
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +16,23 @@ import numba
 from numba.core import config
 
 try:
-    from numba.core.caching import FunctionCache, IndexDataCacheFile
+    _caching: Any = import_module("numba.core.caching")
 except ImportError:
-    FunctionCache = IndexDataCacheFile = object  # type: ignore[assignment, misc]
+    _caching = None
+FunctionCache: Any = getattr(_caching, "FunctionCache", object)
+IndexDataCacheFile: Any = getattr(_caching, "IndexDataCacheFile", object)
 
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
-_CHANGED = (AttributeError, TypeError, NotImplementedError)  # what a release of numba with other parts raises
+_CHANGED = (AttributeError, TypeError, NotImplementedError)  # errors of a release of numba with other parts
 
-inline = numba.njit(inline="always")  # where a function of its own would not be vectorised
+inline = numba.njit(inline="always")  # for functions that would not be vectorised otherwise
 
 
 def jit(function: Any) -> Any:
     """Compile a function without the interpreter's lock and keep its machine code, if there is a place for it."""
     compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=_SAFE_MATH)(function)
-    if compiled is not function:  # as it is with NUMBA_DISABLE_JIT
+    if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT
         try:
             compiled._cache = _cache_of(function, compiled)
         except RuntimeError:
@@ -38,7 +41,7 @@ def jit(function: Any) -> Any:
 
 
 def _cache_of(function: Any, compiled: Any) -> Any:
-    """The cache of a function: one that checks its files, or numba's own where this numba has no parts to make it of."""
+    """The cache of a function: one that checks its files, or numba's own if this numba lacks the parts."""
     try:
         return _Tolerant(_Cache(function))
     except _CHANGED:
@@ -47,7 +50,7 @@ def _cache_of(function: Any, compiled: Any) -> Any:
 
 
 def _sources() -> str:
-    """A digest of all that machine code is made of: functions of one file are compiled into those of others."""
+    """A digest of all kernels: functions of one file are compiled into those of others."""
     digest = hashlib.sha256(repr((sorted(_SAFE_MATH), vars(config).get("BOUNDSCHECK"))).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -59,7 +62,7 @@ _warned = False
 
 
 def _warn(reason: str) -> None:
-    """Say once that nothing can be kept."""
+    """Warn once that machine code cannot be kept."""
     global _warned
     if not _warned:
         _warned = True
@@ -67,7 +70,7 @@ def _warn(reason: str) -> None:
 
 
 class _Tolerant:
-    """A cache of which files that cannot be read or written are done without."""
+    """A cache that ignores files that cannot be read or written."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
@@ -93,10 +96,10 @@ class _Tolerant:
 
 
 class _File(IndexDataCacheFile):
-    """Machine code with a checksum and the types it is for: two processes that write at once may mix up their files."""
+    """Machine code with a checksum and its types: two processes that write at once may mix up their files."""
 
     def check(self):
-        """Raise an AttributeError or a TypeError where numba has not all that is replaced here."""
+        """Raise an AttributeError or a TypeError if numba lacks a method that is overridden here."""
         for name in ("save", "load", "_load_index", "_load_data", "_dump"):
             getattr(super(), name)
         hashlib.sha256(super()._dump(None))
@@ -112,7 +115,7 @@ class _File(IndexDataCacheFile):
     def _load_index(self):
         try:
             return super()._load_index()
-        except Exception:  # whatever the remains of a file unpickle to
+        except Exception:  # a damaged file may raise anything when unpickled
             return {}
 
     def _load_data(self, name):

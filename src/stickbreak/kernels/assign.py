@@ -21,7 +21,7 @@ def softmax_rows(C, bias, threshold, largest, indptr, indices, values):
     bias : (K,) in
     largest : the largest size of a row's best score; rows beyond it, or whose best score is not a number, are refused
     indptr : (n + 1,), indices, values : (n * K,) out: the kept entries
-    returns : the number of kept entries, or -1 if a row is refused: what was written is then of no use
+    returns : the number of kept entries, or -1 if a row is refused; the outputs are then incomplete
     """
     n, K = C.shape
     floor = np.log(threshold)

@@ -5,8 +5,8 @@ import math
 from ._jit import jit as _jit
 
 _SHIFT = 8
-_FAR = 10.0  # where the series of `rise` begin
-_HUGE = 1e25  # a count to whose tenth power there is a number
+_FAR = 10.0  # the least number for which `rise` uses its series
+_HUGE = 1e25  # the tenth power of a count up to this does not overflow
 
 
 @_jit
@@ -23,7 +23,7 @@ def digamma(x):
 
 @_jit
 def trigamma_times(x):
-    """X psi'(x) - 1 for x > 0, in the same way."""
+    """X psi'(x) - 1 for x > 0, by the same recurrence and series."""
     total, y = 0.0, x
     while y < _SHIFT:
         total += 1.0 / (y * y)
@@ -45,7 +45,7 @@ def rise(count, prior):
     """
     if count == 0.0:
         return 0.0, 0.0
-    if count > _HUGE and prior < _FAR:  # a difference of unlike numbers
+    if count > _HUGE and prior < _FAR:  # the two terms differ so much that nothing cancels
         return math.lgamma(prior + count) - math.lgamma(prior), digamma(prior + count) - digamma(prior)
     value, slope = 0.0, 0.0
     if prior < _FAR:

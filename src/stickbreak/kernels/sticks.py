@@ -13,7 +13,7 @@ _QUARTER = np.pi**2 / 12  # half the second derivative of log Gamma(1 + x) at 0
 
 @_jit
 def stick_weights(u, v, exponents, gamma, strengths, w, by_left):
-    """The weights of sticks, and what comes before them: w (K,), and by_left (K,), the derivatives by log of what is left.
+    """The weights w (K,) of sticks, and by_left (K,), their derivatives by the log of h (K,), the length before each.
 
     See `allocations._sticks.stick_weight`.
     """
@@ -33,9 +33,10 @@ def stick_weights(u, v, exponents, gamma, strengths, w, by_left):
 
 @_jit
 def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spread, slope, gradient):
-    """What sticks add to the value of their means (see `allocations._sticks.stick_bound`).
+    """The terms that sticks add to the value of their means (see `allocations._sticks.stick_bound`).
 
-    u, v, log_u, log_v : (K,) stick means, 1 - u, and logs;  strengths : (n, 2) how many rows have which concentration
+    u, v, log_u, log_v : (K,) stick means, 1 - u, and logs
+    strengths : (n, 2), a number of rows and their concentration
     spread, by_spread, slope : (K + 1,) s, and the derivatives of s and of the value of the means by log m
     gradient : (K,) out, by logit(u), that of the value of the means included
     """

@@ -37,7 +37,7 @@ def transition_bound(counted, m, alpha, kappa, first, slope):
 
 @_jit
 def spread_of_shares(m, alpha, kappa, half, shifted, first, spread, by_spread):
-    """The numbers s with which variances of shares are in the bound (see `allocations.markov.HDPMarkovChain`).
+    """The coefficients s of the variances of shares in the bound (see `allocations.markov.HDPMarkovChain`).
 
     half : psi'(1 + kappa) / 2;  shifted : whether log Gamma(kappa + x) is replaced by log Gamma(1 + kappa + x) - log x
     m : (K + 1,);  spread, by_spread : (K + 1,) out, s and its derivative by log m

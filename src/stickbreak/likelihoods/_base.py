@@ -15,15 +15,15 @@ from ._sample import Sample
 Array = NDArray[np.floating]
 Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
 
-FEW_COLUMNS = 1024  # that a table may always have, whatever else is known
-LOST = 1e-3  # nats that the score of a row may lose to rounding
+FEW_COLUMNS = 1024  # a table may always have this many
+LOST = 1e-3  # nats by which rounding may change the score of a row
 SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
 
 
 class Size(NamedTuple):
-    """Of how many numbers a family makes do, before anything is made.
+    """How many numbers a family needs, known before anything is allocated.
 
-    statistics : F;  entries : the features of a dense row;  update : what a global step makes of each cluster beside S and W
+    statistics : F;  entries : the features of a dense row;  update : those a global step makes for each cluster beside S and W
     prior : the prior, while it is made
     """
 
@@ -34,7 +34,7 @@ class Size(NamedTuple):
 
     @classmethod
     def of_columns(cls, F: int) -> "Size":
-        """Of a family whose parameters are a few numbers for each of F statistics."""
+        """The size of a family with a few parameters for each of F statistics."""
         return cls(F, F, 8 * F, 8 * F)
 
 
@@ -142,7 +142,7 @@ class Likelihood(ABC):
         return self
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
-        """How large it will be for a table, of which the columns with missing values and the largest values are known, (D,)."""
+        """Its size for a table with the given columns with missing values and largest values, (D,) each."""
         return Size.of_columns(2 * len(largest))
 
     @property
@@ -198,14 +198,14 @@ class Likelihood(ABC):
     # What comes from a file ------------------------------------------------------------------------------------------
 
     def resolved_columns(self) -> int | None:
-        """The number of columns of the data that this was resolved for, by its arrays, or None where they do not tell."""
+        """The number of columns that this was resolved for, according to its arrays, or None if they do not tell."""
         return None
 
     def check(self, D: int, N: Array, S: Array) -> None:
         """Raise a ValueError unless data of D columns can have given this resolved likelihood, and N (K,) and S (K, F).
 
-        It is for models from files, where nothing is believed: the sizes of arrays that are there are compared before any
-        other is made, and all hyperparameters pass `resolve` once more.
+        It checks models from files, which are not trusted: the sizes of stored arrays are compared before any other array is
+        made, and all hyperparameters pass `resolve` once more.
         """
         known, F = self.resolved_columns(), self.n_statistics
         family = type(self).__name__
@@ -216,12 +216,12 @@ class Likelihood(ABC):
         expected = self.resolve(Sample.of(self._rows_like_those_of_the_fit(D)))
         for f in fields(self):
             own, wanted = getattr(self, f.name), getattr(expected, f.name)
-            if not _is_like(own, wanted) or (f.repr and not np.array_equal(own, wanted)):  # others are made from data
+            if not _is_like(own, wanted) or (f.repr and not np.array_equal(own, wanted)):  # repr=False: from data
                 raise ValueError(f"the {family}'s {f.name} does not fit {D} columns; got {own!r:.80}.")
         self.check_sums(N, S)
 
     def _rows_like_those_of_the_fit(self, D: int) -> Array:
-        """Two rows (2, D) about the origin, a unit away, where this likelihood has such: hyperparameters are judged by them."""
+        """Two rows (2, D), one unit on either side of the origin if the likelihood has these, to check hyperparameters with."""
         origin, unit = (getattr(self, name, None) for name in ("origin", "unit"))
         if origin is None and unit is None:
             return np.ones((2, D))
@@ -264,7 +264,7 @@ def entries(likelihood: Likelihood, row_size: int) -> int:
 
 
 def features(likelihood: Likelihood, X: Rows, dtype: Any = np.float64, out: Array | None = None) -> Any:
-    """All features of rows X at once, in the given precision: in ``out`` or a fresh array, or CSR where these are sparse."""
+    """All features of rows X at once, in the given precision: in ``out`` or a new array, or as CSR if they are sparse."""
     X = X.astype(dtype, copy=False)
     if sparse.issparse(X) or prefers_sparse(likelihood):
         return likelihood.features(X, None)

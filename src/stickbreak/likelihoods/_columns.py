@@ -110,7 +110,7 @@ class IndependentColumns(Likelihood):
         return self._posterior(*self._split(N, S))
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
-        """Its sums for each column, and one more for each with missing values."""
+        """Statistics: the sums of each column, and one more for each column with missing values."""
         return Size.of_columns(self.n_sums * len(missing) + int(missing.sum()))
 
     @property
@@ -204,7 +204,7 @@ class IndependentColumns(Likelihood):
         return self._D
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """No more missing values than rows; sums that are not negative where values are not."""
+        """Check that no more values are missing than there are rows, and that sums of non-negative values are not negative."""
         first = self.n_sums * self._D
         check_between("numbers of missing values", S[:, first:], N[:, None])
         if self.nonnegative:

@@ -9,7 +9,7 @@ from ._hyperparameters import LARGEST
 
 Array = NDArray[np.floating]
 
-MOST = 1e15  # a count from which the normal distribution has all digits of the others
+MOST = 1e15  # for larger counts the normal distribution agrees with the others to all digits
 
 
 def poisson(rng: np.random.Generator, mean: Any, size: Any = None) -> Array:
@@ -23,6 +23,6 @@ def poisson(rng: np.random.Generator, mean: Any, size: Any = None) -> Array:
 
 
 def gamma(rng: np.random.Generator, shape: Any, rate: Any) -> Array:
-    """Gamma variables of a shape and a rate; what is smaller or larger than a likelihood takes is moved to the limit."""
+    """Gamma variables of a shape and a rate, clipped to the range that likelihoods take."""
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         return np.asarray(np.clip(rng.standard_gamma(shape) / rate, 1.0 / LARGEST, LARGEST))

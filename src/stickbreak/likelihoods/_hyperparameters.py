@@ -1,4 +1,4 @@
-"""Hyperparameters and sums: which values they may have, and the numbers that a likelihood can compute with."""
+"""Hyperparameters and sums: the values they may have, and the range of numbers that likelihoods can compute with."""
 
 from numbers import Real
 from typing import Any
@@ -11,7 +11,7 @@ from .._arguments import shown
 Array = NDArray[np.floating]
 
 LARGEST = 1e150  # the square of a larger number overflows in sums
-ROUNDED = 1e-5  # of a sum over all rows in float32, that rounding may have changed
+ROUNDED = 1e-5  # the share of a float32 sum over all rows that may be rounding error
 SMALLEST = 1e-150  # the square of a smaller number loses digits
 FARTHEST = 1e100  # units of its column from the origin, beyond which the score of a row may overflow
 

@@ -14,8 +14,8 @@ from ._hyperparameters import column_values, farthest, hyperparameter, positive,
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 
 
-# Sums of squares round, in the last digits, what a cluster far from the origin spreads about its mean.  So squares count for a
-# trifle more, in statistics and weights alike: a cluster is never narrower than rounding can tell, and the bound stays exact.
+# For a cluster far from the origin, rounding of the sums of squares hides its spread about the mean.  So squares are multiplied
+# by `GRAIN`, in statistics and weights alike: no cluster is narrower than rounding can resolve, and the bound stays exact.
 GRAIN = 1.0 + 2.0**-48
 LARGEST_RATIO = 1e140  # of variances of prior and data: products of two such numbers stay in range
 LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, or shape, by which scales are divided
@@ -66,7 +66,7 @@ def prior_scale(scale: Any, variance: Array, degrees_of_freedom: float) -> Array
 
 
 def check_ratio(name: str, given: Any, ratio: Any) -> None:
-    """Refuse a hyperparameter whose ratio to the variance of the data is too large or too small to be computed with."""
+    """Refuse a hyperparameter whose ratio to the variance of the data is outside the range of computation."""
     fine = (ratio >= 1.0 / LARGEST_RATIO) & (ratio <= LARGEST_RATIO)
     wanted = f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
     require(bool(np.all(fine)), name, given, wanted)
@@ -165,7 +165,7 @@ def standardised(X: Array, origin: Array, unit: Any, out: Array | None = None) -
         return np.asarray(np.divide(X - origin, scale, out=out, casting="same_kind"))
     Z = np.subtract(X, near, out=out)
     Z /= scale.astype(X.dtype)
-    rest = (origin - near) / scale  # what the precision of X cannot tell of the origin
+    rest = (origin - near) / scale  # the part of the origin beyond the precision of X
     if rest.any():
         Z -= rest.astype(X.dtype)
     return Z

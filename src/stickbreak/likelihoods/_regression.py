@@ -120,7 +120,7 @@ class Regression(Likelihood):
         return replace(draft, scale=quadratic.prior_scale(self.scale, variance, draft.degrees_of_freedom))
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
-        """That of all products of D columns."""
+        """The size of a family of all products of D columns."""
         return quadratic.size(len(largest))
 
     @property
@@ -247,7 +247,7 @@ class Regression(Likelihood):
         return len(self._unit)
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """Units that can be used, and no more rows without targets than rows."""
+        """Check the units, and that no more rows lack targets than there are rows."""
         check_coordinates(self.origin, self.unit)
         if self.holes:
             check_between("numbers of rows without targets", S[:, -1], N)
@@ -296,7 +296,7 @@ class Regression(Likelihood):
         shift = np.zeros((self._q, self._M))
         if self.intercept:
             shift[:, -1] = self.origin[self._y]
-        with np.errstate(over="ignore", invalid="ignore"):  # `resolve` sees what is too large
+        with np.errstate(over="ignore", invalid="ignore"):  # `resolve` refuses what is too large
             return np.asarray((self.mean @ self._G - shift) / self._unit[self._y][:, None])
 
     @cached_property

@@ -13,12 +13,12 @@ from ._hyperparameters import SMALLEST
 Array = NDArray[np.floating]
 Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
 
-RESOLVED = 4.0 * float(np.finfo(np.float64).eps)  # of its mean: a column that spreads less than this is constant
+RESOLVED = 4.0 * float(np.finfo(np.float64).eps)  # times its mean: a column that spreads less is constant
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows that stand for the data, from which `Likelihood.resolve` scales priors, and facts of all of it.
+    """A sample of rows, from which `Likelihood.resolve` scales priors, and facts about all of the data.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Sample:
 
     @classmethod
     def of(cls, X: Rows, weights: Array | None = None) -> "Sample":
-        """Rows that are all of the data."""
+        """A sample that is all of the data."""
         weights = np.ones(X.shape[0]) if weights is None else weights
         if sparse.issparse(X):
             return cls(X, weights, np.zeros(X.shape[1], np.bool_), np.asarray(X.max(axis=0).todense()).ravel())
@@ -69,7 +69,7 @@ class Sample:
     def deviation(self, center: Array) -> Array:
         """Weighted standard deviation of each column of dense rows about ``center``, (D,); zero for constant columns.
 
-        A column is constant if it spreads less than rounding can tell.
+        A column is constant if it spreads less than rounding errors.
 
         Raises
         ------

@@ -100,7 +100,7 @@ class Bernoulli(IndependentColumns):
         return (rng.random((size, len(n))) < a / (a + b)).astype(np.float64)
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """No more ones than observed values."""
+        """Check that there are no more ones than observed values."""
         super().check_sums(N, S)
         n, (ones,) = self._split(N, S)
         check_between("numbers of ones", ones, n)
@@ -109,7 +109,7 @@ class Bernoulli(IndependentColumns):
         return self.a + sums[0], self.b + np.maximum(n - sums[0], 0.0)  # extrapolated sums may exceed their counts
 
     def _smooth(self, x: Array, columns: Any) -> tuple[Array, Array]:
-        """Posterior means of p and of 1 - p, neither of them zero, after one value, or none."""
+        """Posterior means of p and 1 - p, neither of them zero, after at most one value."""
         seen = ~np.isnan(x)
         ones, zeros = self.a[columns] + np.where(seen, x, 0.0), self.b[columns] + np.where(seen, 1.0 - x, 0.0)
         return np.asarray(ones / (ones + zeros)), np.asarray(zeros / (ones + zeros))

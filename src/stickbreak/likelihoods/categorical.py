@@ -72,7 +72,7 @@ class Categorical(Likelihood):
         return self if self.n_levels is None else replace(self, n_levels=self._given_levels(D))
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
-        """A chance for each level of each column; a row has one level of each."""
+        """Statistics: one for each level of each column, of which a row has one per column."""
         levels = np.nan_to_num(largest) + 1.0 if self.n_levels is None else np.asarray(self.n_levels)
         F = int(levels.sum())
         return Size.of_columns(F)._replace(entries=min(F, 3 * len(largest)))
@@ -177,7 +177,7 @@ class Categorical(Likelihood):
         return len(self._levels)
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """No more rows with a level than rows."""
+        """Check that no more rows have a level than there are rows."""
         check_between("numbers of rows with a level", S)
         check_between("numbers of rows with a value", self._by_column(S), N[:, None])
 
@@ -212,10 +212,10 @@ class Categorical(Likelihood):
     def _places(self, X: Array) -> tuple[NDArray[np.integer], NDArray[np.bool_]]:
         """The statistic of each value (n, D), that of the first level where it is missing, and whether it is not.
 
-        Values that are no levels, as in rows that another model reads as a start, are missing: others would be read and written
-        outside the statistics of their column.
+        Values that are not levels, as in rows that another model reads as a start, count as missing: they would index outside
+        the statistics of their column.
         """
-        seen = (X >= 0.0) & (self._levels > X)  # not for NaN
+        seen = (X >= 0.0) & (self._levels > X)  # False for NaN
         return self._starts + np.where(seen, X, 0.0).astype(np.intp), seen
 
     def _update(self, S: Array) -> Array:

@@ -12,7 +12,7 @@ from ._hyperparameters import check_between, check_coordinates, farthest, positi
 from ._quadratic import GRAIN, LEAST_SPARE, SHARE_OF_SPREAD, check_ratio, mean_prior, standardised
 from ._sample import Sample
 
-TINY = 1e-300  # a count of nothing that can divide
+TINY = 1e-300  # in place of a count of zero, to divide by
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
@@ -75,7 +75,7 @@ class DiagonalGaussian(IndependentColumns):
         return {"mean": mean, "mean_precision": kappa, "shape": shape, "rate": rate, "origin": origin, "unit": unit}
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """Units that can be used, and squares that are large enough for the sums."""
+        """Check the units, and that sums of squares are at least those of the means."""
         check_coordinates(self.origin, self.unit)
         super().check_sums(N, S)
         n, (squares, sums) = self._split(N, S)

@@ -80,7 +80,7 @@ class Gaussian(Likelihood):
         return replace(self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit)
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
-        """That of all products of D columns."""
+        """The size of a family of all products of D columns."""
         return quadratic.size(len(largest))
 
     @property
@@ -156,7 +156,7 @@ class Gaussian(Likelihood):
         return len(self._unit)
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """Units that can be used; that scatter is positive definite shows when it is factored."""
+        """Check the units; factoring shows whether the scatter is positive definite."""
         check_coordinates(self.origin, self.unit)
 
     @property

@@ -60,7 +60,7 @@ class KnownCovarianceGaussian(Likelihood):
         return replace(self, covariance=sigma, mean=mean, mean_precision=kappa, origin=origin, whitener=whitener)
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
-        """Means of D columns, and the D x D covariance that all share."""
+        """The means of D columns, and the D x D covariance that all clusters share."""
         D = len(largest)
         return Size(D, D, 8 * D, 8 * D * D)
 
@@ -130,7 +130,7 @@ class KnownCovarianceGaussian(Likelihood):
         return int(rows)
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """An origin that can be used, and the whitener of the covariance."""
+        """Check the origin, and that the whitener is that of the covariance."""
         check_coordinates(self.origin, 1.0)
         expected = _whitener(np.asarray(self.covariance))
         close = np.abs(self._whitener - expected).max() <= 1e-6 * np.abs(expected).max()

@@ -114,7 +114,7 @@ class Poisson(IndependentColumns):
         return W, np.zeros_like(b)
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """As for other columns, with exposures in the place of counts of rows."""
+        """As for other columns, with exposures in place of counts of rows."""
         super().check_sums(N if self.exposure is None else S[:, self.exposure], S)
 
     def _posterior(self, n: Array, sums: tuple[Array, ...]) -> PoissonPosterior:

@@ -72,7 +72,7 @@ class Product(Likelihood):
         return replace(located, parts=resolved)
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
-        """Those of the parts together."""
+        """The sum of the sizes of the parts."""
         sizes = [part.size(missing[columns], largest[columns]) for part, columns in self._parts]
         return Size(*(sum(numbers) for numbers in zip(*sizes)))
 
@@ -203,7 +203,7 @@ class Product(Likelihood):
         super().refuse(value, column, where)
 
     def resolved_columns(self) -> int:
-        """The number of columns that it was located in, no more than those of its parts and some that are not used."""
+        """The number of columns that it was located in: those of its parts, and at most `MOST_UNUSED` others."""
         used = sum(len(columns) for _, columns in self._parts)
         most = used + MOST_UNUSED
         whole = isinstance(self.n_columns, int)
@@ -211,7 +211,7 @@ class Product(Likelihood):
         return int(self.n_columns)
 
     def check(self, D: int, N: Array, S: Array) -> None:
-        """Each part fits its columns and statistics, and columns belong to one part."""
+        """Check each part against its columns and statistics, and that no column belongs to two parts."""
         require(self.resolved_columns() == D, "n_columns", self.n_columns, f"{D}, as the table has")
         require(S.shape == (len(N), self.n_statistics), "shape", S.shape, f"that of {self.n_statistics} statistics")
         for part, columns, s in self._split(S):

@@ -11,7 +11,7 @@ from ._base import Array, Likelihood, Profile
 from ._hyperparameters import check_between, check_coordinates, farthest, positive, require
 from ._sample import Sample
 
-TINY = 1e-300  # a count of nothing that can divide
+TINY = 1e-300  # in place of a count of zero, to divide by
 
 
 class SphericalGaussianPosterior(NamedTuple):
@@ -144,7 +144,7 @@ class SphericalGaussian(Likelihood):
         return self._D
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """A unit that can be used, and squares that are large enough for the sums."""
+        """Check the unit, and that sums of squares are at least those of the means."""
         check_coordinates(self.origin, self.unit)
         check_between("squares of sums", (S[:, 1:] ** 2).sum(axis=1) / np.maximum(N, TINY), S[:, 0])
 

@@ -53,7 +53,7 @@ class ZeroMeanGaussian(Likelihood):
         return replace(self, degrees_of_freedom=nu, scale=quadratic.prior_scale(self.scale, unit**2, nu), unit=unit)
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
-        """That of all products of D columns."""
+        """The size of a family of all products of D columns."""
         return quadratic.size(len(largest))
 
     @property
@@ -138,7 +138,7 @@ class ZeroMeanGaussian(Likelihood):
         return len(self._unit)
 
     def check_sums(self, N: Array, S: Array) -> None:
-        """Units that can be used; that scatter is positive definite shows when it is factored."""
+        """Check the units; factoring shows whether the scatter is positive definite."""
         check_coordinates(0.0, self.unit)
 
     @property

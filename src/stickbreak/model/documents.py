@@ -46,7 +46,7 @@ class DocumentSummary(Summary):
     counts: Array = local_field()
 
     def check(self, F: int) -> None:
-        """As for rows; the logarithms of proportions are not positive."""
+        """As for rows; also, logarithms of proportions must not be positive."""
         super().check(F)
         if not self.D > 0.0:
             raise ValueError(f"the summary is of {self.D:g} documents.")

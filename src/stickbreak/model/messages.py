@@ -141,7 +141,7 @@ def _exponentials(
     out: Array | None = None,
     product: Array | None = None,
 ) -> Any:
-    """Fill C, L and top (see `Scores`) for rows X, and return their features; ``out`` and ``product`` may hold results."""
+    """Fill C, L and top (see `Scores`) for rows X, and return their features; ``out`` and ``product`` are optional buffers."""
     T, product = scores_of(model, parameters, X, out, product)
     with np.errstate(invalid="ignore"):
         shift_rows(product, parameters.bias, weights, C, L, top)

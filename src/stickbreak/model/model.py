@@ -47,7 +47,7 @@ class Clusters(NamedTuple):
 class Model:
     """Likelihood and allocation, both with all hyperparameters known.
 
-    room : the most clusters that memory suffices for, as far as is known; moves add no more
+    room : the most clusters that memory has room for; moves add no more
     """
 
     likelihood: Likelihood
@@ -56,7 +56,7 @@ class Model:
 
     @property
     def max_clusters(self) -> int:
-        """The most clusters that the allocation may have, and that memory has room for."""
+        """The most clusters that the allocation allows and memory has room for."""
         return min(self.allocation.max_clusters, self.room)
 
     @property
@@ -75,7 +75,7 @@ class Model:
     ) -> Parameters:
         """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43).
 
-        They are rounded to ``dtype``, the precision of the data, where that is enough: features and scores of rows are
+        They are rounded to ``dtype``, the precision of the data, if that is enough: features and scores of rows are
         formed in the precision of W.  Here and below, ``clusters`` may be given where it is known already.
         """
         W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)

@@ -1,4 +1,4 @@
-"""What summaries add up, S += R' T, where responsibilities R, features T or both may be sparse."""
+"""The sums of summaries, S += R' T, where responsibilities R, features T or both may be sparse."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ class SequenceSummary(Summary):
     begins: Array = cluster_axes(1)
 
     def check(self, F: int) -> None:
-        """As for rows; every step of a state is a first one or follows another, and no more follow it."""
+        """As for rows; also, each step of a state must be a first step or follow another, and have at most one successor."""
         super().check(F)
         steps = self.M.sum(axis=0) + self.begins
         check_between("transitions", self.M)
@@ -165,7 +165,7 @@ def labelled(model: Model, source: SequenceSource, labels: NDArray[np.intp]) -> 
 def _counts_of_labels(
     source: SequenceSource, labels: NDArray[np.intp], K: int
 ) -> Iterator[tuple[Array, sparse.csr_array]]:
-    """Rows, distinct ones where these are known, and the weight with which each has each label (n, K)."""
+    """Rows, or the distinct ones if they are known, and the weight of each label for each row (n, K)."""
     n = len(labels)
     if source.codes is not None:
         counts = (source.observed(Chunk(0, n)), (source.codes, labels))

@@ -43,9 +43,9 @@ class Summary:
     base: Array = cluster_axes(0)
 
     def check(self, F: int) -> None:
-        """Raise a ValueError unless arrays fit each other, with F statistics, and rows can add up to them.
+        """Raise a ValueError unless the arrays fit each other and F statistics, and sums over rows can give them.
 
-        It is for summaries from files, where nothing is believed.
+        It checks summaries from files, which are not trusted.
         """
         if np.ndim(self.N) != 1 or np.size(self.N) == 0:
             raise ValueError(f"counts of shape {np.shape(self.N)} are not those of one or more clusters.")
@@ -95,11 +95,11 @@ class Summary:
         return replace(self, **{name: np.concatenate([getattr(c, name) for c in chunks], axis=1) for name in local})
 
     def only_local(self) -> Self:
-        """The same with nothing but what is known of single documents."""
+        """This summary with only the fields of single documents."""
         return replace(self, **{f.name: np.empty(0) for f in fields(self) if not f.metadata["local"]})
 
     def without_local(self) -> Self:
-        """The same without what is known of single documents."""
+        """This summary without the fields of single documents."""
         return replace(self, **{f.name: getattr(self, f.name)[:, :0] for f in fields(self) if f.metadata["local"]})
 
     def take(self, clusters: Sequence[int] | NDArray[np.integer]) -> Self:
