@@ -27,7 +27,7 @@ class DataSet:
     """
 
     name: str
-    N: int
+    n_rows: int
     draw: Callable[[np.random.Generator], tuple[Rows, np.ndarray]]
     likelihood: Any = "gaussian"
 
