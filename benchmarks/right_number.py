@@ -76,7 +76,9 @@ def spreads(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=DATA_SETS, metavar="NAME", help=", ".join(DATA_SETS).replace("%", "%%"))
+    parser.add_argument(
+        "--sets", nargs="+", choices=DATA_SETS, metavar="NAME", help=", ".join(DATA_SETS).replace("%", "%%")
+    )
     parser.add_argument("--small", action="store_true", help="the sets that take a few minutes together")
     parser.add_argument("--most-rows", type=int, default=sys.maxsize, metavar="N", help="leave out larger sets")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="fits to each set")
