@@ -22,6 +22,7 @@ Rows = Any  # (N, D): an array, CSR or a frame
 class DataSet:
     """Rows with known clusters.
 
+    n_rows : N
     draw(rng) : the rows (N, D), and the cluster of each, (N,)
     likelihood : a name, or an object
     """
@@ -184,7 +185,7 @@ def far(name: str, D: int, distance: float, sizes: str) -> DataSet:
 
 
 def data_sets() -> Iterator[DataSet]:
-    """All of them, the small ones of each kind first."""
+    """All of them."""
     for N in (200, 2000, 20_000, 200_000, 2_000_000):
         yield grown(2, 1, N, 1.0, "equal")
     yield grown(16, 1, 2000, 1.0, "equal")
