@@ -1,0 +1,243 @@
+"""Data sets with known clusters, drawn anew from their definitions.
+
+S1 to S4, A1 to A3, Birch1 and Birch2, Unbalance, Dim32 to Dim1024 and G2 imitate the sets of Fränti and Sieranoja, *K-means
+properties on six clustering benchmark datasets* (2018), in number of clusters, sizes, columns and overlap; the grid and the
+sine of Birch are those of Zhang, Ramakrishnan and Livny, *BIRCH* (1996).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.spatial import KDTree
+
+from clustered_rows import FAMILIES, bits, categories, clusters, points
+
+Rows = Any  # (N, D): an array, CSR or a frame
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Rows with known clusters.
+
+    n_rows : N
+    draw(rng) : the rows (N, D), and the cluster of each, (N,)
+    likelihood : a name, or an object
+    """
+
+    name: str
+    n_rows: int
+    draw: Callable[[np.random.Generator], tuple[Rows, np.ndarray]]
+    likelihood: Any = "gaussian"
+
+    def rows(self) -> tuple[Rows, np.ndarray]:
+        """The same rows every time."""
+        return self.draw(np.random.default_rng(0))
+
+
+# Sizes ------------------------------------------------------------------------------------------------------------------
+
+
+def labels(N: int, shares: np.ndarray) -> np.ndarray:
+    """Labels (N,), in order, of clusters with the given shares of the rows (K,)."""
+    ends = np.round(np.cumsum(shares) / np.sum(shares) * N)
+    return np.searchsorted(ends, np.arange(N), side="right")
+
+
+def shares(K: int, sizes: str) -> np.ndarray:
+    """Shares (K,) of the clusters: "equal", "unequal" (1, 1/2, 1/3, ...), or equal but for a rare one, such as "1%"."""
+    if sizes == "equal":
+        return np.ones(K)
+    if sizes == "unequal":
+        return 1.0 / np.arange(1, K + 1)
+    rare = float(sizes.rstrip("%")) / 100.0
+    return np.append(np.full(K - 1, (1.0 - rare) / (K - 1)), rare)
+
+
+# Gaussian clusters ------------------------------------------------------------------------------------------------------
+
+
+def apart(rng: np.random.Generator, K: int, D: int, distance: float) -> np.ndarray:
+    """K centers (K, D) with at least the given distance between each two, drawn from a cube that grows until they fit."""
+    side, centers = distance / np.sqrt(D), np.zeros((1, D))
+    while len(centers) < K:
+        center = rng.uniform(-side, side, D)
+        if ((centers - center) ** 2).sum(axis=1).min() >= distance**2:
+            centers = np.vstack([centers, center])
+        else:
+            side *= 1.01
+    return centers
+
+
+def gaussians(
+    name: str, z: np.ndarray, centers: np.ndarray, widths: Any = 1.0, likelihood: Any = "gaussian"
+) -> DataSet:
+    """Spherical clusters about centers (K, D), with standard deviations widths (K,)."""
+    widths = np.broadcast_to(widths, len(centers))
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        return centers[z] + widths[z, None] * rng.standard_normal((len(z), centers.shape[1])), z
+
+    return DataSet(name, len(z), draw, likelihood)
+
+
+def grown(D: int, K: int, N: int, distance: float, sizes: str, likelihood: str = "gaussian") -> DataSet:
+    """Clusters of unit standard deviation, at least so many of these apart."""
+    family = "" if likelihood == "gaussian" else f"{likelihood}-"
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        z, centers = rng.permutation(labels(N, shares(K, sizes))), apart(rng, K, D, distance)
+        return centers[z] + rng.standard_normal((N, D)), z
+
+    return DataSet(f"{family}d{D}-k{K}-n{N}-{distance:g}sd-{sizes}", N, draw, likelihood)
+
+
+def overlap(X: np.ndarray, z: np.ndarray, centers: np.ndarray) -> float:
+    """Share of rows that are nearer to a row of another cluster than to their own center."""
+    reach = np.linalg.norm(X - centers[z], axis=1)
+    near = KDTree(X).query_ball_point(X, reach, return_length=True)
+    for k in range(len(centers)):
+        own = z == k
+        near[own] -= KDTree(X[own]).query_ball_point(X[own], reach[own], return_length=True)
+    return float((near > 0).mean())
+
+
+def overlapping(name: str, N: int, K: int, wanted: float) -> DataSet:
+    """K clusters of equal size in two dimensions, as wide as the overlap that is published for them."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        z, centers = labels(N, shares(K, "equal")), apart(rng, K, 2, 1.0)
+        noise, narrow, wide = rng.standard_normal((N, 2)), 0.0, 1.0
+        for _ in range(10):
+            width = 0.5 * (narrow + wide)
+            if overlap(centers[z] + width * noise, z, centers) < wanted:
+                narrow = width
+            else:
+                wide = width
+        return centers[z] + width * noise, z
+
+    return DataSet(name, N, draw)
+
+
+def birch(name: str, x: np.ndarray, y: np.ndarray) -> DataSet:
+    """100 clusters of 1,000 rows with radius sqrt(2)."""
+    return gaussians(name, np.repeat(np.arange(100), 1000), np.column_stack([x, y]))
+
+
+def published() -> Iterator[DataSet]:
+    """The sets of Fränti and Sieranoja."""
+    for i, wanted in enumerate((0.09, 0.22, 0.41, 0.44), 1):
+        yield overlapping(f"s{i}", 5000, 15, wanted)
+    for i, K in enumerate((20, 35, 50), 1):
+        yield overlapping(f"a{i}", 150 * K, K, 0.20)
+    i = np.arange(100.0)
+    yield birch("birch1", 4.0 * np.sqrt(2.0) * (i % 10), 4.0 * np.sqrt(2.0) * (i // 10))
+    yield birch("birch2", 2.0 * np.pi * i, 25.0 * np.sin(2.0 * np.pi * i / 25.0))
+    dense, spread = [(15, 35), (21, 35), (18, 38)], [(44, 30), (44, 40), (49, 35), (54, 30), (54, 40)]
+    sizes = np.repeat([2000, 100], [3, 5])
+    yield gaussians(
+        "unbalance", np.repeat(np.arange(8), sizes), np.array(dense + spread, float), np.repeat([0.3, 1.0], [3, 5])
+    )
+    for D, likelihood in ((32, "gaussian"), (128, "gaussian"), (1024, "diagonal_gaussian")):
+        centers = np.random.default_rng(D).uniform(0.0, 255.0, (16, D))
+        yield gaussians(f"dim{D}", np.repeat(np.arange(16), 64), centers, 8.0, likelihood)
+    for D, width in ((2, 30), (2, 50), (16, 50), (64, 100), (256, 50)):
+        centers = np.array([[500.0], [600.0]]) * np.ones(D)
+        yield gaussians(f"g2-{D}-{width}", np.repeat([0, 1], 1024), centers, float(width))
+
+
+# Other rows -------------------------------------------------------------------------------------------------------------
+
+
+def of_family(name: str, N: int, K: int, sizes: str = "equal") -> DataSet:
+    """Rows of one of the families of `clustered_rows`."""
+    likelihood, generate = FAMILIES[name]
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        z = rng.permutation(labels(N, shares(K, sizes)))
+        return generate(rng, z), z
+
+    return DataSet(f"{name.split()[0].lower()}-k{K}-n{N}-{sizes}", N, draw, likelihood)
+
+
+def tables(N: int, K: int) -> DataSet:
+    """Frames of measurements, text, counts and bits."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        z = rng.permutation(labels(N, shares(K, "equal")))
+        measurements = pd.DataFrame(points(rng, z, np.ones((K, 1)))[:, :2])
+        text = pd.DataFrame(np.array(list("abcde"))[categories(rng, z)[:, :6].astype(int)])
+        counts = pd.DataFrame(rng.poisson(rng.gamma(0.7, 10.0, (clusters(z), 3))[z]))
+        parts = {"measurement": measurements, "text": text, "count": counts, "bit": pd.DataFrame(bits(rng, z)[:, :8])}
+        named = [part.rename(columns=lambda d, kind=kind: f"{kind}{d}") for kind, part in parts.items()]
+        return pd.concat(named, axis=1), z
+
+    return DataSet(f"auto-k{K}-n{N}-equal", N, draw, "auto")
+
+
+def far(name: str, D: int, distance: float, sizes: str) -> DataSet:
+    """One Gaussian, and few of 100,000 rows far from it."""
+    centers = np.zeros((2, D))
+    centers[1, 0] = distance
+    return gaussians(name, labels(100_000, shares(2, sizes)), centers)
+
+
+def data_sets() -> Iterator[DataSet]:
+    """All of them."""
+    for N in (200, 2000, 20_000, 200_000, 2_000_000):
+        yield grown(2, 1, N, 1.0, "equal")
+    yield grown(16, 1, 2000, 1.0, "equal")
+    yield gaussians("readme", np.repeat(np.arange(4), 50_000), np.array([[-9.0], [-3.0], [3.0], [9.0]]) * np.ones(2))
+    yield far("few-far", 2, 8.0, "1%")
+    yield far("very-few-far", 8, 12.0, "0.1%")
+    for D, K, N, distance, sizes in GAUSSIAN:
+        yield grown(D, K, N, distance, sizes)
+    for D, K, N, distance, sizes in DIAGONAL:
+        yield grown(D, K, N, distance, sizes, "diagonal_gaussian")
+    yield from published()
+    for name in ("Bernoulli", "categorical", "Poisson", "multinomial (CSR)"):
+        yield of_family(name, 2000, 1)
+        yield of_family(name, 2000, 4)
+        yield of_family(name, 20_000, 30, "unequal")
+    yield of_family("product", 5000, 10)
+    yield tables(2000, 4)
+    yield tables(20_000, 10)
+
+
+GAUSSIAN = (
+    (1, 2, 200, 6.0, "equal"),
+    (1, 2, 20_000, 3.0, "equal"),
+    (1, 4, 2000, 6.0, "unequal"),
+    (1, 10, 20_000, 6.0, "equal"),
+    (1, 30, 200_000, 8.0, "equal"),
+    (2, 4, 2000, 4.0, "equal"),
+    (2, 4, 2000, 8.0, "1%"),
+    (2, 4, 2_000_000, 6.0, "unequal"),
+    (2, 10, 5000, 5.0, "unequal"),
+    (2, 30, 20_000, 6.0, "unequal"),
+    (2, 100, 100_000, 6.0, "equal"),
+    (2, 300, 300_000, 8.0, "equal"),
+    (4, 4, 1000, 3.0, "equal"),
+    (4, 10, 20_000, 4.0, "1%"),
+    (4, 100, 200_000, 5.0, "equal"),
+    (8, 2, 200, 4.0, "equal"),
+    (8, 10, 20_000, 4.0, "unequal"),
+    (8, 30, 200_000, 8.0, "0.1%"),
+    (8, 300, 300_000, 6.0, "equal"),
+    (16, 4, 2000, 6.0, "equal"),
+    (16, 10, 100_000, 3.0, "equal"),
+    (16, 30, 2_000_000, 8.0, "unequal"),
+    (64, 2, 2000, 8.0, "equal"),
+    (64, 4, 20_000, 16.0, "0.1%"),
+    (64, 10, 20_000, 6.0, "unequal"),
+    (64, 100, 100_000, 8.0, "equal"),
+)
+DIAGONAL = (
+    (2, 1, 5000, 1.0, "equal"),
+    (4, 10, 5000, 5.0, "unequal"),
+    (16, 30, 20_000, 6.0, "equal"),
+    (64, 100, 100_000, 8.0, "equal"),
+)
+DATA_SETS = {data.name: data for data in data_sets()}

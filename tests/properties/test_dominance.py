@@ -1,0 +1,89 @@
+"""No simple rival may beat a default fit in its own bound: `benchmarks/right_number.py` in small."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import xlogy
+
+from baselines import Rival, baselines, fitted, joined
+from right_number_data import grown, of_family, tables
+
+NEAR = 1.0  # nats
+CASES = [  # data and the seed of the fit
+    (grown(2, 1, 5000, 1.0, "equal"), 0),
+    (grown(8, 1, 1000, 1.0, "equal"), 0),
+    (of_family("product", 3000, 1), 0),
+    (grown(1, 2, 5000, 3.0, "equal"), 0),
+    (grown(1, 2, 5000, 3.0, "equal"), 1),
+    (grown(1, 2, 5000, 4.0, "unequal"), 1),
+    (grown(1, 2, 5000, 3.0, "equal", "diagonal_gaussian"), 1),
+    (grown(1, 3, 5000, 3.5, "equal"), 0),
+    (grown(2, 2, 5000, 3.0, "equal"), 0),
+    (grown(2, 2, 5000, 8.0, "1%"), 0),
+    (grown(2, 20, 3000, 6.0, "equal"), 0),
+    (grown(4, 4, 1000, 3.0, "equal"), 0),
+    (grown(4, 10, 3000, 5.0, "unequal", "diagonal_gaussian"), 0),
+    (grown(16, 4, 3000, 10.0, "1%"), 0),
+    (of_family("Bernoulli", 2000, 4), 0),
+    (of_family("categorical", 2000, 4), 0),
+    (of_family("Poisson", 3000, 10, "unequal"), 0),
+    (of_family("multinomial (CSR)", 2000, 4), 0),
+    (tables(2000, 4), 0),
+]
+
+
+@pytest.mark.parametrize(("data", "seed"), CASES, ids=lambda value: getattr(value, "name", None))
+def test_no_rival_beats_a_default_fit(data, seed):
+    X, truth = data.rows()
+    fit = fitted(X, data.likelihood, random_state=seed, n_jobs=1)
+    gaps = {rival: fit.lower_bound_ - bound for rival, bound in baselines(fit, X, truth).items()}
+    assert {rival: gap for rival, gap in gaps.items() if gap < -NEAR} == {}
+
+
+def test_rivals_beat_a_fit_that_cannot_split():
+    X, truth = grown(2, 4, 1000, 6.0, "equal").rows()
+    fit = fitted(X, "gaussian", moves=(), random_state=0, n_jobs=1)
+    bounds = baselines(fit, X, truth)
+    for rival in ("truth", "K/2 seeds", "K seeds", "2K seeds", "itself"):
+        assert bounds[rival] > fit.lower_bound_ + 100.0
+    assert bounds["one"] == pytest.approx(fit.lower_bound_, abs=1e-6)
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_joining_clusters_beats_a_fit_that_cannot_merge(monkeypatch, soft):
+    if not soft:
+        monkeypatch.setattr("baselines.SOFT", 0)
+    X, truth = grown(2, 4, 1000, 6.0, "equal").rows()
+    halves = 2 * truth + np.random.default_rng(0).integers(2, size=len(truth))
+    fit = fitted(X, "gaussian", init=halves, moves=(), max_laps=2, random_state=0, n_jobs=1)
+    assert fit.n_clusters_ == 8
+    rival = Rival(fit, X)
+    assert rival.agglomerated() == pytest.approx(rival.bound(init=truth, moves=()), abs=NEAR)
+
+
+def test_a_rival_at_another_prior_is_refused():
+    X, _ = grown(2, 4, 1000, 6.0, "equal").rows()
+    fit = fitted(X, "gaussian", random_state=0, n_jobs=1)
+    with pytest.raises(ValueError, match="at the prior of a rival"):
+        Rival(fit, X).bound(init="one", moves=(), empirical_bayes=True)
+
+
+def test_clusters_are_joined_by_the_highest_gain():
+    X, _ = grown(2, 4, 1000, 3.0, "equal").rows()
+    fit = fitted(X, "gaussian", init="k-means++", n_init_clusters=6, moves=(), random_state=0, n_jobs=1)
+    likelihood, N, S = fit.model_.likelihood, fit.summary_.N, fit.summary_.S
+
+    def value(group):
+        members = np.unique(group)[:, None] == group
+        n = members @ N
+        return (likelihood.log_marginal(n, members @ S) + xlogy(n, n)).sum()
+
+    groups, estimates = joined(likelihood, N, S)
+    before = np.arange(len(N))
+    for group, estimate in zip(groups, estimates, strict=True):
+        best = max(value(np.where(before == b, a, before)) for a, b in combinations(np.unique(before), 2))
+        assert value(group) == pytest.approx(best, rel=1e-12)
+        assert estimate == pytest.approx(best - value(np.arange(len(N))), rel=1e-9)
+        before = group
+    assert len(np.unique(before)) == 1
