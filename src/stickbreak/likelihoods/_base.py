@@ -35,7 +35,7 @@ class Size(NamedTuple):
     @classmethod
     def of_columns(cls, F: int) -> "Size":
         """Of a family whose parameters are a few numbers for each of F statistics."""
-        return cls(F, F, 8 * F, 8 * F)
+        return cls(F, F, 5 * F, 8 * F)
 
 
 class Profile(NamedTuple):
