@@ -221,3 +221,21 @@ def test_the_summaries_of_chunks_do_not_pile_up(monkeypatch):
         visit(model, parameters, source, source.batches(1)[0], threads)
     assert len(source.batches(1)[0]) > 10
     assert most < 5
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_fits_stay_within_their_estimate(monkeypatch):
+    """With many clusters to merge, whose scatter matrices are large."""
+    X = np.random.default_rng(0).normal(size=(400, 250))
+    seen, most, room, finish = [], [1], choices._room, Laps._finish_lap
+    monkeypatch.setattr(choices, "_room", lambda estimator, sizes: (seen.append(sizes), room(estimator, sizes))[1])
+    monkeypatch.setattr(
+        Laps, "_finish_lap", lambda laps, records: (finish(laps, records), most.append(laps.total.K))[0]
+    )
+    tracemalloc.start()
+    Mixture(init="k-means++", n_init_clusters=8, moves=["merge"], max_laps=2, n_jobs=1, random_state=0).fit(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert max(most) == 8
+    needed = seen[0].needed(8)
+    assert 0.5 * needed < peak < needed

@@ -378,3 +378,18 @@ def test_the_bound_of_the_process_is_below_the_evidence(kind, lengths, kappa):
         assert found.bound <= evidence + error
         best = max(best, found.bound)
     assert best > evidence - 5.0
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "categorical", "poisson"])
+@pytest.mark.parametrize("transition", [1e-3, 1.0, 1e3, 1e6])
+def test_extreme_concentrations_never_lower_the_bound(kind, transition):
+    """Both chains, with every extreme of the start and of stickiness; the concentrations are learnt in half of the fits."""
+    for i, (start, kappa) in enumerate(product((1e-3, 1.0, 1e3, 1e6), repeat=2)):
+        chain = (
+            HDPMarkovChain(transition, kappa, start, 1.0)
+            if i % 4 < 2
+            else FiniteMarkovChain(5, transition, kappa, start)
+        )
+        model, source, first = problem(kind, chain, seed=i, lengths=[1, 40, 7, 25, 2])
+        found = search(model, source, first, max_laps=6, learn=LEARN if i % 2 else ())
+        assert np.isfinite(found.result.model.bound(found.result.total))

@@ -279,3 +279,20 @@ def test_an_empty_summary_has_parameters_in_single_precision():
     model = Model(REGISTRY["gaussian"]().resolve(Sample.of(three_clusters())), DirichletProcess(1.0))
     parameters = model.parameters(Summary.zeros(2, model.likelihood.n_statistics), np.dtype(np.float32))
     assert parameters.W.dtype == np.float32
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1.0, 1e8, 1e100])
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_rows_are_drawn_in_any_unit(family, scale):
+    """From every fit that is not refused, and none is refused in ordinary units."""
+    X = family.rows(np.random.default_rng(0), 60, 3)
+    likelihood = family.make(X.shape[1])
+    try:
+        fitted = Mixture(likelihood, random_state=0, n_jobs=1, max_laps=3).fit(scale * X)
+    except (ValueError, FloatingPointError):
+        assert scale != 1.0
+        return
+    for n in (1, 200):
+        drawn, _ = fitted.sample(n)
+        assert drawn.shape == (n, X.shape[1])
+        assert np.isfinite(drawn.astype(np.float64)).all()

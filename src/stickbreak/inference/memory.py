@@ -28,6 +28,7 @@ COPIES = 6  # of the rows that priors are scaled from, while they are
 SUMS = 4  # summaries of the whole data at a time: the total, the one before, the one extrapolated, the weights
 KEPT_ENTRIES, LIKELY = 1.5, 4  # numbers of a responsibility that is kept, with its index; how many a row seldom exceeds
 PATHS = 12  # integers for each row of sequences, while a path is cut into segments and these become states
+PRIOR_KEPT = 0.5  # of what a prior takes while it is made
 LIVE = 2  # summaries of a batch at a time: as it is, and as it was
 
 
@@ -194,21 +195,27 @@ class Sizes:
     def needed(self, K: int) -> int:
         """Bytes for K clusters, beside the data themselves.
 
-        What visits hold, or samples and children while births are fitted, or a search, whichever is more; and all the while
-        summaries, those that proposals bring, and what is kept of single rows.
+        What threads hold, visits or births, and what the main thread does, whichever is more of each; and all the while
+        summaries, those that proposals bring, and what is kept of single rows.  Threads keep the memory that they have freed:
+        the main thread cannot have it.
         """
         F, step = self.statistics, 4 * self.statistics + self.update
         chunks = -(-self.rows // (self.batches * self.chunk))
         busy, waiting = min(self.threads, chunks), min(2 * self.threads + 2, chunks)
         visits = busy * self.kind.chunk(self, K) + waiting * K * F + self.kind.shared(self, K)
+        sample = min(self.rows, self.kind.sample, max(1, FEATURES // max(1, self.entries)))
+        seeds = 2 * sample * self.entries  # of a start or a birth
         tracked = fits = 0.0
-        if self.births:
-            sample = min(self.rows, self.kind.sample, max(1, FEATURES // max(1, self.entries)))
+        largest = K  # number of clusters that a step is taken for at once
+        if self.births and sample > 1:
+            largest = max(K, CHILDREN[-1])
             tracked = self.kind.tracked(self, K) + K * (sample * self.columns + F)
-            fits = min(self.threads, K) * (2 * sample * self.entries + min(sample, CHILDREN[-1]) * step)
+            fits = min(self.threads, K) * (seeds + min(sample, CHILDREN[-1]) * step)
+        here = max(largest * step, seeds, self.kind.search(self, K), COPIES * self.sample * self.columns, self.prior)
+        there = max(visits, fits)
+        work = here + there if self.threads > 1 else max(here, there)
         summaries = K * F * (SUMS + (LIVE * self.batches if self.batches > 1 else LIVE - 1))
-        work = max(visits, fits, K * step, self.kind.search(self, K), COPIES * self.sample * self.columns)
-        return BASE + int(NUMBER * (self.prior + work + summaries + tracked + self.kind.whole(self, K)))
+        return BASE + int(NUMBER * (PRIOR_KEPT * self.prior + work + summaries + tracked + self.kind.whole(self, K)))
 
     def most_clusters(self, bytes_available: float) -> int:
         """The largest number of clusters for which that much suffices; none if it is not enough for one."""

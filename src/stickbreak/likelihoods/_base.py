@@ -35,7 +35,7 @@ class Size(NamedTuple):
     @classmethod
     def of_columns(cls, F: int) -> "Size":
         """The size of a family with a few parameters for each of F statistics."""
-        return cls(F, F, 8 * F, 8 * F)
+        return cls(F, F, 5 * F, 8 * F)
 
 
 class Profile(NamedTuple):

@@ -30,7 +30,7 @@ def n_products(D: int) -> int:
 def size(D: int) -> Size:
     """Numbers of a family of all products of D columns, and of the D x D matrices of its clusters and its prior."""
     F = n_products(D) + D
-    return Size(F, F, 7 * D * D, 8 * D * D)
+    return Size(F, F, 5 * D * D, 8 * D * D)
 
 
 @lru_cache(maxsize=16)

@@ -22,6 +22,15 @@ class CategoricalPosterior(NamedTuple):
     probabilities: tuple[Array, ...]
 
 
+class _Counted(NamedTuple):
+    """Positive counts (m,) with the cluster and the statistic of each, and the posterior totals of the columns (K, D)."""
+
+    clusters: NDArray[np.integer]
+    levels: NDArray[np.integer]
+    counts: Array
+    totals: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Categorical(Likelihood):
     """Categorical likelihood for columns of codes 0, ..., L_d - 1, with a Dirichlet prior for each column.
@@ -116,14 +125,18 @@ class Categorical(Likelihood):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p_dl] = psi(c_dl + s_dl) - psi(sum over levels); b = 0."""
-        c = self._update(S)
-        return psi(c) - self._spread(psi(self._by_column(c))), np.zeros(len(N))
+        seen = self._counted(S)
+        W = np.array(np.broadcast_to(psi(self.concentration), S.shape))
+        W[seen.clusters, seen.levels] = psi(self.concentration[seen.levels] + seen.counts)
+        W -= self._spread(psi(seen.totals))
+        return W, np.zeros(len(N))
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over columns and levels of log Gamma ratios, (K,)."""
-        c, prior = self._update(S), self.concentration
-        levels = (gammaln(c) - gammaln(prior)).sum(axis=1)
-        return np.asarray(levels - (gammaln(self._by_column(c)) - gammaln(self._by_column(prior[None]))).sum(axis=1))
+        seen, prior = self._counted(S), self.concentration
+        before = prior[seen.levels]
+        levels = np.bincount(seen.clusters, gammaln(before + seen.counts) - gammaln(before), len(S))
+        return np.asarray(levels - (gammaln(seen.totals) - gammaln(self._by_column(prior[None]))).sum(axis=1))
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """Sum over the observed columns of KL between the smoothed frequencies (c + [x = l]) / (C + 1), (n, J)."""
@@ -220,6 +233,14 @@ class Categorical(Likelihood):
 
     def _update(self, S: Array) -> Array:
         return np.asarray(self.concentration + np.maximum(S, 0.0))  # extrapolated sums may miss zero
+
+    def _counted(self, S: Array) -> _Counted:
+        """The counts in S that are not zero: of many levels a cluster has few."""
+        k, f = np.nonzero(S > 0.0)  # extrapolated sums may miss zero
+        counts, D = S[k, f], len(self._levels)
+        columns = np.searchsorted(self._starts, f, side="right") - 1
+        totals = np.bincount(k * D + columns, counts, len(S) * D).reshape(len(S), D)
+        return _Counted(k, f, counts, self._by_column(self.concentration[None]) + totals)
 
     def _probabilities(self, S: Array) -> Array:
         c = self._update(S)

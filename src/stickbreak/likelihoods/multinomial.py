@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, psi, xlogy
 
+from ..kernels.counts import dirichlet_multinomials, multinomial_coefficients
 from ._base import Array, Likelihood, Profile, Rows, Size
 from ._draws import poisson
 from ._hyperparameters import check_between, positive_values, require
@@ -82,7 +83,9 @@ class Multinomial(Likelihood):
 
     def log_base(self, X: Rows) -> Array:
         """Log h(x) = log n! - sum_d log x_d!, (n,)."""
-        return np.asarray(gammaln(_totals(X) + 1.0) - _sum_rows(X, lambda x, _: gammaln(x.astype(np.float64) + 1.0)))
+        rows, out = _compressed(X), np.empty(X.shape[0])
+        multinomial_coefficients(rows.data, rows.indptr, out)
+        return out
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p] = psi(c + s) - psi(sum); b = 0."""
@@ -119,11 +122,8 @@ class Multinomial(Likelihood):
 
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial log probability of each row given its total, (n, K)."""
-        totals, base = _totals(X), self.log_base(X)
-        out = np.empty((X.shape[0], len(N)))
-        for k, c in enumerate(self._concentration + S):
-            kinds = _sum_rows(X, lambda x, d, c=c: gammaln(c[d] + x) - gammaln(c[d]))
-            out[:, k] = base + kinds + gammaln(c.sum()) - gammaln(c.sum() + totals)
+        rows, out = _compressed(X), np.empty((X.shape[0], len(N)))
+        dirichlet_multinomials(rows.data, rows.indices, rows.indptr, self._concentration + S, out)
         return out
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
@@ -158,6 +158,12 @@ class Multinomial(Likelihood):
 
 def _totals(X: Rows) -> Array:
     return np.asarray(X.sum(axis=1), dtype=np.float64)
+
+
+def _compressed(X: Rows) -> sparse.csr_array:
+    """Rows as CSR in float64, with indices in order."""
+    rows = sparse.csr_array(X, dtype=np.float64)
+    return rows if rows.has_sorted_indices else rows.sorted_indices()
 
 
 def _sum_rows(X: Rows, value: Any) -> Array:

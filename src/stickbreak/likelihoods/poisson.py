@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, kl_div, psi, xlogy
 
+from ..kernels.counts import negative_binomials
 from ._base import Array, Profile, Rows, column_number
 from ._columns import IndependentColumns
 from ._draws import gamma, poisson
@@ -153,8 +154,10 @@ class Poisson(IndependentColumns):
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
         """Negative binomial: shape a trials and chance b / (b + e) of stopping."""
         a, b, e = self.shape[columns] + sums[0], self.rate[columns] + n, self._exposures(x)
-        log_density = gammaln(a + x) - gammaln(a) - gammaln(x + 1.0) + a * np.log(b / (b + e)) + xlogy(x, e / (b + e))
-        return self._counts_only(log_density)
+        arguments = (np.array(values, np.float64).ravel() for values in np.broadcast_arrays(x, a, b, e))
+        log_density = np.empty(x.size)
+        negative_binomials(*arguments, log_density)
+        return self._counts_only(log_density.reshape(x.shape))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
         return self._counts_only(kl_div(self._smooth(x, columns), self._smooth(center, columns)))

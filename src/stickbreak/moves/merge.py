@@ -11,8 +11,8 @@ from .proposal import Proposal
 Array = NDArray[np.floating]
 
 CANDIDATES_PER_CLUSTER = {"rows": 4.0, "documents": 0.5}  # pairs to score; of documents, to try
-
 FEWEST = 20  # all pairs of few clusters
+SUMS = 1 << 17  # numbers in the sums of pairs that are scored at once
 
 
 def propose_merges(
@@ -54,7 +54,11 @@ def merge_scores(
 
     Of documents that of the data term alone: sums do not tell what the others will be.
     """
-    together = model.likelihood.log_marginal(summary.N[first] + summary.N[second], summary.S[first] + summary.S[second])
+    N, S = summary.N, summary.S
+    at_once = max(1, SUMS // max(1, S.shape[1]))
+    pieces = [slice(i, i + at_once) for i in range(0, len(first), at_once)]
+    pairs = [(first[piece], second[piece]) for piece in pieces]
+    together = np.concatenate([model.likelihood.log_marginal(N[a] + N[b], S[a] + S[b]) for a, b in pairs])
     data = np.asarray(together - marginal[first] - marginal[second])
     if model.allocation.unit == "documents":
         return data
