@@ -71,11 +71,14 @@ def as_frame(X: Any) -> Any:
 
 
 def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
-    """X as a frame of narwhals if it is one that is not of pandas, or has columns of anything but numbers, else None."""
+    """X as a frame of narwhals if it is one that is not of pandas, or has columns of no type of NumPy's numbers, else None."""
     frame = as_frame(X)
     if frame is None or levels or not frame.implementation.is_pandas():
         return frame
-    return None if all(_is_plain(column.dtype) for column in frame.iter_columns()) else frame
+    plain = (
+        _is_plain(column.dtype) and isinstance(column.to_native().dtype, np.dtype) for column in frame.iter_columns()
+    )
+    return None if all(plain) else frame
 
 
 def as_column(x: Any) -> Any:
