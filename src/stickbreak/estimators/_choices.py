@@ -147,8 +147,8 @@ def _sizes(
 def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
     """A likelihood for a table by what its columns hold.
 
-    Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0, with some below 10: Poisson.  Other numbers:
-    DiagonalGaussian.  CSR: Multinomial.
+    Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0 to 1e12, with some below 10: Poisson.  Other
+    numbers: DiagonalGaussian.  CSR: Multinomial.
     """
     if isinstance(source, SparseSource):
         return Multinomial()
@@ -158,7 +158,7 @@ def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
         source.release()
         whole &= (np.isnan(X) | (np.floor(X) == X)).all(axis=0)
         least, most = np.fmin(least, np.fmin.reduce(X, axis=0)), np.fmax(most, np.fmax.reduce(X, axis=0))
-    counted = whole & (least >= 0.0) & (least < FEW)
+    counted = whole & (least >= 0.0) & (least < FEW) & (most <= Poisson().largest)
     kinds = np.where(counted, np.where(most <= 1.0, "bits", "counts"), "numbers").astype(object)
     kinds[list(levels)] = "categories"
     parts = {kind: (family(), np.flatnonzero(kinds == kind)) for kind, family in AUTOMATIC.items() if kind in kinds}

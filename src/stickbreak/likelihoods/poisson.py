@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ._draws import gamma, poisson
 from ._hyperparameters import LARGEST, positive_values
 from ._sample import Sample
 
+MOST = 1e12  # a larger count has log Gamma(x + 1) of so many nats that their rounding moves the bound
 DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
 
 
@@ -32,7 +33,7 @@ class Poisson(IndependentColumns):
 
     where e is the exposure of the row (time, area, population), one where there is none.  The statistics are t(x) = x, and
     e itself where it is given.  After counts with sum s_d and exposures with sum e_d: Gamma(shape_d + s_d, rate_d + e_d).
-    Missing counts are integrated out exactly.
+    Missing counts are integrated out exactly.  Counts are at most 1e12.
 
     Parameters
     ----------
@@ -87,6 +88,18 @@ class Poisson(IndependentColumns):
             exposures = X[:, self.exposure].astype(np.float64)
             fine[:, self.exposure] = (exposures <= LARGEST) & (exposures >= 1.0 / LARGEST)
         return fine
+
+    @property
+    def largest(self) -> Any:
+        """1e12, where the bound still has all digits that matter."""
+        return MOST
+
+    def refuse(self, value: float, column: int, where: str) -> NoReturn:
+        """As others; counts that are too large are measurements."""
+        if MOST < value <= LARGEST and column != self.exposure:
+            cure = f"Poisson takes counts up to {MOST:.0e}; use Gamma for measurements of that size, or leave the value out."
+            raise ValueError(f"Input X contains {value:g}: {where}. {cure}")
+        super().refuse(value, column, where)
 
     def _in_domain(self, x: Array) -> Any:
         return (x >= 0.0) & (np.floor(x) == x)
