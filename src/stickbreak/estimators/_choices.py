@@ -55,14 +55,19 @@ def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likel
     located: Likelihood = choice.locate(_names(estimator, source), source.n_columns)
     if not located.describes(source.n_columns)[source.n_columns - n_targets :].all():
         raise ValueError("y is given, but no LinearRegression part of the Product has it as its last columns.")
-    nominal = located.nominal(source.n_columns)
+    refuse_categories(estimator, located, source.n_columns)
+    return located
+
+
+def refuse_categories(estimator: Any, likelihood: Likelihood, D: int) -> None:
+    """Refuse columns of categories, of D columns, where the likelihood would take their codes as numbers."""
+    nominal = likelihood.nominal(D)
     for d in estimator.levels_:
         if not nominal[d]:
             raise ValueError(
-                f"column {d} holds categories, which {type(choice).__name__} cannot use; drop it, or use "
+                f"column {d} holds categories, which {type(likelihood).__name__} cannot use; drop it, or use "
                 'likelihood="auto" or a Product with a Categorical part.'
             )
-    return located
 
 
 def _names(estimator: Any, source: ArraySource) -> list[str] | None:
