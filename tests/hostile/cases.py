@@ -58,6 +58,7 @@ FLOATS = (
     "masked objects",
 )  # which hold floats of Python, whatever the type was
 CONTAINERS = (*ARRAYS, *FRAMES, *SPARSE, *LISTS, "list of unlike frames")
+FRAMED = (*FRAMES, *LISTS[3:], "list of unlike frames")  # in which text is categories
 WEIGHTS = ("none", "ones", "thousandths", "zeros in part", "1e-8 to 1e8", "1e16", "1e155", "1e200", "1e-200", "1e300")
 WRONG_WEIGHTS = ("negative", "NaN", "too few", "all zero", "infinite sum")
 LENGTHS = ("one", "ragged", "single steps", "none given")
