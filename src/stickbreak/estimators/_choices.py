@@ -36,6 +36,7 @@ AUTOMATIC: dict[str, type[Likelihood]] = {
 }
 FEW = 10.0
 COUNT = "a whole number of at least 1, below 2^31"
+MOST_WHOLE = 1 << 63
 MOST_FIRST = 64  # topics at the start where more can be born
 PRIOR_ROWS = 100_000  # rows that default priors are scaled from
 ROWS_PER_BATCH, MOST_BATCHES = 5000, 10
@@ -296,25 +297,27 @@ def check_states(estimator: Any) -> None:
 
 def _check_fit(estimator: Any) -> None:
     """Refuse what is wrong with the parameters that all estimators have."""
-    _require(whole(estimator.max_laps), "max_laps", estimator, "a whole number of at least 1")
+    _require(whole(estimator.max_laps), "max_laps", estimator, "a whole number of at least 1, below 2^63")
     _require(
         estimator.n_batches is None or whole(estimator.n_batches),
         "n_batches",
         estimator,
-        "None or a whole number >= 1",
+        "None or a whole number >= 1, below 2^63",
     )
     _require(_real(estimator.tol) and estimator.tol >= 0, "tol", estimator, "a number of at least 0")
     jobs = estimator.n_jobs
     _require(
-        jobs is None or (type(jobs) is not bool and isinstance(jobs, Integral) and jobs != 0),
+        jobs is None or (type(jobs) is not bool and isinstance(jobs, Integral) and 0 < abs(int(jobs)) < MOST_WHOLE),
         "n_jobs",
         estimator,
-        "None or a whole number, not 0",
+        "None or a whole number, not 0, below 2^63",
     )
     fits = isinstance(estimator.moves, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
     fits = fits and all(isinstance(move, str) and move in MOVES for move in estimator.moves)
     _require(fits, "moves", estimator, f"a sequence of names among {MOVES}, in a list, tuple or set")
-    _require(isinstance(estimator.verbose, (Integral, np.bool_)), "verbose", estimator, "True or False")
+    shows = estimator.verbose
+    fits = isinstance(shows, np.bool_) or (isinstance(shows, Integral) and abs(int(shows)) < MOST_WHOLE)
+    _require(fits, "verbose", estimator, "True or False")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
 
@@ -355,8 +358,8 @@ def allocation(estimator: Any) -> Allocation:
 
 
 def whole(value: Any) -> bool:
-    """Whether a value is a whole number of at least 1."""
-    return type(value) is not bool and isinstance(value, Integral) and int(value) >= 1
+    """Whether a value is a whole number of at least 1 that a model file can hold."""
+    return type(value) is not bool and isinstance(value, Integral) and 1 <= int(value) < MOST_WHOLE
 
 
 def count(value: Any) -> bool:
