@@ -9,7 +9,7 @@ from scipy.special import gammaln, psi
 from ._base import Array
 from ._columns import IndependentColumns
 from ._hyperparameters import check_between, check_coordinates, farthest, positive_values, require
-from ._quadratic import GRAIN, LEAST_SPARE, SHARE_OF_SPREAD, check_ratio, mean_prior, standardised
+from ._quadratic import GRAIN, LEAST_SPARE, check_ratio, default_spread, mean_prior, standardised
 from ._sample import Sample
 
 TINY = 1e-300  # a count of nothing that can divide
@@ -69,9 +69,11 @@ class DiagonalGaussian(IndependentColumns):
         mean, kappa = mean_prior(self.mean, self.mean_precision, origin, unit)
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
         require(bool((shape >= LEAST_SPARE).all()), "shape", self.shape, f"at least {LEAST_SPARE:g}")
-        default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
-        rate = default if self.rate is None else positive_values("rate", self.rate, D)
-        check_ratio("rate", self.rate, rate / unit**2)
+        if self.rate is None:
+            rate = default_spread("rate", unit**2, np.where(shape > 1.0, shape - 1.0, shape), "shape", self.shape)
+        else:
+            rate = positive_values("rate", self.rate, D)
+            check_ratio("rate", self.rate, rate / unit**2)
         return {"mean": mean, "mean_precision": kappa, "shape": shape, "rate": rate, "origin": origin, "unit": unit}
 
     def check_sums(self, N: Array, S: Array) -> None:

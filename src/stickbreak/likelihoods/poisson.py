@@ -76,7 +76,9 @@ class Poisson(IndependentColumns):
             mean = mean / mean[exposure]
         smallest = 0.5 / max(sample.weights.sum(), float(len(sample.weights)))  # weights may be normalised
         shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
-        rate = shape / np.maximum(mean, smallest) if self.rate is None else positive_values("rate", self.rate, sample.D)
+        with np.errstate(over="ignore"):
+            default = shape / np.maximum(mean, smallest)
+        rate = positive_values("rate", default if self.rate is None else self.rate, sample.D)
         return {"shape": shape, "rate": rate, "exposure": exposure}
 
     def valid(self, X: Array) -> NDArray[np.bool_]:

@@ -63,9 +63,12 @@ class SphericalGaussian(Likelihood):
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, np.sqrt(variance))
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         require(shape >= quadratic.LEAST_SPARE, "shape", self.shape, f"at least {quadratic.LEAST_SPARE:g}")
-        default = quadratic.SHARE_OF_SPREAD * variance * (shape - 1.0 if shape > 1.0 else shape)
-        rate = default if self.rate is None else positive("rate", self.rate)
-        quadratic.check_ratio("rate", self.rate, rate / variance)
+        if self.rate is None:
+            times = shape - 1.0 if shape > 1.0 else shape
+            rate = float(quadratic.default_spread("rate", np.asarray(variance), times, "shape", self.shape))
+        else:
+            rate = positive("rate", self.rate)
+            quadratic.check_ratio("rate", self.rate, rate / variance)
         return replace(
             self, mean=mean, mean_precision=kappa, shape=shape, rate=rate, origin=origin, unit=float(np.sqrt(variance))
         )
