@@ -396,7 +396,7 @@ def test_stochastic_steps(family, allocation, n_batches):
     assert noisy.lower_bound_ > 0.5 * (first.lower_bound_ + best.lower_bound_)
 
 
-@pytest.mark.filterwarnings("ignore:X holds numbers that are not whole")
+@pytest.mark.filterwarnings("ignore:X holds numbers that are not whole", "ignore:not converged")
 def test_stochastic_batches_of_next_to_no_weight_are_passed_over():
     """Scaled to the weight of all rows they would overflow."""
     weights = np.array([1.0, 5e-324, 2.0, 1e-200])
