@@ -7,9 +7,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import gammaln, psi
+from scipy.special import psi
 
 from ._base import Array, Likelihood, Profile, Size
+from ._gamma import log_gamma_ratio
 from ._hyperparameters import check_between, hyperparameter, require
 from ._sample import Sample
 
@@ -121,9 +122,9 @@ class Categorical(Likelihood):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over columns and levels of log Gamma ratios, (K,)."""
-        c, prior = self._update(S), self.concentration
-        levels = (gammaln(c) - gammaln(prior)).sum(axis=1)
-        return np.asarray(levels - (gammaln(self._by_column(c)) - gammaln(self._by_column(prior[None]))).sum(axis=1))
+        counts, prior = np.maximum(S, 0.0), self.concentration
+        columns = log_gamma_ratio(self._by_column(counts), self._by_column(prior[None]))
+        return np.asarray(log_gamma_ratio(counts, prior).sum(axis=1) - columns.sum(axis=1))
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """Sum over the observed columns of KL between the smoothed frequencies (c + [x = l]) / (C + 1), (n, J)."""

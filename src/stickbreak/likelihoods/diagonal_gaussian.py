@@ -8,6 +8,7 @@ from scipy.special import gammaln, psi
 
 from ._base import Array
 from ._columns import IndependentColumns
+from ._gamma import normaliser_ratio
 from ._hyperparameters import check_between, check_coordinates, farthest, positive_values, require
 from ._quadratic import GRAIN, LEAST_SPARE, check_ratio, default_spread, mean_prior, standardised
 from ._sample import Sample
@@ -102,9 +103,10 @@ class DiagonalGaussian(IndependentColumns):
         return (-0.5 * tau * GRAIN, tau * m), 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * m**2)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        (kappa, _, a, b), nothing = self._update(n, sums), np.zeros(1)
-        prior = self._update(nothing, (nothing, nothing))[3]  # so that nothing gains nothing, to the last bit
-        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(prior)
+        (kappa, _, spread), zero = self._seen(n, sums), np.zeros(1)
+        nothing = self._seen(zero, (zero, zero))[2]  # so that nothing gains nothing, to the last bit
+        prior, gain = self.rate / self.unit**2 + nothing, np.maximum(spread - nothing, 0.0)
+        ratio = normaliser_ratio(self.shape, prior, 0.5 * n, gain)
         return np.asarray(ratio - 0.5 * np.log(kappa / self.mean_precision))
 
     def _base(self, x: Array) -> Array:
@@ -134,8 +136,13 @@ class DiagonalGaussian(IndependentColumns):
 
     def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
         """kappa', m', a', b' in working coordinates z = (x - origin) / unit."""
+        kappa, m, spread = self._seen(n, sums)
+        return kappa, m, self.shape + 0.5 * n, self.rate / self.unit**2 + spread
+
+    def _seen(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """kappa', m' and what data add to b."""
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + n
         m = (self.mean_precision * m0 + sums[1]) / kappa
         scatter = GRAIN * sums[0] + self.mean_precision * m0**2 - kappa * m**2
-        return kappa, m, self.shape + 0.5 * n, self.rate / self.unit**2 + 0.5 * np.maximum(scatter, 0.0)
+        return kappa, m, 0.5 * np.maximum(scatter, 0.0)

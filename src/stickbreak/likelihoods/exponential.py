@@ -9,6 +9,7 @@ from scipy.special import betaln, gammaln, psi, xlogy
 from ._base import Array
 from ._columns import IndependentColumns
 from ._draws import gamma
+from ._gamma import normaliser_ratio
 from ._hyperparameters import SMALLEST, positive, positive_values, require
 from ._sample import Sample
 
@@ -80,8 +81,7 @@ class Gamma(IndependentColumns):
         return (-a / b,), self.known_shape * (psi(a) - np.log(b))
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        a, b = self._update(n, sums)
-        return np.asarray(gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(self.rate))
+        return normaliser_ratio(self.shape, self.rate, self.known_shape * n, sums[0])
 
     def _base(self, x: Array) -> Array:
         return np.asarray(xlogy(self.known_shape - 1.0, x) - gammaln(self.known_shape))

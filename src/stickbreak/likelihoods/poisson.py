@@ -12,6 +12,7 @@ from scipy.special import gammaln, kl_div, psi, xlogy
 from ._base import Array, Profile, Rows, column_number
 from ._columns import IndependentColumns
 from ._draws import gamma, poisson
+from ._gamma import normaliser_ratio
 from ._hyperparameters import LARGEST, positive_values
 from ._sample import Sample
 
@@ -158,9 +159,7 @@ class Poisson(IndependentColumns):
         return (psi(a) - np.log(b),), self._counts_only(-a / b)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        a, b = self._update(n, sums)
-        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(self.rate)
-        return self._counts_only(ratio)
+        return self._counts_only(normaliser_ratio(self.shape, self.rate, sums[0], np.maximum(n, 0.0)))
 
     def _base(self, x: Array) -> Array:
         return self._counts_only(xlogy(x, self._exposures(x)) - gammaln(x + 1.0))
