@@ -20,6 +20,7 @@ DOMAIN = {
     "poisson": "counts",
     "product": "mixed",
 }
+SQUARES = ("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "linear_regression")
 HYPERPARAMETERS = {
     "bernoulli": ("a", "b"),
     "categorical": ("concentration", "n_levels"),
