@@ -1,5 +1,6 @@
 """Numbers of any size: single precision, offsets, units, weights and rows far from every cluster."""
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -76,6 +77,23 @@ def test_single_precision_claims_what_double_precision_does(case):
     step = model.parameters(one.total, np.dtype(np.float64))
     settled, _ = local_step(model, step, single.astype(np.float64), np.ones(len(X)))
     assert bound <= model.bound(settled) + 1e-6 * abs(bound)  # what float64 makes of the same clusters is no less
+
+
+@pytest.mark.parametrize("name", ["gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian"])
+def test_clusters_of_no_width_leave_the_bound_its_digits(name):
+    """Rounding of sums S, with the derivative W of the bound, decides no more than a hundredth of a nat per row."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(4, 2))[rng.integers(4, size=60)]
+    parameters = {"empirical_bayes": True, "n_jobs": 1, "random_state": 0, "max_laps": 60}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = Mixture(name, **parameters).fit(X)
+    model, total = fitted.model_, fitted.summary_
+    W = model.parameters(total, np.dtype(float)).W
+    assert np.abs(W * total.S).max() > 1e12  # the width is that of rounding
+    assert np.finfo(float).eps * np.abs(W * total.S).sum() < 0.01 * len(X)
+    after, _ = local_step(model, model.parameters(total, np.dtype(float)), X, np.ones(len(X)))
+    assert model.bound(after) == pytest.approx(fitted.lower_bound_, abs=0.01 * len(X))
 
 
 def test_small_numbers_stay_in_single_precision():
