@@ -17,6 +17,7 @@ from ._hyperparameters import LARGEST, positive_values
 from ._sample import Sample
 
 MOST = 1e12  # a larger count has log Gamma(x + 1) of so many nats that their rounding moves the bound
+NEAR = 0.5  # relative differences of rates that are smaller are precise themselves
 DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
 
 
@@ -152,7 +153,7 @@ class Poisson(IndependentColumns):
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Missing counts become their posterior-predictive means, at the exposure of the row."""
-        return np.where(np.isnan(X), self._exposures(X) * (R @ self._moments(*self._split(N, S))[0]), X)
+        return np.where(np.isnan(X), self._exposures(X) * (R @ self._finite_moments(N, S)[0]), X)
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         a, b = self._update(n, sums)
@@ -171,7 +172,12 @@ class Poisson(IndependentColumns):
         return self._counts_only(log_density)
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
-        return self._counts_only(kl_div(self._smooth(x, columns), self._smooth(center, columns)))
+        """KL of the rates, by their relative difference where they are near: large counts leave no digits of the other form."""
+        x, y = self._smooth(x, columns), self._smooth(center, columns)
+        with np.errstate(over="ignore"):
+            more = np.clip((y - x) / x, -NEAR, NEAR)
+        near = x * np.maximum(more - np.log1p(more), 0.0)
+        return self._counts_only(np.where(np.abs(more) < NEAR, near, kl_div(x, y)))
 
     def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
         a, b = self._update(n, sums)
