@@ -254,6 +254,24 @@ def test_a_bit_that_the_prior_excludes_seeds_clusters():
     assert np.isfinite(fitted.lower_bound_)
 
 
+def test_large_counts_that_differ_little_seed_clusters():
+    rng = np.random.default_rng(7)
+    X = 1e10 + rng.poisson(5.0, (100, 3))
+    likelihood = Poisson().resolve(Sample.of(X))
+    D = likelihood.divergence(X, X[:5])
+    exact = 0.5 * ((X[:, None] - X[:5]) ** 2).sum(axis=2) / (1.0 + likelihood.rate.mean()) / 1e10
+    np.testing.assert_allclose(D, exact, rtol=1e-3, atol=1e-12)
+    assert np.isfinite(Mixture("poisson", init="k-means++", n_init_clusters=9, moves=(), n_jobs=1).fit(X).lower_bound_)
+
+
+@pytest.mark.parametrize("name", ["exponential", "gamma"])
+def test_moments_beyond_all_numbers_are_the_largest(name):
+    likelihood = REGISTRY[name](rate=1e300).resolve(Sample.of(np.exp(three_clusters() / 9.0)))
+    profile = likelihood.profile(np.ones(1), np.ones((1, 2)))
+    assert np.isfinite(profile.means).all()
+    assert (profile.variances == np.finfo(float).max).all()
+
+
 @pytest.mark.parametrize("name", ["exponential", "gamma"])
 def test_durations_too_small_for_their_rates_are_refused(name):
     with pytest.raises(
