@@ -16,8 +16,7 @@ SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be t
 
 # Sums of squares round, in the last digits, what a cluster far from the origin spreads about its mean.  So squares count for a
 # trifle more, in statistics and weights alike: a cluster is never narrower than rounding can tell, and the bound stays exact.
-# The trifle is such that the terms of a row's score under the narrowest cluster stay within `largest_terms` of float64.
-GRAIN = 1.0 + 2.0**-42
+GRAIN = 1.0 + 2.0**-48
 LARGEST_RATIO = 1e140  # of variances of prior and data: products of two such numbers stay in range
 RATIOS = f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
 LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, or shape, by which scales are divided
