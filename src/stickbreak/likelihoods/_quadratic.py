@@ -131,7 +131,8 @@ def cholesky(B: Array) -> Array:
     except np.linalg.LinAlgError:
         raise FloatingPointError(
             "a cluster's scatter matrix lost its positive definiteness to rounding: its width is below the precision of "
-            "the data. Pass the data as float64, remove near-duplicate columns, or raise the prior's `scale`."
+            "the data. Pass the data as float64, remove near-duplicate columns, raise the prior's `scale`, or divide large "
+            "sample weights by a constant."
         ) from None
 
 
