@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, logit
 
 from stickbreak.allocations import Duration, FiniteMarkovChain, HDPMarkovChain
-from stickbreak.allocations._base import log_rise
 from stickbreak.allocations._sticks import expected_logs, stick_weight
 from stickbreak.allocations.markov import SMALL
+from stickbreak.kernels.special import log_rise
 from stickbreak.model import SequenceSummary, Summary
 
 SEEDS = st.integers(0, 2**32 - 1)

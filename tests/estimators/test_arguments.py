@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import stickbreak
-from stickbreak import HMM, Mixture, TopicModel
+from stickbreak import HMM, Mixture, TopicModel, load
 from stickbreak.data.corpus import open_corpus, write_corpus
 from stickbreak.data.files import read_table
 from stickbreak.inference import memory
@@ -77,6 +77,16 @@ def test_verbose_is_true_or_false(given, kind):
         kind(verbose=given).fit(COUNTS)
     assert len(str(error.value)) < 200
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+@pytest.mark.parametrize("name", ["max_laps", "n_batches", "n_jobs", "verbose"])
+@pytest.mark.parametrize("kind", [Mixture, HMM, TopicModel])
+def test_whole_numbers_are_such_as_a_model_file_can_hold(kind, name, tmp_path):
+    with pytest.raises(ValueError, match=rf"{name} must be .*; got an int of 1329 bits"):
+        kind(**{name: 10**400}).fit(COUNTS)
+    kind(**{"max_laps": 2, "n_jobs": 1, name: 10**18 * (name != "verbose")}).fit(COUNTS).save(tmp_path / "model")
+    assert getattr(load(tmp_path / "model"), name) == 10**18 * (name != "verbose")
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,18 @@ def test_one_level_many_levels_and_no_level():
     assert found.levels_[2][3] == "level 03"
 
 
+@pytest.mark.parametrize("likelihood", ["bernoulli", "categorical"])
+def test_what_is_drawn_of_columns_without_levels_is_missing(likelihood):
+    """Nor does the other value of a yes/no column that had but one have a name."""
+    data = pd.DataFrame({"one": ["a"] * 29 + [None], "none": [None] * 30})
+    prior = Bernoulli(b=1e-6) if likelihood == "bernoulli" else likelihood
+    found = mixture(prior).fit(data)
+    X, _ = found.sample(50)
+    assert all(value == "a" or value != value for value in X[:, 0])
+    assert all(value != value for value in X[:, 1])
+    assert found.impute(data)["none"].isna().all()
+
+
 @pytest.mark.parametrize(
     ("values", "levels"),
     [

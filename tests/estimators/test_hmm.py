@@ -310,6 +310,13 @@ def test_samples_move_as_the_chain_does(model):
 # Files, more data, starts ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("likelihood", ["gaussian", "autoregressive_gaussian", AutoregressiveGaussian(order=2)])
+def test_categories_are_no_numbers(likelihood):
+    words = pd.DataFrame({"a": np.arange(60.0), "b": np.array(["x", "y", "z"])[np.arange(60) % 3]})
+    with pytest.raises(ValueError, match=r"column 1 holds categories, which (Autoregressive)?Gaussian cannot use"):
+        fit(words, likelihood=likelihood)
+
+
 @pytest.mark.parametrize("case", ["hdp", "finite", "autoregressive", "codes"])
 def test_a_file_keeps_everything(tmp_path, case):
     kinds = {"autoregressive": AutoregressiveGaussian(order=2), "codes": "categorical"}

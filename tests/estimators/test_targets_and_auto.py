@@ -114,12 +114,13 @@ def test_columns_say_what_they_hold(holes):
             rng.integers(-3, 4, 60),  # whole numbers below zero
             np.zeros(60),  # a constant
             np.append(rng.poisson(2.0, 59), 2.5),  # one fraction among counts
+            np.append(rng.poisson(2.0, 59), 1e13),  # a number beyond all counts
         ]
     )
     if holes:
         X[::7] = np.nan
     found = fit("auto", X, max_laps=3)
-    assert kinds(found) == {"DiagonalGaussian": [0, 3, 4, 6], "Poisson": [2], "Bernoulli": [1, 5]}
+    assert kinds(found) == {"DiagonalGaussian": [0, 3, 4, 6, 7], "Poisson": [2], "Bernoulli": [1, 5]}
 
 
 @pytest.mark.parametrize(

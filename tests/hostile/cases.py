@@ -20,6 +20,7 @@ DOMAIN = {
     "poisson": "counts",
     "product": "mixed",
 }
+SQUARES = ("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "linear_regression")
 HYPERPARAMETERS = {
     "bernoulli": ("a", "b"),
     "categorical": ("concentration", "n_levels"),
@@ -53,6 +54,7 @@ SPARSE = ("csr", "csc", "coo", "coo repeated", "csr unsorted")
 LISTS = ("list of arrays", "list of masked", "list of lists", "list of frames", "list of polars", "list of series")
 FLOATS = ("list", "list of lists", "list of series", "masked objects")  # of Python, whatever the dtype
 CONTAINERS = (*ARRAYS, *FRAMES, *SPARSE, *LISTS, "list of unlike frames")
+FRAMED = (*FRAMES, *LISTS[3:], "list of unlike frames")  # in which text is categories
 WEIGHTS = ("none", "ones", "thousandths", "zeros in part", "1e-8 to 1e8", "1e16", "1e155", "1e200", "1e-200", "1e300")
 WRONG_WEIGHTS = ("negative", "NaN", "too few", "all zero", "infinite sum")
 LENGTHS = ("one", "ragged", "single steps", "none given")

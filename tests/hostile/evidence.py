@@ -15,14 +15,19 @@ def partitions(n):
     return [(*z, k) for z in partitions(n - 1) for k in range(len(set(z)) + 1)]
 
 
+def log_rise(prior, count):
+    """log Gamma(prior + count) - log Gamma(prior) for a whole count, whatever the size of the prior."""
+    return np.log(prior + np.arange(count)).sum()
+
+
 def log_prior(allocation, N):
     """log p(partition into blocks of sizes N)."""
     gamma = allocation.concentration
-    total = gammaln(gamma) - gammaln(gamma + N.sum())
+    total = -log_rise(gamma, N.sum())
     if isinstance(allocation, DirichletProcess):
         return total + len(N) * np.log(gamma) + gammaln(N).sum()
     n, share = allocation.n_clusters, gamma / allocation.n_clusters
-    return total + gammaln(n + 1) - gammaln(n - len(N) + 1) + (gammaln(N + share) - gammaln(share)).sum()
+    return total + gammaln(n + 1) - gammaln(n - len(N) + 1) + sum(log_rise(share, count) for count in N)
 
 
 def log_evidence(model, X):

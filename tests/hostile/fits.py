@@ -4,4 +4,5 @@ from .attacker import Attacker
 from .cases import ESTIMATORS, Case, fits
 from .verdict import run
 
-ATTACKERS = [Attacker(f"fits of {name}", fits(name), run, {"Case": Case}) for name in ESTIMATORS]
+SECONDS = 120.0  # of a case, which is up to eight fits; documents of 1e10 words each keep births at work for ten seconds a fit
+ATTACKERS = [Attacker(f"fits of {name}", fits(name), run, {"Case": Case}, SECONDS) for name in ESTIMATORS]

@@ -17,6 +17,12 @@ from stickbreak import likelihoods as lk
 from .cases import FRAMES, SPARSE, WRONG_LENGTHS, Case
 
 GARBAGE = 77.0  # under the mask of a masked array
+FEW_LEVELS = (
+    "bernoulli",
+    "exponential",
+    "gamma",
+    "product",
+)  # likelihoods that whole numbers from 0 to 49 are no data of
 
 # Values ----------------------------------------------------------------------------------------------------------------
 
@@ -365,7 +371,8 @@ def start(case: Case) -> Any:
         kind = "Mixture" if case.init == "mixture" else case.estimator
         lengths = case.lengths if kind != "Mixture" else "none given"
         other = benign(replace(case, estimator=kind, lengths=lengths))
-        return ordinary(replace(other, values="many levels") if case.init == "other levels" else other)
+        many = case.init == "other levels" and case.likelihood not in FEW_LEVELS
+        return ordinary(replace(other, values="many levels") if many else other)
     return others.get(case.init, case.init)
 
 

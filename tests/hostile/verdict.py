@@ -26,6 +26,7 @@ from .inputs import Inputs, benign, build, cast, ordinary, table
 
 FEW_ROWS = 6  # of which the evidence is enumerated
 SLACK = {"float64": 1e-9, "float32": 1e-6}
+MOST_ROUNDING = 0.01  # nats of the bound for every row that rounding may decide
 DATA = (
     *("column", "row", "value", "X ", "feature", "sample", "count", "categor", "document", "level", "token", "data"),
     *("word", "observation", "frame", "sparse", "sequence", "number", "dense", "target", "table", "dimension", "array"),
@@ -112,12 +113,25 @@ def state(fitted: Any) -> Any:
 
 def fingerprint(X: Any) -> Any:
     """The bytes of an input, to see whether it was changed."""
-    if isinstance(X, np.ndarray) and X.dtype == np.longdouble:  # whose padding is arbitrary
-        return bits(X.astype(float))
+    if isinstance(X, (list, tuple)):
+        return [fingerprint(x) for x in X]
+    if isinstance(X, np.longdouble):  # whose padding is arbitrary
+        return float(X).hex(), float(X - np.longdouble(float(X))).hex()
+    if isinstance(X, np.ma.MaskedArray):
+        return fingerprint(X.data), bits(np.ma.getmaskarray(X))
+    if isinstance(X, np.ndarray) and X.dtype in (np.longdouble, object):
+        return X.dtype.str, X.shape, fingerprint(X.ravel().tolist() if X.dtype == object else list(X.ravel()))
+    if type(X).__module__.startswith("pandas"):
+        return repr(X.index), [(name, repr(x.dtype), fingerprint(x.to_numpy())) for name, x in _columns(X)]
     if sparse.issparse(X):
         where = (X.row, X.col) if X.format == "coo" else (X.indices, X.indptr)
         return bits([X.data, *where])
     return pickle.dumps(X)
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
+    """The columns of a frame of pandas, or a series as its only one."""
+    return X.items() if X.ndim == 2 else iter([(X.name, X)])
 
 
 def leaves(value: Any) -> Iterator[np.ndarray]:
@@ -222,8 +236,13 @@ def _dense(case: Case, fitted: Any) -> np.ndarray | None:
 
 
 def check_kind(case: Case, inputs: Inputs, fitted: Any) -> None:
-    """Dates and complex numbers are values of no likelihood."""
-    require(case.dtype not in ("dates", "complex"), "takes what is no number", case.dtype)
+    """Text, dates and complex numbers are values of no likelihood; where a frame has them as categories they are names."""
+    if case.dtype not in (*cases.NOT_NUMBERS, "complex"):
+        return
+    frame = case.container in (cases.FRAMED if case.dtype == "text" else ("pandas categories",))
+    D = fitted.n_features_in_
+    named = set(fitted.levels_) == set(range(D)) and fitted.model_.likelihood.nominal(D).all()
+    require(frame and named, "takes what is no number", case.dtype)
 
 
 def check_evidence(case: Case, inputs: Inputs, fitted: Any) -> None:
@@ -238,16 +257,24 @@ def check_evidence(case: Case, inputs: Inputs, fitted: Any) -> None:
 
 
 def check_another_step(case: Case, inputs: Inputs, fitted: Any) -> None:
-    """One more exact step in double precision from the state found does not lower the bound: it was no better than claimed."""
+    """One more exact step in double precision from the state found does not lower the bound: it was no better than claimed.
+
+    The bound is a function of sums that are rounded, with the derivative W: |W| |S| is how much of it rounding decides.
+    """
     X = _dense(case, fitted)
     if X is None or case.algorithm == "stochastic":
         return
     model, w = fitted.model_, inputs.fit["sample_weight"]
     w = np.ones(len(X)) if w is None else w
     with np.errstate(all="ignore"):
-        after, _ = local_step(model, model.parameters(fitted.summary_, np.dtype(float)), X, w)
+        parameters = model.parameters(fitted.summary_, np.dtype(float))
+        after, _ = local_step(model, parameters, X, w)
         bound = model.bound(after)
-    slack = (1e-8 if fitted.dtype_ == np.float64 else 1e-5) * (1.0 + abs(bound))
+    rounding = np.finfo(float).eps * (np.abs(parameters.W) * np.abs(fitted.summary_.S)).sum()
+    most = np.inf if case.hyperparameters else MOST_ROUNDING * w.sum()  # a prior may be as narrow as is asked for
+    lost = f"{rounding:g} nats for {w.sum():g} rows"
+    require(case.likelihood not in cases.SQUARES or rounding <= most, "bound lost to rounding", lost)
+    slack = (1e-8 if fitted.dtype_ == np.float64 else 1e-5) * (1.0 + abs(bound)) + min(rounding, most)
     require(
         bound >= fitted.lower_bound_ - slack, "bound claimed is not reached", f"{fitted.lower_bound_}, then {bound}"
     )
@@ -261,6 +288,8 @@ def check_input(case: Case, inputs: Inputs, fitted: Any) -> None:
 
 def check_repeats(case: Case, inputs: Inputs, fitted: Any) -> None:
     """The same seed and any number of threads give the same bits."""
+    if inputs.estimator.random_state is None:  # every fit has random numbers of its own
+        return
     again = build(case)
     again.estimator.set_params(n_jobs=2).fit(**again.fit)
     if state(again.estimator) == state(fitted):
@@ -272,9 +301,11 @@ def check_repeats(case: Case, inputs: Inputs, fitted: Any) -> None:
 
 def check_container(case: Case, inputs: Inputs, fitted: Any) -> None:
     """Values in an unusual container are read as in a plain one."""
-    if case.plain.container == case.container and case.moves_as == "tuple":
+    if inputs.estimator.random_state is None or (case.plain.container == case.container and case.moves_as == "tuple"):
         return
     if case.container == "pandas categories" or (case.container == "list of series" and case.d > 1):
+        return
+    if case.dtype == "text" and case.container in cases.FRAMED:
         return
     plain = build(case.plain)
     try:
@@ -336,6 +367,8 @@ def check_sample(case: Case, inputs: Inputs, fitted: Any) -> None:
         return
     if X.dtype != object:  # as where categories are text
         seen = X if case.likelihood != "linear_regression" and case.missing == "none" else np.nan_to_num(X)
+        nameless = [d for d, levels in fitted.levels_.items() if len(levels) < 2]  # the other value of a yes/no column
+        seen[:, nameless] = np.nan_to_num(seen[:, nameless])
         require(np.isfinite(seen).all(), "non-finite sample", str(X)[:300])
     require(((z >= 0) & (z < len(fitted.summary_.N))).all(), "sample of no cluster")
 

@@ -57,6 +57,15 @@ def test_recovers_from_a_sample_of_documents(corpus):
     assert errors(found[0], topics).max() < 0.25
 
 
+def test_counts_of_next_to_nothing_are_none(small):
+    X = small.astype(float)
+    X[:, 5] = 0.0
+    traces = X.copy()
+    traces[3:9, 5] = 5e-324, 1e-310, 1e-200, 1e-161, 1e-120, 0.0
+    found, want = (anchor_topics(sparse.csr_array(x), 3, np.random.default_rng(0), 1) for x in (traces, X))
+    np.testing.assert_array_equal(found, want)
+
+
 def test_cooccurrence_is_that_of_pairs_of_tokens(small, monkeypatch):
     monkeypatch.setattr(anchors, "BLOCK_NUMBERS", 20)
     Q, dense = _Cooccurrence.of(sparse.csr_array(small), 100, np.random.default_rng(0)), dense_q(small)

@@ -227,8 +227,13 @@ def test_the_summaries_of_chunks_do_not_pile_up(monkeypatch):
 def test_fits_stay_within_their_estimate(monkeypatch):
     """With many clusters to merge, whose scatter matrices are large."""
     X = np.random.default_rng(0).normal(size=(400, 250))
-    seen, most, room, finish = [], [1], choices._room, Laps._finish_lap
-    monkeypatch.setattr(choices, "_room", lambda estimator, sizes: (seen.append(sizes), room(estimator, sizes))[1])
+    seen, most, sizes_of, finish = [], [1], _memory._sizes, Laps._finish_lap
+
+    def watched(*given):
+        seen.append(sizes_of(*given))
+        return seen[-1]
+
+    monkeypatch.setattr(_memory, "_sizes", watched)
     monkeypatch.setattr(
         Laps, "_finish_lap", lambda laps, records: (finish(laps, records), most.append(laps.total.K))[0]
     )

@@ -10,7 +10,7 @@ from stickbreak.data import SequenceSource
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model, Summary
 from stickbreak.model.sequences import labelled
-from stickbreak.moves import segments, states
+from stickbreak.moves import agglomeration, segments
 from stickbreak.moves.blocks import halves
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -111,13 +111,13 @@ def test_what_merges_seem_to_gain_is_what_they_gain(nearest, seed):
         steps = list(agglomeration.merges(model, total, model.log_marginal(total)))
     finally:
         agglomeration.NEAREST = kept
-    assert [len(groups) for groups, _ in steps] == list(range(total.K - 1, 0, -1))
-    for groups, gain in steps:
-        merged = agglomeration.with_groups(total, groups)
-        assert joint(model, merged) - before == pytest.approx(gain, abs=1e-7 * abs(before))
+    assert [len(step.groups) for step in steps] == list(range(total.K - 1, 0, -1))
+    for step in steps:
+        merged = agglomeration.with_groups(total, step.groups)
+        assert joint(model, merged) - before == pytest.approx(step.gain, abs=1e-7 * abs(before))
     best = agglomeration.agglomerated(model, total)
     assert nearest < 10 or joint(model, best) - before == pytest.approx(
-        max(0.0, *(gain for _, gain in steps)), abs=1e-6
+        max(0.0, *(step.gain for step in steps)), abs=1e-6
     )
 
 
@@ -158,10 +158,10 @@ def test_every_merge_is_the_best_of_what_is_left(transitions, seed):
     total = labelled(model, source, rng.integers(10, size=len(source.X)))
     total = total if transitions else Summary(total.N, total.S, total.H, total.base)
     before = 0.0
-    for groups, gain in agglomeration.merges(model, total, model.log_marginal(total)):
+    for step in agglomeration.merges(model, total, model.log_marginal(total)):
         pairs, shares = np.triu_indices(total.K, 1), model.allocation.shares(total)
         gains, _ = agglomeration.merge_gains(model, total, model.log_marginal(total), shares, *pairs)
-        assert gain - before == pytest.approx(gains.max(), rel=1e-9, abs=1e-6)
-        before, best = gain, int(gains.argmax())
+        assert step.gain - before == pytest.approx(gains.max(), rel=1e-9, abs=1e-6)
+        before, best = step.gain, int(gains.argmax())
         total = total.merge(int(pairs[0][best]), int(pairs[1][best]))
-        assert len(groups) == total.K
+        assert len(step.groups) == total.K

@@ -13,7 +13,7 @@ from scipy.special import gammaln, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from stickbreak import Mixture
+from stickbreak import Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, RowSearch, Stochastic, Threads
@@ -394,6 +394,18 @@ def test_stochastic_steps(family, allocation, n_batches):
     assert {lap.n_clusters for lap in noisy.history_} == {K}
     assert first.lower_bound_ < noisy.lower_bound_ <= best.lower_bound_ + 1e-9 * abs(best.lower_bound_)
     assert noisy.lower_bound_ > 0.5 * (first.lower_bound_ + best.lower_bound_)
+
+
+@pytest.mark.filterwarnings("ignore:X holds numbers that are not whole", "ignore:not converged")
+def test_stochastic_batches_of_next_to_no_weight_are_passed_over():
+    """Scaled to the weight of all rows they would overflow."""
+    weights = np.array([1.0, 5e-324, 2.0, 1e-200])
+    rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [1e3, -1e3]])
+    found = Mixture(algorithm="stochastic", n_batches=4, moves=(), n_jobs=1, max_laps=5).fit(rows, None, weights)
+    assert np.isfinite(found.lower_bounds_).all()
+    counts = weights[:, None] * [[1.0, 3.0]]
+    topics = TopicModel(algorithm="stochastic", n_batches=4, moves=(), n_jobs=1, max_laps=5, random_state=0).fit(counts)
+    assert np.isfinite(topics.lower_bounds_).all()
 
 
 def test_a_whole_stochastic_step_is_a_lap(family, allocation, naive):

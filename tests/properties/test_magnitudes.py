@@ -1,5 +1,6 @@
 """Numbers of any size: single precision, offsets, units, weights and rows far from every cluster."""
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -76,6 +77,23 @@ def test_single_precision_claims_what_double_precision_does(case):
     step = model.parameters(one.total, np.dtype(np.float64))
     settled, _ = local_step(model, step, single.astype(np.float64), np.ones(len(X)))
     assert bound <= model.bound(settled) + 1e-6 * abs(bound)  # what float64 makes of the same clusters is no less
+
+
+@pytest.mark.parametrize("name", ["gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian"])
+def test_clusters_of_no_width_leave_the_bound_its_digits(name):
+    """Rounding of sums S, with the derivative W of the bound, decides no more than a hundredth of a nat per row."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(4, 2))[rng.integers(4, size=60)]
+    parameters = {"empirical_bayes": True, "n_jobs": 1, "random_state": 0, "max_laps": 60}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = Mixture(name, **parameters).fit(X)
+    model, total = fitted.model_, fitted.summary_
+    W = model.parameters(total, np.dtype(float)).W
+    assert np.abs(W * total.S).max() > 1e12  # the width is that of rounding
+    assert np.finfo(float).eps * np.abs(W * total.S).sum() < 0.01 * len(X)
+    after, _ = local_step(model, model.parameters(total, np.dtype(float)), X, np.ones(len(X)))
+    assert model.bound(after) == pytest.approx(fitted.lower_bound_, abs=0.01 * len(X))
 
 
 def test_small_numbers_stay_in_single_precision():
@@ -236,12 +254,50 @@ def test_a_bit_that_the_prior_excludes_seeds_clusters():
     assert np.isfinite(fitted.lower_bound_)
 
 
+def test_large_counts_that_differ_little_seed_clusters():
+    rng = np.random.default_rng(7)
+    X = 1e10 + rng.poisson(5.0, (100, 3))
+    likelihood = Poisson().resolve(Sample.of(X))
+    D = likelihood.divergence(X, X[:5])
+    exact = 0.5 * ((X[:, None] - X[:5]) ** 2).sum(axis=2) / (1.0 + likelihood.rate.mean()) / 1e10
+    np.testing.assert_allclose(D, exact, rtol=1e-3, atol=1e-12)
+    assert np.isfinite(Mixture("poisson", init="k-means++", n_init_clusters=9, moves=(), n_jobs=1).fit(X).lower_bound_)
+
+
+@pytest.mark.parametrize("name", ["exponential", "gamma"])
+def test_moments_beyond_all_numbers_are_the_largest(name):
+    likelihood = REGISTRY[name](rate=1e300).resolve(Sample.of(np.exp(three_clusters() / 9.0)))
+    profile = likelihood.profile(np.ones(1), np.ones((1, 2)))
+    assert np.isfinite(profile.means).all()
+    assert (profile.variances == np.finfo(float).max).all()
+
+
 @pytest.mark.parametrize("name", ["exponential", "gamma"])
 def test_durations_too_small_for_their_rates_are_refused(name):
     with pytest.raises(
-        ValueError, match=r"rate must be at least 1e-150 in column 0.*multiply the column by a constant"
+        ValueError, match=r"rate must be finite and at least 1e-150 in column 0.*multiply the column by a constant"
     ):
         Mixture(name).fit(1e-310 * np.exp(three_clusters() / 9.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        *((name, {"shape": 1e300}) for name in ("exponential", "gamma", "diagonal_gaussian", "spherical_gaussian")),
+        *((name, {"degrees_of_freedom": 1e300}) for name in ("gaussian", "zero_mean_gaussian", "linear_regression")),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+@pytest.mark.parametrize("scale", [1.0, 1e100])
+def test_defaults_beyond_all_numbers_are_refused_by_what_made_them(name, given, scale):
+    """By the message alone: warnings of NumPy are errors here."""
+    X = scale * np.exp(three_clusters() / 9.0)
+    (parameter,) = given
+    if name in ("exponential", "gamma") and scale == 1.0:
+        assert (REGISTRY[name](**given).resolve(Sample.of(X)).rate < np.inf).all()
+        return
+    with pytest.raises(ValueError, match=f"{parameter} must be such that|times its {parameter}"):
+        REGISTRY[name](**given).resolve(Sample.of(X))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
@@ -252,11 +308,11 @@ def test_bits_of_very_unlike_weights_have_densities(kind):
     assert np.isfinite(fitted.score_samples(kind(X))).all()
 
 
-@pytest.mark.parametrize("name", ["poisson", "multinomial"])
-def test_huge_counts_can_be_drawn(name):
-    fitted = Mixture(name, random_state=0, n_jobs=1).fit(np.full((30, 2), 1e30))
+@pytest.mark.parametrize(("name", "count"), [("poisson", 1e12), ("multinomial", 1e30)])
+def test_huge_counts_can_be_drawn(name, count):
+    fitted = Mixture(name, random_state=0, n_jobs=1).fit(np.full((30, 2), count))
     rows, _ = fitted.sample(5)
-    np.testing.assert_allclose(rows.sum(axis=1), 2e30, rtol=0.5)
+    np.testing.assert_allclose(rows.sum(axis=1), 2.0 * count, rtol=0.5)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "diagonal_gaussian", "spherical_gaussian"])

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from .._arguments import real, shown
-from ..kernels.special import rises
 
 Array = NDArray[np.floating]
 
@@ -77,14 +76,6 @@ def check_concentration(value: Any, name: str = "concentration", least: float = 
 def within_range(value: float, least: float = 1e-300, most: float = 1e300) -> float:
     """The nearest concentration that `check_concentration` allows."""
     return min(max(value, least), most)
-
-
-def log_rise(count: Array, prior: Array | float) -> Array:
-    """Log Gamma(prior + count) - log Gamma(prior), element by element, without a difference of large numbers."""
-    counts, priors = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(prior, dtype=np.float64))
-    out = np.empty(counts.size)
-    rises(counts.flatten(), priors.flatten(), out)  # copies: compiled loops take no broadcast arrays
-    return out.reshape(counts.shape)
 
 
 def best_factor(value: Callable[[float], float]) -> float:

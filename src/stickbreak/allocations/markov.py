@@ -13,7 +13,8 @@ from scipy.special import expit, psi, zeta
 
 from .._arguments import as_floats, check_count, real, shown
 from ..kernels import transitions as kernels
-from ._base import RANGE, Array, best_factor, check_concentration, log_rise, within_range
+from ..kernels.special import log_rise
+from ._base import RANGE, Array, best_factor, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 

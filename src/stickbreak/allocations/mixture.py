@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, psi, xlogy
 
 from .._arguments import as_floats, check_count
-from ._base import Array, best_factor, check_concentration, log_rise, within_range
+from ..kernels.special import log_rise
+from ._base import Array, best_factor, check_concentration, within_range
 
 if TYPE_CHECKING:
     from ..model.summary import Summary

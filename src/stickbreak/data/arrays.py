@@ -64,7 +64,7 @@ def as_array(X: Any, name: str = "X") -> NDArray[Any]:
 
 
 def numbers(X: Any, name: str = "X") -> NDArray[Any]:
-    """A user's argument as an array of real numbers, with missing values as NaN; float32 and integer types are kept.
+    """A user's argument as an array of real numbers, with missing values as NaN; integers and float32 of any byte order stay.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def numbers(X: Any, name: str = "X") -> NDArray[Any]:
     array = as_array(X, name)
     if array.dtype.kind in NUMBERS:
         if array.dtype.itemsize <= 8:
-            return array
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
         with np.errstate(over="ignore"):
             return array.astype(np.float64)
     values = array.ravel().tolist()
@@ -85,6 +85,11 @@ def numbers(X: Any, name: str = "X") -> NDArray[Any]:
         except (ValueError, TypeError) as error:
             raise type(error)(f"{name} holds {shown(value)} at {_place(array.shape, i)}: {error}") from None
     return out.reshape(array.shape)
+
+
+def working_precision(dtype: np.dtype[Any]) -> np.dtype[np.floating]:
+    """The type in which values of a type are computed with: float32 of any byte order is float32, all else float64."""
+    return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64)
 
 
 def number(value: Any) -> float:
@@ -153,7 +158,7 @@ def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
         out = np.array(array.data, dtype=object)
         out[np.ma.getmaskarray(array)] = None
         return out
-    out = np.array(array.data, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+    out = np.array(array.data, dtype=working_precision(array.dtype))
     out[np.ma.getmaskarray(array)] = np.nan
     return out
 

@@ -71,11 +71,14 @@ def as_frame(X: Any) -> Any:
 
 
 def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
-    """X as a narwhals frame if it is a frame, but None for a pandas frame of numbers without ``levels``."""
+    """X as a narwhals frame, or None if it is none, or a pandas frame of NumPy's numbers without ``levels``."""
     frame = as_frame(X)
     if frame is None or levels or not frame.implementation.is_pandas():
         return frame
-    return None if all(_is_plain(column.dtype) for column in frame.iter_columns()) else frame
+    plain = (
+        _is_plain(column.dtype) and isinstance(column.to_native().dtype, np.dtype) for column in frame.iter_columns()
+    )
+    return None if all(plain) else frame
 
 
 def as_column(x: Any) -> Any:
@@ -146,14 +149,22 @@ def look_up(X: NDArray[Any], levels: Levels, names: Sequence[Any] | None = None)
 
 
 def values_of(X: NDArray[np.floating], levels: Levels) -> NDArray[Any]:
-    """A table with its codes replaced by the levels they stand for: of floats, or of objects if some levels are text."""
+    """A table with its codes replaced by the levels they stand for: of floats, or of objects if some levels are text.
+
+    A code of no level, such as the second value of a yes/no column that had but one, becomes a missing value.
+    """
     if not levels:
         return X
     words = any(isinstance(level, str) for known in levels.values() for level in known)
     out = X.astype(object) if words else X.copy()
     for d, known in levels.items():
-        out[:, d] = [np.nan if code != code else known[int(code)] for code in X[:, d].tolist()]
+        out[:, d] = _levels_of(X[:, d], known, np.nan)
     return out
+
+
+def _levels_of(codes: NDArray[np.floating], known: Sequence[Any], missing: Any) -> list[Any]:
+    """The level that each code stands for, ``missing`` where it stands for none."""
+    return [known[int(code)] if 0.0 <= code < len(known) else missing for code in codes.tolist()]
 
 
 def codes(values: Sequence[Any], levels: Sequence[Any], name: Any) -> NDArray[np.floating]:
@@ -197,7 +208,7 @@ def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:
         values = column.to_list()
         missing = [is_missing(value) for value in values]
         if any(missing) and (d not in levels or len(levels[d])):
-            fill = X[:, d].tolist() if d not in levels else [levels[d][int(code)] for code in X[:, d]]
+            fill = X[:, d].tolist() if d not in levels else _levels_of(X[:, d], levels[d], None)
             kept = d in levels or column.dtype == nw.Boolean  # a mean of whole numbers is none
             if column.dtype == nw.Boolean:
                 fill = [bool(value) for value in fill]

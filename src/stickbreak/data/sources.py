@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .arrays import working_precision
+
 Array = NDArray[np.floating]
 Rows = Any  # (n, D): dense, missing values as NaN, or CSR
 
@@ -46,7 +48,7 @@ class ArraySource:
     def __init__(self, X: Any, weights: Array | None = None) -> None:
         self.X = X
         self.weights = weights
-        self.dtype: np.dtype[np.floating] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self.dtype = working_precision(X.dtype)
 
     @property
     def n_rows(self) -> int:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ..data import ArraySource, Chunk, SparseSource
-from ..data.arrays import NUMBERS, as_array, numbers
+from ..data.arrays import NUMBERS, as_array, numbers, working_precision
 from ..data.frames import Encoded, Levels, as_frame, encode, look_up, mixed_frame, recode
 from ..data.sparse_rows import sparse_rows
 from ..inference import Threads, memory
@@ -189,7 +189,7 @@ def _with_targets(X: Any, y: Any, n_targets: int) -> Any:
         return X
     if y is None:
         y = np.full((len(X), n_targets), np.nan)
-    y = numbers(y, "y").astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+    y = numbers(y, "y").astype(working_precision(X.dtype), copy=False)
     if y.ndim not in (1, 2) or len(y) != len(X):
         raise ValueError(
             f"y must hold one target, or one row of targets, for each of {len(X)} rows; got shape {y.shape}."

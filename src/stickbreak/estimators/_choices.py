@@ -34,6 +34,7 @@ AUTOMATIC: dict[str, type[Likelihood]] = {
 }
 FEW = 10.0
 COUNT = "a whole number of at least 1, below 2^31"
+MOST_WHOLE = 1 << 63
 PRIOR_ROWS = 100_000  # rows that default priors are scaled from
 
 
@@ -47,14 +48,19 @@ def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likel
     located: Likelihood = choice.locate(_names(estimator, source), source.n_columns)
     if not located.describes(source.n_columns)[source.n_columns - n_targets :].all():
         raise ValueError("y is given, but no LinearRegression part of the Product has it as its last columns.")
-    nominal = located.nominal(source.n_columns)
+    refuse_categories(estimator, located, source.n_columns)
+    return located
+
+
+def refuse_categories(estimator: Any, likelihood: Likelihood, D: int) -> None:
+    """Refuse columns of categories, of D columns, where the likelihood would take their codes as numbers."""
+    nominal = likelihood.nominal(D)
     for d in estimator.levels_:
         if not nominal[d]:
             raise ValueError(
-                f"column {d} holds categories, which {type(choice).__name__} cannot use; drop it, or use "
+                f"column {d} holds categories, which {type(likelihood).__name__} cannot use; drop it, or use "
                 'likelihood="auto" or a Product with a Categorical part.'
             )
-    return located
 
 
 def _names(estimator: Any, source: ArraySource) -> list[str] | None:
@@ -97,8 +103,8 @@ def model(
 def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
     """A likelihood for a table by what its columns hold.
 
-    Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0, with some below 10: Poisson.  Other numbers:
-    DiagonalGaussian.  CSR: Multinomial.
+    Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0 to 1e12, with some below 10: Poisson.  Other
+    numbers: DiagonalGaussian.  CSR: Multinomial.
     """
     if isinstance(source, SparseSource):
         return Multinomial()
@@ -108,7 +114,7 @@ def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
         source.release()
         whole &= (np.isnan(X) | (np.floor(X) == X)).all(axis=0)
         least, most = np.fmin(least, np.fmin.reduce(X, axis=0)), np.fmax(most, np.fmax.reduce(X, axis=0))
-    counted = whole & (least >= 0.0) & (least < FEW)
+    counted = whole & (least >= 0.0) & (least < FEW) & (most <= Poisson().largest)
     kinds = np.where(counted, np.where(most <= 1.0, "bits", "counts"), "numbers").astype(object)
     kinds[list(levels)] = "categories"
     parts = {kind: (family(), np.flatnonzero(kinds == kind)) for kind, family in AUTOMATIC.items() if kind in kinds}
@@ -177,26 +183,28 @@ def check_states(estimator: Any) -> None:
 
 def _check_fit(estimator: Any) -> None:
     """Refuse what is wrong with the parameters that all estimators have."""
-    _require(whole(estimator.n_init), "n_init", estimator, "a whole number of at least 1")
-    _require(whole(estimator.max_laps), "max_laps", estimator, "a whole number of at least 1")
+    _require(whole(estimator.n_init), "n_init", estimator, "a whole number of at least 1, below 2^63")
+    _require(whole(estimator.max_laps), "max_laps", estimator, "a whole number of at least 1, below 2^63")
     _require(
         estimator.n_batches is None or whole(estimator.n_batches),
         "n_batches",
         estimator,
-        "None or a whole number >= 1",
+        "None or a whole number >= 1, below 2^63",
     )
     _require(_real(estimator.tol) and estimator.tol >= 0, "tol", estimator, "a number of at least 0")
     jobs = estimator.n_jobs
     _require(
-        jobs is None or (type(jobs) is not bool and isinstance(jobs, Integral) and jobs != 0),
+        jobs is None or (type(jobs) is not bool and isinstance(jobs, Integral) and 0 < abs(int(jobs)) < MOST_WHOLE),
         "n_jobs",
         estimator,
-        "None or a whole number, not 0",
+        "None or a whole number, not 0, below 2^63",
     )
     fits = isinstance(estimator.moves, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
     fits = fits and all(isinstance(move, str) and move in MOVES for move in estimator.moves)
     _require(fits, "moves", estimator, f"a sequence of names among {MOVES}, in a list, tuple or set")
-    _require(isinstance(estimator.verbose, (Integral, np.bool_)), "verbose", estimator, "True or False")
+    shows = estimator.verbose
+    fits = isinstance(shows, np.bool_) or (isinstance(shows, Integral) and abs(int(shows)) < MOST_WHOLE)
+    _require(fits, "verbose", estimator, "True or False")
     _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
 
@@ -237,8 +245,8 @@ def allocation(estimator: Any) -> Allocation:
 
 
 def whole(value: Any) -> bool:
-    """Whether a value is a whole number of at least 1."""
-    return type(value) is not bool and isinstance(value, Integral) and int(value) >= 1
+    """Whether a value is a whole number of at least 1 that a model file can hold."""
+    return type(value) is not bool and isinstance(value, Integral) and 1 <= int(value) < MOST_WHOLE
 
 
 def count(value: Any) -> bool:

@@ -143,6 +143,7 @@ def likelihood(estimator: Any, source: SequenceSource) -> Likelihood:
     choice = estimator.likelihood
     if source.lags:
         located: Likelihood = (REGISTRY[choice]() if isinstance(choice, str) else choice).locate(None, source.n_columns)
+        choices.refuse_categories(estimator, located, estimator.n_features_in_)
         return located
     return choices.likelihood(estimator, source.flat)
 

@@ -12,6 +12,7 @@ Array = NDArray[np.floating]
 Indices = NDArray[np.intp]
 
 BLOCK_NUMBERS = 1 << 20  # numbers in a block of words: 8 MiB in float64
+LEAST = 1e-100  # tokens of a word in a document: fewer are none, and their squares would underflow
 DEPENDENT = 1e-9  # squared distance to the span, of the largest squared norm, at which a row adds nothing
 TOLERANCE = 5e-4  # of the mixture of a common word; that of rarer words, noisier and of less weight, is as much larger
 
@@ -85,6 +86,7 @@ class _Cooccurrence(NamedTuple):
             documents = np.sort(rng.choice(documents, max_documents, replace=False))
         H = X[documents].T.tocsr().astype(np.float64)
         H.sum_duplicates()
+        H.data[H.data < LEAST] = 0.0
         H.eliminate_zeros()
         n = np.asarray(H.sum(axis=0))
         b, mass = H @ (1.0 / (n * (n - 1.0))), H @ (1.0 / n)

@@ -16,6 +16,7 @@ from .trace import Lap
 from .visit import visit
 
 NOISE = 1e-6  # of the bound: changes by less say nothing, since every step sees a part of the rows
+LEAST = 1e-100  # of the weight of all rows: a batch with less says nothing, and scaling it to all rows could overflow
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class StochasticLaps:
                 weight = float(seen.N.sum())
                 if type(mixed) is not type(seen):  # a start knows of no documents
                     mixed = replace(seen * 0.0, N=mixed.N, S=mixed.S, H=mixed.H)
-                if weight > 0.0:
+                if weight > LEAST * rows:
                     xi = self.schedule.step(t)
                     mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
             if self.options.learn:

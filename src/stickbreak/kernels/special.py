@@ -1,6 +1,10 @@
 """Special functions for compiled loops, where scipy's cannot be called."""
 
 import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ._jit import jit as _jit
 
@@ -89,6 +93,14 @@ def rises(counts, priors, out):
     """Log Gamma(prior + count) - log Gamma(prior) of each element; all (n,), ``out`` out."""
     for i in range(counts.size):
         out[i] = rise(counts[i], priors[i])[0]
+
+
+def log_rise(count: Any, prior: Any) -> NDArray[np.float64]:
+    """Log Gamma(prior + count) - log Gamma(prior), element by element, without a difference of large numbers."""
+    counts, priors = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.asarray(prior, dtype=np.float64))
+    out = np.empty(counts.size)
+    rises(counts.flatten(), priors.flatten(), out)  # copies: compiled loops take no broadcast arrays
+    return out.reshape(counts.shape)
 
 
 @_jit

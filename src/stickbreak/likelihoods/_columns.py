@@ -12,6 +12,7 @@ from ._base import Array, Likelihood, Profile, Rows, Size
 from ._hyperparameters import check_between
 from ._sample import Sample
 
+MOST = float(np.finfo(np.float64).max)
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 
 
@@ -161,7 +162,7 @@ class IndependentColumns(Likelihood):
 
     def profile(self, N: Array, S: Array) -> Profile:
         """Mean and variance of each column under each cluster."""
-        return Profile.of_columns(*self._moments(*self._split(N, S)))
+        return Profile.of_columns(*self._finite_moments(N, S))
 
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """Sum over the observed columns of their log predictive densities, (n, K)."""
@@ -197,7 +198,7 @@ class IndependentColumns(Likelihood):
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Missing values become their posterior-predictive means."""
-        return np.where(np.isnan(X), R @ self._moments(*self._split(N, S))[0], X)
+        return np.where(np.isnan(X), R @ self._finite_moments(N, S)[0], X)
 
     def resolved_columns(self) -> int:
         """The length of ``holes``."""
@@ -209,6 +210,12 @@ class IndependentColumns(Likelihood):
         check_between("numbers of missing values", S[:, first:], N[:, None])
         if self.nonnegative:
             check_between("sums of values that are never negative", S[:, :first])
+
+    def _finite_moments(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """Mean and variance of the predictive of each cluster, (K, D), of which none is infinite."""
+        with np.errstate(over="ignore"):
+            mean, variance = self._moments(*self._split(N, S))
+        return np.clip(mean, -MOST, MOST), np.minimum(variance, MOST)
 
     @property
     def _holes(self) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be t
 # by `GRAIN`, in statistics and weights alike: no cluster is narrower than rounding can resolve, and the bound stays exact.
 GRAIN = 1.0 + 2.0**-48
 LARGEST_RATIO = 1e140  # of variances of prior and data: products of two such numbers stay in range
+RATIOS = f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
 LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, or shape, by which scales are divided
 FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations in them
 
@@ -59,17 +60,34 @@ def prior_scale(scale: Any, variance: Array, degrees_of_freedom: float) -> Array
     """The Wishart scale matrix B (D, D) from a number, variances, a matrix, or None: 0.1 diag(variance) per spare degree."""
     D = len(variance)
     if scale is None:
-        return np.diag(SHARE_OF_SPREAD * variance * max(degrees_of_freedom - D - 1.0, 1.0))
+        spare = max(degrees_of_freedom - D - 1.0, 1.0)
+        return np.diag(default_spread("scale", variance, spare, "degrees_of_freedom", degrees_of_freedom))
     B = symmetric_matrix("scale", scale, D)
     check_ratio("scale", scale, np.diagonal(B) / variance)
     return B
 
 
+def default_spread(name: str, variance: Array, times: Any, factor: str, value: Any) -> Array:
+    """The default of a hyperparameter: `SHARE_OF_SPREAD` of the variance of the data, times what follows from another one.
+
+    Raises
+    ------
+    ValueError : the other hyperparameter, ``factor``, has a ``value`` with which the default is out of range.
+    """
+    with np.errstate(over="ignore"):
+        default = SHARE_OF_SPREAD * variance * times
+    wanted = f"such that the default {name}, which grows with it, is {RATIOS}"
+    require(bool(np.all(_in_range(SHARE_OF_SPREAD * np.asarray(times)) & np.isfinite(default))), factor, value, wanted)
+    return np.asarray(default)
+
+
 def check_ratio(name: str, given: Any, ratio: Any) -> None:
     """Refuse a hyperparameter whose ratio to the variance of the data is outside the range of computation."""
-    fine = (ratio >= 1.0 / LARGEST_RATIO) & (ratio <= LARGEST_RATIO)
-    wanted = f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
-    require(bool(np.all(fine)), name, given, wanted)
+    require(bool(np.all(_in_range(ratio))), name, given, RATIOS)
+
+
+def _in_range(ratio: Any) -> Any:
+    return (ratio >= 1.0 / LARGEST_RATIO) & (ratio <= LARGEST_RATIO)
 
 
 def mean_prior(mean: Any, mean_precision: Any, origin: Array, unit: Any) -> tuple[Array, float]:
@@ -113,7 +131,8 @@ def cholesky(B: Array) -> Array:
     except np.linalg.LinAlgError:
         raise FloatingPointError(
             "a cluster's scatter matrix lost its positive definiteness to rounding: its width is below the precision of "
-            "the data. Pass the data as float64, remove near-duplicate columns, or raise the prior's `scale`."
+            "the data. Pass the data as float64, remove near-duplicate columns, raise the prior's `scale`, or divide large "
+            "sample weights by a constant."
         ) from None
 
 

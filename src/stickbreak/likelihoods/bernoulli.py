@@ -5,10 +5,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, psi, rel_entr
+from scipy.special import psi, rel_entr
 
 from ._base import Array, Profile
 from ._columns import IndependentColumns
+from ._gamma import log_gamma_ratio
 from ._hyperparameters import check_between, positive_values
 from ._sample import Sample
 
@@ -80,7 +81,12 @@ class Bernoulli(IndependentColumns):
         return (ones - zeros,), zeros - both
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        return np.asarray(betaln(*self._update(n, sums)) - betaln(self.a, self.b))
+        ones, zeros = sums[0], np.maximum(n - sums[0], 0.0)
+        return (
+            log_gamma_ratio(ones, self.a)
+            + log_gamma_ratio(zeros, self.b)
+            - log_gamma_ratio(ones + zeros, self.a + self.b)
+        )
 
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
         a, b = self.a[columns] + sums[0], self.b[columns] + np.maximum(n - sums[0], 0.0)

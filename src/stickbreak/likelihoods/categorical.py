@@ -7,9 +7,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import gammaln, psi
+from scipy.special import psi
 
 from ._base import Array, Likelihood, Profile, Size
+from ._gamma import log_gamma_ratio
 from ._hyperparameters import check_between, hyperparameter, require
 from ._sample import Sample
 
@@ -23,7 +24,7 @@ class CategoricalPosterior(NamedTuple):
 
 
 class _Counted(NamedTuple):
-    """Positive counts (m,) with the cluster and the statistic of each, and the posterior totals of the columns (K, D)."""
+    """Positive counts (m,) with the cluster and the statistic of each, and their sums over each column (K, D)."""
 
     clusters: NDArray[np.integer]
     levels: NDArray[np.integer]
@@ -128,15 +129,14 @@ class Categorical(Likelihood):
         seen = self._counted(S)
         W = np.array(np.broadcast_to(psi(self.concentration), S.shape))
         W[seen.clusters, seen.levels] = psi(self.concentration[seen.levels] + seen.counts)
-        W -= self._spread(psi(seen.totals))
+        W -= self._spread(psi(self._by_column(self.concentration[None]) + seen.totals))
         return W, np.zeros(len(N))
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over columns and levels of log Gamma ratios, (K,)."""
         seen, prior = self._counted(S), self.concentration
-        before = prior[seen.levels]
-        levels = np.bincount(seen.clusters, gammaln(before + seen.counts) - gammaln(before), len(S))
-        return np.asarray(levels - (gammaln(seen.totals) - gammaln(self._by_column(prior[None]))).sum(axis=1))
+        levels = np.bincount(seen.clusters, log_gamma_ratio(seen.counts, prior[seen.levels]), len(S))
+        return np.asarray(levels - log_gamma_ratio(seen.totals, self._by_column(prior[None])).sum(axis=1))
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """Sum over the observed columns of KL between the smoothed frequencies (c + [x = l]) / (C + 1), (n, J)."""
@@ -239,8 +239,8 @@ class Categorical(Likelihood):
         k, f = np.nonzero(S > 0.0)  # extrapolated sums may miss zero
         counts, D = S[k, f], len(self._levels)
         columns = np.searchsorted(self._starts, f, side="right") - 1
-        totals = np.bincount(k * D + columns, counts, len(S) * D).reshape(len(S), D)
-        return _Counted(k, f, counts, self._by_column(self.concentration[None]) + totals)
+        totals = np.bincount(k * D + columns, counts, len(S) * D).reshape(len(S), D).astype(np.float64)
+        return _Counted(k, f, counts, totals)
 
     def _probabilities(self, S: Array) -> Array:
         c = self._update(S)

@@ -8,8 +8,9 @@ from scipy.special import gammaln, psi
 
 from ._base import Array
 from ._columns import IndependentColumns
+from ._gamma import normaliser_ratio
 from ._hyperparameters import check_between, check_coordinates, farthest, positive_values, require
-from ._quadratic import GRAIN, LEAST_SPARE, SHARE_OF_SPREAD, check_ratio, mean_prior, standardised
+from ._quadratic import GRAIN, LEAST_SPARE, check_ratio, default_spread, mean_prior, standardised
 from ._sample import Sample
 
 TINY = 1e-300  # in place of a count of zero, to divide by
@@ -69,9 +70,11 @@ class DiagonalGaussian(IndependentColumns):
         mean, kappa = mean_prior(self.mean, self.mean_precision, origin, unit)
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
         require(bool((shape >= LEAST_SPARE).all()), "shape", self.shape, f"at least {LEAST_SPARE:g}")
-        default = SHARE_OF_SPREAD * unit**2 * np.where(shape > 1.0, shape - 1.0, shape)
-        rate = default if self.rate is None else positive_values("rate", self.rate, D)
-        check_ratio("rate", self.rate, rate / unit**2)
+        if self.rate is None:
+            rate = default_spread("rate", unit**2, np.where(shape > 1.0, shape - 1.0, shape), "shape", self.shape)
+        else:
+            rate = positive_values("rate", self.rate, D)
+            check_ratio("rate", self.rate, rate / unit**2)
         return {"mean": mean, "mean_precision": kappa, "shape": shape, "rate": rate, "origin": origin, "unit": unit}
 
     def check_sums(self, N: Array, S: Array) -> None:
@@ -100,9 +103,10 @@ class DiagonalGaussian(IndependentColumns):
         return (-0.5 * tau * GRAIN, tau * m), 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * m**2)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        (kappa, _, a, b), nothing = self._update(n, sums), np.zeros(1)
-        prior = self._update(nothing, (nothing, nothing))[3]  # so that nothing gains nothing, to the last bit
-        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(prior)
+        (kappa, _, spread), zero = self._seen(n, sums), np.zeros(1)
+        nothing = self._seen(zero, (zero, zero))[2]  # so that nothing gains nothing, to the last bit
+        prior, gain = self.rate / self.unit**2 + nothing, np.maximum(spread - nothing, 0.0)
+        ratio = normaliser_ratio(self.shape, prior, 0.5 * n, gain)
         return np.asarray(ratio - 0.5 * np.log(kappa / self.mean_precision))
 
     def _base(self, x: Array) -> Array:
@@ -132,8 +136,13 @@ class DiagonalGaussian(IndependentColumns):
 
     def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
         """kappa', m', a', b' in working coordinates z = (x - origin) / unit."""
+        kappa, m, spread = self._seen(n, sums)
+        return kappa, m, self.shape + 0.5 * n, self.rate / self.unit**2 + spread
+
+    def _seen(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """kappa', m' and what data add to b."""
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + n
         m = (self.mean_precision * m0 + sums[1]) / kappa
         scatter = GRAIN * sums[0] + self.mean_precision * m0**2 - kappa * m**2
-        return kappa, m, self.shape + 0.5 * n, self.rate / self.unit**2 + 0.5 * np.maximum(scatter, 0.0)
+        return kappa, m, 0.5 * np.maximum(scatter, 0.0)

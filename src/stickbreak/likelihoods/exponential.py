@@ -9,6 +9,7 @@ from scipy.special import betaln, gammaln, psi, xlogy
 from ._base import Array
 from ._columns import IndependentColumns
 from ._draws import gamma
+from ._gamma import normaliser_ratio
 from ._hyperparameters import SMALLEST, positive, positive_values, require
 from ._sample import Sample
 
@@ -53,19 +54,19 @@ class Gamma(IndependentColumns):
     def _prior(self, sample: Sample) -> dict[str, Any]:
         known = positive("known_shape", self.known_shape)
         shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
-        middle = sample.median()
-        rate = shape * np.where(middle > 0.0, middle, 1.0) if self.rate is None else self.rate
-        rate = positive_values("rate", rate, sample.D)
-        small = np.flatnonzero(rate < SMALLEST)
-        if len(small):
+        rate = self._default_rate(sample, shape) if self.rate is None else positive_values("rate", self.rate, sample.D)
+        wrong = np.flatnonzero((rate < SMALLEST) | (rate == np.inf))
+        if len(wrong):
             cure = "the median of the data times its shape; multiply the column by a constant first"
-            require(
-                False,
-                "rate",
-                float(rate[small[0]]),
-                f"at least {SMALLEST:g} in column {small[0]}. By default it is {cure}",
-            )
+            wanted = f"finite and at least {SMALLEST:g} in column {wrong[0]}. By default it is {cure}"
+            require(False, "rate", float(rate[wrong[0]]), wanted)
         return {"known_shape": known, "shape": shape, "rate": rate}
+
+    def _default_rate(self, sample: Sample, shape: Array) -> Array:
+        """Shape x median of each column, (D,), which may be beyond all numbers."""
+        middle = sample.median()
+        with np.errstate(over="ignore"):
+            return np.asarray(shape * np.where(middle > 0.0, middle, 1.0))
 
     def _in_domain(self, x: Array) -> Any:
         return x > 0.0
@@ -80,8 +81,7 @@ class Gamma(IndependentColumns):
         return (-a / b,), self.known_shape * (psi(a) - np.log(b))
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        a, b = self._update(n, sums)
-        return np.asarray(gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(self.rate))
+        return normaliser_ratio(self.shape, self.rate, self.known_shape * n, sums[0])
 
     def _base(self, x: Array) -> Array:
         return np.asarray(xlogy(self.known_shape - 1.0, x) - gammaln(self.known_shape))

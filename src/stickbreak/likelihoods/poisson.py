@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,12 @@ from ..kernels.counts import negative_binomials
 from ._base import Array, Profile, Rows, column_number
 from ._columns import IndependentColumns
 from ._draws import gamma, poisson
+from ._gamma import normaliser_ratio
 from ._hyperparameters import LARGEST, positive_values
 from ._sample import Sample
 
+MOST = 1e12  # a larger count has log Gamma(x + 1) of so many nats that their rounding moves the bound
+NEAR = 0.5  # relative differences of rates that are smaller are precise themselves
 DENSE_ONLY = "a Poisson likelihood with a column of exposures takes dense rows, not CSR; pass X.toarray()."
 
 
@@ -33,7 +36,7 @@ class Poisson(IndependentColumns):
 
     where e is the exposure of the row (time, area, population), one where there is none.  The statistics are t(x) = x, and
     e itself where it is given.  After counts with sum s_d and exposures with sum e_d: Gamma(shape_d + s_d, rate_d + e_d).
-    Missing counts are integrated out exactly.
+    Missing counts are integrated out exactly.  Counts are at most 1e12.
 
     Parameters
     ----------
@@ -76,7 +79,9 @@ class Poisson(IndependentColumns):
             mean = mean / mean[exposure]
         smallest = 0.5 / max(sample.weights.sum(), float(len(sample.weights)))  # weights may be normalised
         shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
-        rate = shape / np.maximum(mean, smallest) if self.rate is None else positive_values("rate", self.rate, sample.D)
+        with np.errstate(over="ignore"):
+            default = shape / np.maximum(mean, smallest)
+        rate = positive_values("rate", default if self.rate is None else self.rate, sample.D)
         return {"shape": shape, "rate": rate, "exposure": exposure}
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
@@ -88,6 +93,18 @@ class Poisson(IndependentColumns):
             exposures = X[:, self.exposure].astype(np.float64)
             fine[:, self.exposure] = (exposures <= LARGEST) & (exposures >= 1.0 / LARGEST)
         return fine
+
+    @property
+    def largest(self) -> Any:
+        """1e12, where the bound still has all digits that matter."""
+        return MOST
+
+    def refuse(self, value: float, column: int, where: str) -> NoReturn:
+        """As others; counts that are too large are measurements."""
+        if MOST < value <= LARGEST and column != self.exposure:
+            cure = f"Poisson takes counts up to {MOST:.0e}; use Gamma for measurements of that size, or leave the value out."
+            raise ValueError(f"Input X contains {value:g}: {where}. {cure}")
+        super().refuse(value, column, where)
 
     def _in_domain(self, x: Array) -> Any:
         return (x >= 0.0) & (np.floor(x) == x)
@@ -137,16 +154,14 @@ class Poisson(IndependentColumns):
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Missing counts become their posterior-predictive means, at the exposure of the row."""
-        return np.where(np.isnan(X), self._exposures(X) * (R @ self._moments(*self._split(N, S))[0]), X)
+        return np.where(np.isnan(X), self._exposures(X) * (R @ self._finite_moments(N, S)[0]), X)
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         a, b = self._update(n, sums)
         return (psi(a) - np.log(b),), self._counts_only(-a / b)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        a, b = self._update(n, sums)
-        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(self.rate)
-        return self._counts_only(ratio)
+        return self._counts_only(normaliser_ratio(self.shape, self.rate, sums[0], np.maximum(n, 0.0)))
 
     def _base(self, x: Array) -> Array:
         return self._counts_only(xlogy(x, self._exposures(x)) - gammaln(x + 1.0))
@@ -160,7 +175,12 @@ class Poisson(IndependentColumns):
         return self._counts_only(log_density.reshape(x.shape))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
-        return self._counts_only(kl_div(self._smooth(x, columns), self._smooth(center, columns)))
+        """KL of the rates, by their relative difference where they are near: large counts leave no digits of the other form."""
+        x, y = self._smooth(x, columns), self._smooth(center, columns)
+        with np.errstate(over="ignore"):
+            more = np.clip((y - x) / x, -NEAR, NEAR)
+        near = x * np.maximum(more - np.log1p(more), 0.0)
+        return self._counts_only(np.where(np.abs(more) < NEAR, near, kl_div(x, y)))
 
     def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
         a, b = self._update(n, sums)

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy.special import gammaln, psi
+from scipy.special import psi
 
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile
+from ._gamma import normaliser_ratio
 from ._hyperparameters import check_between, check_coordinates, farthest, positive, require
 from ._sample import Sample
 
@@ -63,9 +64,12 @@ class SphericalGaussian(Likelihood):
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, np.sqrt(variance))
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         require(shape >= quadratic.LEAST_SPARE, "shape", self.shape, f"at least {quadratic.LEAST_SPARE:g}")
-        default = quadratic.SHARE_OF_SPREAD * variance * (shape - 1.0 if shape > 1.0 else shape)
-        rate = default if self.rate is None else positive("rate", self.rate)
-        quadratic.check_ratio("rate", self.rate, rate / variance)
+        if self.rate is None:
+            times = shape - 1.0 if shape > 1.0 else shape
+            rate = float(quadratic.default_spread("rate", np.asarray(variance), times, "shape", self.shape))
+        else:
+            rate = positive("rate", self.rate)
+            quadratic.check_ratio("rate", self.rate, rate / variance)
         return replace(
             self, mean=mean, mean_precision=kappa, shape=shape, rate=rate, origin=origin, unit=float(np.sqrt(variance))
         )
@@ -100,9 +104,10 @@ class SphericalGaussian(Likelihood):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa', a', b') - logZ(kappa, a, b), (K,)."""
-        kappa, _, a, b = self._update(N, S)
-        prior = self._update(np.zeros(1), np.zeros((1, self.n_statistics)))[3]  # nothing gains nothing, to the last bit
-        ratio = gammaln(a) - gammaln(self.shape) - a * np.log(b) + self.shape * np.log(prior)
+        kappa, _, spread = self._seen(N, S)
+        nothing = self._seen(np.zeros(1), np.zeros((1, self.n_statistics)))[2]  # nothing gains nothing, to the last bit
+        prior, gain = self.rate / self.unit**2 + nothing, np.maximum(spread - nothing, 0.0)
+        ratio = normaliser_ratio(self.shape, prior, 0.5 * self._D * N, gain)
         return np.asarray(ratio - 0.5 * self._D * np.log(kappa / self.mean_precision))
 
     def divergence(self, X: Array, centers: Array) -> Array:
@@ -156,9 +161,13 @@ class SphericalGaussian(Likelihood):
 
     def _update(self, N: Array, S: Array) -> tuple[Array, Array, Array, Array]:
         """kappa', m', a', b' in working coordinates."""
+        kappa, m, spread = self._seen(N, S)
+        return kappa, m, self.shape + 0.5 * self._D * N, self.rate / self.unit**2 + spread
+
+    def _seen(self, N: Array, S: Array) -> tuple[Array, Array, Array]:
+        """kappa', m' and what rows add to b."""
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + N
         m = (self.mean_precision * m0 + S[:, 1:]) / kappa[:, None]
         scatter = quadratic.GRAIN * S[:, 0] + self.mean_precision * (m0**2).sum() - kappa * (m**2).sum(axis=1)
-        rate = self.rate / self.unit**2 + 0.5 * np.maximum(scatter, 0.0)
-        return kappa, m, self.shape + 0.5 * self._D * N, rate
+        return kappa, m, 0.5 * np.maximum(scatter, 0.0)

@@ -4,9 +4,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
+import numpy as np
+
 from ..allocations._base import best_factor
 from ..likelihoods import Likelihood
-from .model import Model
+from ..likelihoods._base import largest_terms
+from .model import Model, score_terms
 from .summary import Summary
 
 
@@ -25,8 +28,19 @@ def _tuned(likelihood: Likelihood, summary: Summary) -> Likelihood:
     tunables = likelihood.tunables()
     together = groupby(tunables, lambda name: name.rpartition(".")[0])  # of each part: how strong its prior is
     for group in [[name] for name in tunables] + [list(group) for _, group in together]:
-        likelihood = _scaled(likelihood, group, best_factor(partial(_log_marginal, likelihood, summary, group)))
+        tried = _scaled(likelihood, group, best_factor(partial(_log_marginal, likelihood, summary, group)))
+        if _terms(tried, summary) <= max(largest_terms(np.float64), _terms(likelihood, summary)):
+            likelihood = tried
     return likelihood
+
+
+def _terms(likelihood: Likelihood, summary: Summary) -> float:
+    """`score_terms` under the parameters that a summary implies: where they are too large, rounding decides the bound.
+
+    Where rows repeat, a prior of ever narrower clusters raises the bound without end.
+    """
+    with np.errstate(over="ignore"):
+        return score_terms(summary, *likelihood.weights(summary.N, summary.S))
 
 
 def _scaled(likelihood: Likelihood, names: list[str], factor: float) -> Likelihood:

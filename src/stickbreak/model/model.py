@@ -132,11 +132,17 @@ class Model:
         return np.asarray(np.diagonal(scores)[:, None] - scores)
 
 
+def score_terms(summary: Summary, W: Array, bias: Array) -> float:
+    """The sum of the sizes of the terms of an average row's score under its cluster, in nats: the largest of all clusters."""
+    rows = np.where(summary.N > 0.0, summary.N, np.inf)
+    terms = np.einsum("kf,kf->k", np.abs(summary.S / rows[:, None]), np.abs(W)) + np.abs(bias)
+    return float(terms.max(initial=0.0))
+
+
 def _fits(dtype: np.dtype[np.floating], summary: Summary, W: Array, bias: Array) -> bool:
     """Whether a precision is enough for the scores of an average row of each cluster under that cluster.
 
     The terms of a score cancel where a cluster is narrow and far from the origin, or where counts are large.
     """
-    rows = np.where(summary.N > 0.0, summary.N, np.inf)
-    terms = np.einsum("kf,kf->k", np.abs(summary.S / rows[:, None]), np.abs(W)) + np.abs(bias)
-    return bool(terms.max(initial=0.0) <= largest_terms(dtype) and np.abs(W).max(initial=0.0) <= LARGEST_SINGLE)
+    terms = score_terms(summary, W, bias)
+    return terms <= largest_terms(dtype) and bool(np.abs(W).max(initial=0.0) <= LARGEST_SINGLE)
