@@ -255,7 +255,8 @@ def test_random_seeds_are_as_many_as_asked_for(X):
 def test_a_model_continues_where_it_stopped(fitted, X):
     again = mixture(init=fitted, moves=()).fit(X)
     assert again.lower_bounds_[0] >= fitted.lower_bound_ - 1e-9 * abs(fitted.lower_bound_)
-    assert again.n_laps_ <= 4
+    assert again.lower_bound_ <= fitted.lower_bound_ + 0.03  # the tolerance of three clusters
+    assert again.n_laps_ <= 6
     other = mixture(init=fitted, moves=()).fit(X[::2].astype(np.float32))
     assert other.n_clusters_ == 3
 

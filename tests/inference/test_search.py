@@ -12,6 +12,7 @@ from stickbreak.data import ArraySource
 from stickbreak.inference import Options, RowSearch, Threads
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
 from stickbreak.inference.laps import BoundDecreased, Laps
+from stickbreak.inference.row_search import COARSE
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
 from stickbreak.moves import Schedule
@@ -79,7 +80,8 @@ def test_moves_do_what_their_names_say(X):
     """Without births K never rises, and without merges and deletes only clusters that lose every row go."""
     for moves in ((), ("merge",), ("delete",), ("merge", "delete")):
         found = run(X, moves, start=12)
-        assert np.all(np.diff(explored(found)) <= 0)
+        assert max(explored(found)) <= 12
+        assert np.all(np.diff([lap.n_clusters for lap in found.history]) <= 0)
         assert {record.kind for lap in found.history for record in lap.moves} == set(moves)
         assert found.total.K == 4 if "merge" in moves else found.total.K <= 12
     born = run(X, ("birth",))
@@ -97,12 +99,12 @@ def test_the_prior_limits_the_number_of_clusters(X, limit):
 def test_excursions_are_kept_only_if_they_pay(X, seed):
     """The search starts with an ascent of its own, which it ends no lower than."""
     X = X + np.random.default_rng(seed).standard_t(2, X.shape)
-    model, source, options = model_of(X), ArraySource(X), Options(tol=1e-4)
+    model, source, options = model_of(X), ArraySource(X), Options(tol=COARSE * 0.01)
     with Threads(1) as threads:
         rng = np.random.default_rng(seed).spawn(1)[0]
         alone = Laps(model, source, Schedule(MOVES, rng), threads, rng, options)
         alone.run(one_cluster(model))
-    found = run(X, seed=seed, tol=1e-6)
+    found = run(X, seed=seed, tol=0.01)
     same = [lap.lower_bound for lap in found.history[: len(alone.history)]]
     assert same == [lap.lower_bound for lap in alone.history]
     assert found.outcome.bound >= alone.bound
@@ -110,12 +112,11 @@ def test_excursions_are_kept_only_if_they_pay(X, seed):
 
 
 def test_tolerance_is_the_gain_at_which_laps_stop(X):
-    loose, tight = (run(X, (), start=7, tol=tol, accelerate=False) for tol in (1e-4, 1e-8))
+    loose, tight = (run(X, (), start=7, tol=tol, accelerate=False) for tol in (1e-2, 1e-6))
     assert len(loose.history) < len(tight.history)
-    for found, tol in ((loose, 1e-4), (tight, 1e-8)):
+    for found, tol in ((loose, 1e-2), (tight, 1e-6)):
         gains = np.diff([lap.lower_bound for lap in found.history])
-        scale = max(len(X), abs(found.outcome.bound))
-        assert gains[-1] <= tol * scale
+        assert gains[-1] <= tol * found.total.K
         assert np.all(gains[:-1] > 0.0)
 
 

@@ -70,7 +70,7 @@ class HMM(ClusterMixin, Estimator):
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
-    tol : float >= 0, default 0.02
+    tol : float >= 0, default 0.005
         Nats: converged when a lap raises the ELBO by less than this for each state, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
@@ -135,7 +135,7 @@ class HMM(ClusterMixin, Estimator):
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
-        tol: float = 0.02,
+        tol: float = 0.005,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,

@@ -69,7 +69,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 300
         Most passes over the data.
-    tol : float >= 0, default 0.3
+    tol : float >= 0, default 0.03
         Nats: converged when a lap raises the ELBO by less than this for each topic.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
@@ -131,7 +131,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 300,
-        tol: float = 0.3,
+        tol: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,

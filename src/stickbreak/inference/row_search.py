@@ -94,6 +94,8 @@ class RowSearch(Search):
         """Ascend from the best model with all moves, whatever has failed before; what fails so often is given up."""
         best = self.best
         assert best is not None
+        if len(self.history) >= self.options.max_laps:
+            return
         again = self._laps(best.model, self.moves, options, best)
         again.schedule.tries = tries
         again.run(best.total)
@@ -103,7 +105,7 @@ class RowSearch(Search):
         """Ascents from an ascent's clusters merged, through losses; whether one beats the best model."""
         best = self.best
         assert best is not None
-        known = self._looked_at is not None and self._looked_at[0] is laps and laps.bound - self._looked_at[1] < WORTH
+        known = self._looked_at is not None and self._looked_at[0] is laps and laps.bound - self._looked_at[1] < 0.1 * WORTH
         if known or "merge" not in self.moves or laps.total.K < 2:
             return False
         failures, self._looked_at = 0, (laps, laps.bound)

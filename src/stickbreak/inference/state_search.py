@@ -19,7 +19,7 @@ from .search import Search
 
 PATIENCE, AT_FIRST = 16, 9  # excursions without gain after which there are no more
 COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
-WORTHWHILE = 10.0  # an excursion that gains less than this multiple of the tolerance has not paid
+PER_ROW, COARSEST = 1e-4, 0.5  # nats for each state: the tolerance of excursions grows with the rows, up to a limit
 SETTLE = 5  # laps before the states of an excursion must pay
 LONGEST_EXCURSION, ENOUGH = 30, 2  # laps; quiet ones, after which moves that are left are not tried
 SEVERAL = 3  # states, of which a part is not all
@@ -48,7 +48,7 @@ class StateSearch(Search):
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
-        coarse = replace(self.options, tol=COARSE * self.options.tol)
+        coarse = self._coarse
         begun = start.K == 1 and "birth" in self.moves and self.source.n_rows > MANY_ROWS
         if begun and self.model.allocation.max_clusters < sys.maxsize:
             descent = Descent(self.model, self._sequences, self.threads, self.rng.spawn(1)[0], self.options)
@@ -76,6 +76,11 @@ class StateSearch(Search):
         assert isinstance(self.source, SequenceSource)
         return self.source
 
+    @property
+    def _coarse(self) -> Options:
+        """The options of excursions: of many rows there is more to gain, and the tolerance is larger."""
+        return replace(self.options, tol=max(COARSE * self.options.tol, min(PER_ROW * self.source.n_rows, COARSEST)))
+
     def _explore(self) -> None:
         anew = (self._regrouped, self._partly_regrouped)
         kinds = (*anew, self._split, *anew, self._with_segments, *anew, self._with_another)
@@ -89,7 +94,7 @@ class StateSearch(Search):
             self._excursion(start)
             gain = self.outcome.bound - before
             failures += 1
-            if gain > WORTHWHILE * self.options.tol * abs(before):
+            if gain > self._coarse.tol * self.outcome.total.K:
                 failures, patience = 0, self.patience
 
     def _excursion(self, start: Summary) -> None:
@@ -97,7 +102,7 @@ class StateSearch(Search):
         if len(self.history) >= self.options.max_laps:
             return
         best = self.outcome
-        coarse = replace(self.options, tol=COARSE * self.options.tol)
+        coarse = self._coarse
         model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:

@@ -21,6 +21,7 @@ from .executor import Threads
 Array = NDArray[np.floating]
 
 MOST, SHARE = 500, 0.1  # rows that a cluster explains worst, and the largest share of its rows that they may be
+TIES = 2  # times as many rows at most, where densities are equal
 
 
 class Survey(NamedTuple):
@@ -71,10 +72,13 @@ def _poor(
 
 
 def _worst(parts: Sequence[Poor], most: NDArray[np.intp]) -> Poor:
-    """The ``most[k]`` rows of each cluster k with the lowest density."""
+    """The ``most[k]`` rows of each cluster k with the lowest density, and those that tie with the last of them."""
     every = Poor(*(np.concatenate(values) for values in zip(*parts)))
     order = np.lexsort((every.scores, every.owners))
     owner = every.owners[order]
-    place = np.arange(len(owner)) - np.searchsorted(owner, owner)
-    chosen = order[place < most[owner]]
+    first = np.searchsorted(owner, owner)
+    place = np.arange(len(owner)) - first
+    last = np.minimum(first + most[owner], np.searchsorted(owner, owner, side="right")) - 1
+    scores = every.scores[order]
+    chosen = order[(scores <= scores[last]) & (most[owner] > 0) & (place < TIES * most[owner])]
     return Poor(*(values[chosen] for values in every))

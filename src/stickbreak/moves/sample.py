@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..data import ArraySource
-from ..likelihoods._base import entries
+from ..data.distinct import distinct_rows
+from ..likelihoods._base import Rows, entries
 from ..model import Drawn, Model, Summary
 from .birth import Target
 
@@ -68,17 +70,24 @@ def poor_targets(
         worst, shares = poor.of(k)
         rows = np.concatenate([part.rows[part.owners == identity] for part in drawn])
         chosen = np.concatenate([part.chosen[part.owners == identity] for part in drawn])
-        rest = np.flatnonzero(~np.isin(rows, worst))
-        if len(worst) < 2 or len(rest) == 0:
+        rest = ~np.isin(rows, worst)
+        odd, odd_weights = _taken(source, worst, shares)
+        others, weights = _taken(source, rows[rest], chosen[rest])
+        left = float(total.N[k]) - odd_weights.sum()
+        if len(odd_weights) < 2 or not (left > 0.0 and weights.sum() > 0.0):
             continue
-        rows, chosen = np.concatenate([worst, rows[rest]]), np.concatenate([shares, chosen[rest]])
-        order = np.argsort(rows)
-        X, weights = source.take(rows[order])
-        weights, odd = weights * chosen[order], order < len(worst)
-        weights[~odd] *= max(float(total.N[k]) - weights[odd].sum(), 0.0) / weights[~odd].sum()
-        children = min(ODD_CHILDREN, len(worst)) + 1
-        found.append(Target(k, total.take([k]), X, weights, children, int(rng.integers(2**63)), odd))
+        X = sparse.vstack([odd, others], format="csr") if sparse.issparse(odd) else np.concatenate([odd, others])
+        weights = np.concatenate([odd_weights, weights * (left / weights.sum())])
+        children, is_odd = min(ODD_CHILDREN, len(odd_weights)) + 1, np.arange(len(weights)) < len(odd_weights)
+        found.append(Target(k, total.take([k]), X, weights, children, int(rng.integers(2**63)), is_odd))
     return found
+
+
+def _taken(source: ArraySource, rows: NDArray[np.integer], shares: Array) -> tuple[Rows, Array]:
+    """Some rows, equal ones together, and their weights times ``shares``."""
+    order = np.argsort(rows)
+    X, weights = source.take(rows[order])
+    return distinct_rows(X, weights * shares[order])
 
 
 def targets(
