@@ -39,12 +39,11 @@ class Target:
     poor: NDArray[np.bool_] | None = None
 
 
-def propose_birth(model: Model, target: Target) -> Proposal | None:
-    """The birth of the children fitted to a target, or None if nothing is to be gained by it."""
+def propose_birth(model: Model, target: Target) -> Proposal:
+    """The birth of the children fitted to a target; nothing is to be gained by it unless its estimate is positive."""
     children, gain = fit_children(model, target)
-    if gain <= 0.0:
-        return None
-    return Proposal("birth", (target.cluster,), model.shared(children, target.X.dtype), gain)
+    parameters = model.shared(children, target.X.dtype) if gain > 0.0 else None
+    return Proposal("birth", (target.cluster,), parameters, gain)
 
 
 def fit_children(model: Model, target: Target) -> tuple[Summary, float]:

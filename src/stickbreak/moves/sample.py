@@ -10,13 +10,15 @@ from scipy import sparse
 
 from ..data import ArraySource
 from ..data.distinct import distinct_rows
-from ..likelihoods._base import Rows, entries
+from ..likelihoods._base import Rows, entries, features
 from ..model import Drawn, Model, Summary
+from ..model.local import product_with
 from .birth import Target
 
 Array = NDArray[np.floating]
 
 ODD_CHILDREN = 5  # among the rows that a cluster explains worst
+PARTS = 1, 4, 16, 64  # of these rows, the worst, with which one child begins
 FEATURES = 1 << 22  # numbers in the features of one sample: 32 MiB in float64
 
 
@@ -64,8 +66,11 @@ def poor_targets(
     poor: Poor,
     rng: np.random.Generator,
 ) -> list[Target]:
-    """The same of clusters with rows that they explain worst: all of these rows, and the sample for the others."""
-    found = []
+    """The same of clusters with rows that they explain worst: all of these rows, and the sample for the others.
+
+    Several children begin among all of those rows, or one with the worst 500, 125, 31 or 7.
+    """
+    W, found = model.likelihood.weights(total.N, total.S)[0], []
     for k, identity in enumerate(ids):
         worst, shares = poor.of(k)
         rows = np.concatenate([part.rows[part.owners == identity] for part in drawn])
@@ -76,10 +81,16 @@ def poor_targets(
         left = float(total.N[k]) - odd_weights.sum()
         if len(odd_weights) < 2 or not (left > 0.0 and weights.sum() > 0.0):
             continue
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows too far for a density
+            scores = model.likelihood.log_base(odd) + product_with(features(model.likelihood, odd), W[[k]])[:, 0]
+        order = np.argsort(scores, kind="stable")
+        odd, odd_weights = odd[order], odd_weights[order]
         X = sparse.vstack([odd, others], format="csr") if sparse.issparse(odd) else np.concatenate([odd, others])
         weights = np.concatenate([odd_weights, weights * (left / weights.sum())])
-        children, is_odd = min(ODD_CHILDREN, len(odd_weights)) + 1, np.arange(len(weights)) < len(odd_weights)
-        found.append(Target(k, total.take([k]), X, weights, children, int(rng.integers(2**63)), is_odd))
+        n = len(odd_weights)
+        for size, children in [(n, min(ODD_CHILDREN, n)), *((n // part, 1) for part in PARTS if n // part >= 2)]:
+            is_odd, seed = np.arange(len(weights)) < size, int(rng.integers(2**63))
+            found.append(Target(k, total.take([k]), X, weights, children + 1, seed, is_odd))
     return found
 
 

@@ -27,6 +27,7 @@ TRIES = {  # failures after which a cluster must change to be tried again
     "documents": {"birth": 3, "merge": 1, "delete": 1},
     "sequences": {"birth": 1, "merge": 1, "delete": 1},
 }
+HOPELESS = 0.5  # of what its parameters cost: a cluster whose children would lose more is not tried again
 CHANGED = 0.1  # relative change of a cluster's count after which past failures no longer count
 MEMORY = 1 << 27  # bytes for the summaries of proposals on all batches
 
@@ -76,7 +77,7 @@ class Schedule:
         log_marginal: Array,
         source: ArraySource,
         drawn: list[Drawn],
-        run: Callable[..., Iterable[Proposal | None]],
+        run: Callable[..., Iterable[Proposal]],
         n_batches: int,
         settling: bool,
         rising: bool = False,
@@ -201,19 +202,22 @@ class Schedule:
         total: Summary,
         source: ArraySource,
         drawn: list[Drawn],
-        run: Callable[..., Iterable[Proposal | None]],
+        run: Callable[..., Iterable[Proposal]],
     ) -> list[Proposal]:
         """Births worth verifying; none only when every cluster has been tried as often as it may."""
         births: list[Proposal] = []
+        cost = model.parameter_cost(total)
         while not births:
             chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N), self.rng)
             if not chosen:
                 break
             for target, birth in zip(chosen, run(lambda target: propose_birth(model, target), chosen)):
-                if birth is None:
-                    self._failures("birth", (target.cluster,), total.N).times += 1
-                else:
+                if birth.estimate > 0.0:
                     births.append(birth)
+                    continue
+                failures = self._failures("birth", (target.cluster,), total.N)
+                hopeless = birth.estimate < -HOPELESS * cost[target.cluster]
+                failures.times += TRIES[self.unit]["birth"] if hopeless else 1
         return births
 
     def _children(self, k: int, counts: Array) -> int:
