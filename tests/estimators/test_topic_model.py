@@ -187,6 +187,15 @@ def test_counts_beyond_the_limit_are_refused(counts, model, value, dtype):
     X = counts.astype(dtype)
     X[7, 3] = value
     for door in (TopicModel().fit, model.transform, model.score, model.partial_fit):
+        with pytest.raises(ValueError, match=r"row 7, column .* counts up to 1e\+12; divide counts by a constant"):
+            door(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_documents_beyond_the_limit_are_refused(counts, model, dtype):
+    X = counts.astype(dtype)
+    X[7, 3:5] = 0.9e12
+    for door in (TopicModel().fit, model.transform, model.score, model.partial_fit):
         with pytest.raises(ValueError, match=r"words in row 7; a document may have at most 1e\+12\. Divide the counts"):
             door(X)
 

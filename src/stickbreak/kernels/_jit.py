@@ -30,7 +30,11 @@ inline = numba.njit(inline="always")  # for functions that would not be vectoris
 
 
 def jit(function: Any) -> Any:
-    """Compile a function without the interpreter's lock and keep its machine code, if there is a place for it."""
+    """Compile a function without the interpreter's lock and keep its machine code, if there is a place for it.
+
+    No loop may both store to an array and sum numbers.  Vectorised, it adds them in another order, and it runs vectorised only
+    if its arrays pass a check at run time, which fails if they lie close together in memory: the sum would depend on where.
+    """
     compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=_SAFE_MATH)(function)
     if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT
         try:

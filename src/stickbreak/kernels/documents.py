@@ -92,9 +92,10 @@ def document_counts(indptr, rows, counts, E, prior, tiny, tol, most, N):
                 for k in range(K):
                     acc[k] += s * row[k]
             change = np.float32(0.0)
+            for k in range(K):  # in a loop of its own: see `jit`
+                change += abs(acc[k] * p[k] - N[d, k])
             for k in range(K):
                 new = acc[k] * p[k]
-                change += abs(new - N[d, k])
                 N[d, k] = new
                 x[k] = new + prior[k]
             if change <= tol * K:  # false for NaN, after a cold start

@@ -79,9 +79,11 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
             t = edges[i] + step
             if t >= edges[i + 1]:
                 continue
-            ahead, likelihood, message, total = start if first[t] else Y[i], L[codes[t]], alpha[t + i + 1], 0.0
+            ahead, likelihood, message = start if first[t] else Y[i], L[codes[t]], alpha[t + i + 1]
             for k in range(K):
                 message[k] = ahead[k] * likelihood[k]
+            total = 0.0
+            for k in range(K):  # in a loop of its own: see `jit`
                 total += message[k]
             scale[t] = total
             rescale = 1.0 / total
@@ -93,11 +95,12 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
 @_inline
 def _combine(alpha, likelihood, beta, r, g):
     """Smoothed probabilities r of a row, and g = likelihood * beta, all (Kp,)."""
-    total = 0.0
     for k in range(r.size):
         r[k] = alpha[k] * beta[k]
-        total += r[k]
         g[k] = likelihood[k] * beta[k]
+    total = 0.0
+    for k in range(r.size):  # in a loop of its own: see `jit`
+        total += r[k]
     rescale = 1.0 / total
     for k in range(r.size):
         r[k] *= rescale

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from scipy.special import gammaln, psi, xlogy
 from ..kernels.counts import dirichlet_multinomials, multinomial_coefficients
 from ._base import Array, Likelihood, Profile, Rows, Size
 from ._draws import poisson
-from ._hyperparameters import check_between, positive_values, require
+from ._hyperparameters import LARGEST, check_between, positive_values, require
 from ._sample import Sample
 
+MOST = 1e12  # sums of larger counts have log Gamma of so many nats that their rounding moves the bound
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 NOTHING = 1e-12  # a difference of sums of counts may miss zero by rounding
 
@@ -32,7 +33,7 @@ class Multinomial(Likelihood):
         x | p ~ Multinomial(n, p),   p ~ Dirichlet(c_1, ..., c_D)
 
     given the total n of the row, with statistics t(x) = x.  After counts with sum s: Dirichlet(c + s).  CSR rows are never made
-    dense.  The log base measure is that of the counts, log n! - sum_d log x_d!.
+    dense.  The log base measure is that of the counts, log n! - sum_d log x_d!.  Counts are at most 1e12.
 
     Parameters
     ----------
@@ -73,6 +74,18 @@ class Multinomial(Likelihood):
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Finite numbers of at least 0."""
         return super().valid(X) & (X >= 0.0)
+
+    @property
+    def largest(self) -> Any:
+        """1e12, where the bound still has all digits that matter."""
+        return MOST
+
+    def refuse(self, value: float, column: int, where: str) -> NoReturn:
+        """As others; counts that are too large are to be scaled."""
+        if MOST < value <= LARGEST:
+            cure = f"Multinomial takes counts up to {MOST:.0e}; divide counts by a constant, or leave the value out."
+            raise ValueError(f"Input X contains {value:g}: {where}. {cure}")
+        super().refuse(value, column, where)
 
     def features(self, X: Rows, out: Array | None) -> Any:
         """The counts themselves."""
