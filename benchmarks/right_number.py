@@ -3,7 +3,7 @@
 A rival is another fit at the same prior: the true labels; one cluster; K/2, K and 2K distant rows (K is the true number) with
 merges and deletes; the fit started from itself; and its clusters joined one by one, through losses, with the best levels
 fitted again.  A gap is the bound of the fit less that of the rival, in nats: where it is negative, the search has missed
-something.  A fit ends when a lap gains less than a millionth of the bound, which is more than a nat in large data.
+something.
 
     python benchmarks/right_number.py [--sets NAME ...] [--small] [--most-rows N] [--seeds N] [--json FILE]
 """
