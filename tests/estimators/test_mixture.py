@@ -576,3 +576,17 @@ def test_verbose_shows_progress_and_changes_nothing(fitted, X, capsys):
     fitted.summary()
     out = capsys.readouterr().out
     assert "3" in out
+
+
+def test_the_best_of_several_fits_is_kept(X):
+    X = X + np.random.default_rng(0).standard_t(2, X.shape)
+    several = mixture(n_init=4, init="random", n_init_clusters=5, moves=()).fit(X)
+    seeds = [mixture(init="random", n_init_clusters=5, moves=(), random_state=s).fit(X).lower_bound_ for s in range(8)]
+    assert np.ptp(seeds) > 1.0  # the starts lead to different optima
+    assert several.lower_bound_ > np.median(seeds)
+    assert several.lower_bounds_[-1] == several.lower_bound_
+    assert several.n_laps_ == len(several.history_)
+    assert_equal_fits(several, mixture(n_init=4, init="random", n_init_clusters=5, moves=(), n_jobs=2).fit(X))
+    for wrong in (0, 1.5, True, None):
+        with pytest.raises(ValueError, match="n_init must be a whole number"):
+            mixture(n_init=wrong).fit(X)

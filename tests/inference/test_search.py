@@ -216,3 +216,32 @@ def test_enough_quiet_laps_end_an_ascent_though_moves_are_left(X):
     assert not laps._settled(laps.bound, laps.total.N[1:])  # a cluster that is new
     laps._proposals = []
     assert laps._settled(*quiet)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_cluster_does_not_end_in_pieces(seed):
+    """Four clusters of many rows: where three pieces of one are left, no merge of two of them pays at once."""
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.normal(center, 1.0, (20_000, 2)) for center in ((-6, 0), (6, 0), (0, 8), (0, -8))])
+    assert run(X, seed=seed).total.K == 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cluster_too_rare_for_a_sample_is_found(seed):
+    """Twenty of 20,000 rows, of which a sample has three."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20_000, 4))
+    X[:20, 0] += 12.0
+    found = run(X, seed=seed)
+    assert found.total.K == 2
+    assert found.total.N.min() == pytest.approx(20.0, abs=0.5)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_search_from_its_own_result_gains_nothing(X, seed):
+    found = run(X, seed=seed)
+    model, source = found.found, ArraySource(X)
+    with Threads(1) as threads:
+        again = RowSearch(model, source, MOVES, threads, np.random.default_rng(seed + 10), Options(check=True))
+        again.run(found.total)
+    assert again.outcome.bound <= found.outcome.bound + 1.0

@@ -143,3 +143,30 @@ def test_heavy_rows_are_drawn_in_proportion_to_their_weight():
     frequency = (weights[rows] == 2.0).sum() / (n / 2)
     assert abs(frequency - 0.2) < 4.0 * np.sqrt(0.2 * 0.8 / (n / 2))
     assert np.dot(weights[rows], chosen) == pytest.approx(0.5 * weights.sum(), rel=0.01)
+
+
+@given(n=st.integers(0, 30), K=st.integers(1, 8), seed=SEEDS)
+def test_merged_entropies_are_those_of_sums(n, K, seed):
+    """For every node of a random tree of merges: that of the responsibilities of the clusters below it."""
+    rng = np.random.default_rng(seed)
+    R, kept = random_sparse(rng, n, K)
+    weights, parents, below = rng.random(n), np.full(2 * K - 1, -1), [[k] for k in range(K)]
+    alone = list(range(K))
+    for node in range(K, 2 * K - 1):
+        pair = [alone.pop(int(rng.integers(len(alone)))) for _ in range(2)]
+        parents[pair] = node
+        below.append(below[pair[0]] + below[pair[1]])
+        alone.append(node)
+    H = np.zeros(2 * K - 1)
+    assign.merged_entropies(*kept, weights, parents, H)
+    sums = np.stack([R[:, clusters].sum(axis=1) for clusters in below], axis=1)
+    np.testing.assert_allclose(H, -(weights[:, None] * xlogy(sums, sums)).sum(axis=0), atol=1e-9)
+
+
+@given(n=st.integers(0, 30), K=st.integers(1, 8), seed=SEEDS)
+def test_owners_have_the_largest_share(n, K, seed):
+    R, kept = random_sparse(np.random.default_rng(seed), n, K)
+    owner, share = np.empty(n, np.int64), np.empty(n)
+    assign.owners(*kept, owner, share)
+    np.testing.assert_array_equal(owner, R.argmax(axis=1) if n else owner)
+    np.testing.assert_array_equal(share, R.max(axis=1) if n else share)
