@@ -12,7 +12,7 @@ from stickbreak.data import ArraySource
 from stickbreak.inference import Options, RowSearch, Threads
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
 from stickbreak.inference.laps import BoundDecreased, Laps
-from stickbreak.inference.row_search import COARSE
+from stickbreak.inference.row_search import COARSE, MOST_NUMBERS, sample_rows
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
 from stickbreak.moves import Schedule
@@ -245,3 +245,12 @@ def test_a_search_from_its_own_result_gains_nothing(X, seed):
         again = RowSearch(model, source, MOVES, threads, np.random.default_rng(seed + 10), Options(check=True))
         again.run(found.total)
     assert again.outcome.bound <= found.outcome.bound + 1.0
+
+
+def test_samples_fit_into_memory_and_tell_clusters_apart():
+    """A quarter of the rows, but no more than 512 MiB, and none where few rows would stand for many statistics."""
+    assert sample_rows(100_000, 2, 5) == 25_000
+    assert sample_rows(20_000, 2, 5) == 0
+    assert sample_rows(10**9, 32, 560) * 32 == MOST_NUMBERS
+    assert sample_rows(100_000, 50, 1325) == 0
+    assert sample_rows(10**8, 300, 45_450) == 0

@@ -33,6 +33,13 @@ FAST, FINE = (
 )  # numbers a lap looks at, up to which all laps are patient, and to this share of the tolerance
 FEWEST_ROWS, ROWS_PER_STATISTIC = 5000, 100  # of a sample
 SMALLER = 4  # a search of many rows begins on one in so many
+MOST_NUMBERS = 1 << 26  # of a sample: 512 MiB
+
+
+def sample_rows(N: int, row_size: int, F: int) -> int:
+    """Rows of the sample on which a search of N rows of so many numbers and F statistics begins; none where that is no help."""
+    fewest, most = max(FEWEST_ROWS, ROWS_PER_STATISTIC * F), MOST_NUMBERS // max(row_size, 1)
+    return min(max(fewest, N // SMALLER), most) if fewest <= most and SMALLER * fewest < N else 0
 
 
 class Surveyed(NamedTuple):
@@ -68,8 +75,9 @@ class RowSearch(Search):
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         coarse = replace(self.options, tol=COARSE * self.options.tol)
-        if start.K == 1 and "birth" in self.moves and self.source.n_rows > SMALLER * self._fewest:
-            start = self._on_sample(start)
+        rows = sample_rows(self.source.n_rows, self.source.row_size, self.model.likelihood.n_statistics)
+        if start.K == 1 and "birth" in self.moves and rows > 0:
+            start = self._on_sample(start, rows)
         best = self._laps(self.model, self.moves, coarse)
         self.best, best.schedule.tries = best, self._tries(start.K)
         best.run(start)
@@ -84,19 +92,14 @@ class RowSearch(Search):
         if self._may("_merge_more") and self._merge_more(self.best, self.options):
             self.best.polish(self.options)
 
-    def _on_sample(self, start: Summary) -> Summary:
+    def _on_sample(self, start: Summary, rows: int) -> Summary:
         """The outcome of a search on a sample, which may begin on a smaller one, as if of all rows."""
-        sample = self.source.sample(max(self._fewest, self.source.n_rows // SMALLER), self.rng.spawn(1)[0])
+        sample = self.source.sample(rows, self.rng.spawn(1)[0])
         options = replace(self.options, n_batches=1)
         search = RowSearch(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
         search.run(start)
         self.model, self._found_on_sample = search.found, search.total.K
         return search.total * (self.source.total_weight / sample.total_weight)
-
-    @property
-    def _fewest(self) -> int:
-        """The fewest rows of a sample."""
-        return max(FEWEST_ROWS, ROWS_PER_STATISTIC * self.model.likelihood.n_statistics)
 
     def _tries(self, K: int) -> int:
         """How often births of K clusters may fail."""
