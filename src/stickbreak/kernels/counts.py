@@ -34,7 +34,7 @@ def deviance(x, mean):
 @_jit
 def is_few(x, prior):
     """Whether the product of `log_choices` is short."""
-    return x == 0.0 or (x <= _FEW and x == math.floor(x) and prior < _SUMMABLE)
+    return x <= _TINY or (x <= _FEW and x == math.floor(x) and prior < _SUMMABLE)
 
 
 @_jit
@@ -93,7 +93,7 @@ def _one_row(data, indices, start, stop, c, C):
     n = 0.0
     for p in range(start, stop):
         n += data[p]
-    if n == 0.0:
+    if n <= _TINY:
         return 0.0
     share, rest = max(n / (C + n), _TINY), max(C / (C + n), _TINY)
     total, few, many = 0.0, 0.0, 0.0  # sums of few counts, and of the pseudo-counts of kinds with many
