@@ -75,7 +75,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A folder to fill that takes the place of ``path`` when the block ends, and leaves no trace if the block fails.
 
     A process that is killed between moving the old folder away and the new one in leaves the old one under a temporary
-    name; the next write beside it puts it back.
+    name; the next write beside it puts it back, and so does `stickbreak.data.corpus.open_corpus`.
 
     Raises
     ------

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .atomic import as_path, check_folder, replacing_folder
+from .atomic import as_path, check_folder, remove_leftovers, replacing_folder
 from .bag_files import ENDINGS, MOST, blocks, is_ldac, read_corpus, vocabulary
 from .numpy_files import map_npy
 from .sparse_rows import sparse_rows
@@ -75,6 +75,8 @@ def open_corpus(folder: str | Path) -> sparse.csr_array:
     DataError : there is no corpus, it is damaged, or it comes from a newer version.
     """
     folder = as_path(folder, "folder")
+    if not Path(folder).exists():  # a killed writer may have moved it away
+        remove_leftovers(Path(os.path.realpath(folder)).parent)
     record = _read_record(folder)
     D, V, nnz = (record[name] for name in ("n_documents", "n_words", "n_entries"))
     sizes = {"indptr": D + 1, "indices": nnz, "counts": nnz}

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -94,12 +95,16 @@ class Estimator(BaseEstimator, ABC):
 
         start, search : make a start, under the progress line, and the search that begins there
         """
+        steps = choices.stochastic(self.algorithm)
+        algorithm = (
+            partial(search, moves=choices.moves(self)) if steps is None else partial(StochasticLaps, schedule=steps)
+        )
         best: Result | None = None
         history: list[Lap] = []
         trouble = None
         with self._progress(source) as on_lap:
             for stream in [rng] if self.n_init == 1 else rng.spawn(self.n_init):
-                ascent = self._run(model, source, threads, stream, options, on_lap, search)
+                ascent = algorithm(model, source, threads=threads, rng=stream, options=options, on_lap=on_lap)
                 interrupted = False
                 try:
                     first = start(stream)
@@ -121,22 +126,6 @@ class Estimator(BaseEstimator, ABC):
         if trouble is None and not converged:
             trouble = f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
         return Outcome(best.total.without_local(), best.model, history, trouble)
-
-    def _run(
-        self,
-        model: Model,
-        source: ArraySource,
-        threads: Threads,
-        rng: np.random.Generator,
-        options: Options,
-        on_lap: Callable[[Lap], None],
-        search: Callable[..., Search],
-    ) -> Search | StochasticLaps:
-        """One run of the algorithm, not begun yet."""
-        steps = choices.stochastic(self.algorithm)
-        if steps is not None:
-            return StochasticLaps(model, source, steps, threads, rng, options, on_lap, [])
-        return search(model, source, choices.moves(self), threads, rng, options, on_lap, [])
 
     def _widen(self, missing: NDArray[np.bool_]) -> None:
         """Extend the model to missing values in columns (D,) that had none so far."""

@@ -21,17 +21,14 @@ SETTLE = 12  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # a round that gains less than this multiple of the tolerance, for each cluster, is the last
 NOTHING = 0.1  # nats: a change made in vain is not made again before so much was gained
 GAMBLE = 10.0  # merges may lose so many times what the parameters of a cluster cost, before an ascent from there
-TRIALS, FEW_TRIALS = (
-    4,
-    2,
-)  # numbers of clusters in a row from which an ascent did not pay, after which no other is tried
-PATIENCE = 10.0  # laps, each like the last, in which such an ascent must reach the model in hand
+TRIALS = 4  # numbers of clusters in a row from which an ascent did not pay, after which no other is tried
+FEW_TRIALS = 2  # the same where laps take long
+PATIENCE = 10.0  # laps, each like the last, in which such an ascent must reach the model in hand, where laps take long
 LONGEST = 60  # laps of such an ascent
-FAST, FINE = (
-    1 << 24,
-    0.1,
-)  # numbers a lap looks at, up to which all laps are patient, and to this share of the tolerance
-FEWEST_ROWS, ROWS_PER_STATISTIC = 5000, 100  # of a sample
+FAST = 1 << 24  # numbers that a lap looks at, beyond which laps take long
+FINE = 0.1  # of the tolerance, to which ascents from merged clusters settle where laps do not take long
+FEWEST_ROWS = 5000  # of a sample
+ROWS_PER_STATISTIC = 100  # of a sample, at least
 SMALLER = 4  # a search of many rows begins on one in so many
 MOST_NUMBERS = 1 << 26  # of a sample: 512 MiB
 
@@ -69,7 +66,7 @@ class RowSearch(Search):
     """
 
     _found_on_sample: int = 0  # clusters
-    _in_vain: dict[str, float] = field(default_factory=dict)  # the bound at which each kind of change was made in vain
+    _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 3)  # bounds at which each change did not help
     _surveyed: Surveyed | None = None  # the last survey
 
     def run(self, start: Summary) -> None:
@@ -89,7 +86,7 @@ class RowSearch(Search):
                 self._again(coarse, self._tries(self.best.total.K))
             gain = self.best.bound - before
         self.best.polish(self.options)
-        if self._may("_merge_more") and self._merge_more(self.best, self.options):
+        if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
             self.best.polish(self.options)
 
     def _on_sample(self, start: Summary, rows: int) -> Summary:
@@ -112,21 +109,17 @@ class RowSearch(Search):
     def _is_large(self, K: int) -> bool:
         return self.source.n_rows * K * self.model.likelihood.n_statistics > FAST
 
-    def _may(self, change: str) -> bool:
-        """Whether enough was gained since a change was made in vain."""
-        assert self.best is not None
-        return self.best.bound - self._in_vain.get(change, -np.inf) >= NOTHING
-
     def _round(self, options: Options) -> None:
-        for change in (self._merge_more, self._give_birth, self._split_all):
+        for kind, change in enumerate((self._merge_more, self._give_birth, self._split_all)):
             best = self.best
             assert best is not None
-            if not self._may(change.__name__):
+            before = best.bound
+            if before - self._in_vain[kind] < NOTHING:
                 continue
             if change(best, options):
                 self._again(options)
             else:
-                self._in_vain[change.__name__] = best.bound
+                self._in_vain[kind] = before
 
     def _again(self, options: Options, tries: int = 1) -> None:
         """Ascend from the best model with all moves, whatever has failed before; what fails so often is given up."""

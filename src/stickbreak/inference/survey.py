@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +20,7 @@ Array = NDArray[np.floating]
 
 MOST, SHARE = 500, 0.1  # rows that a cluster explains worst, and the largest share of its rows that they may be
 TIES = 2  # times as many rows at most, where densities are equal
+ENOUGH = 1 << 18  # rows of chunks, among which the worst are then chosen
 
 
 class Survey(NamedTuple):
@@ -46,12 +45,18 @@ def survey(model: Model, total: Summary, source: ArraySource, threads: Threads, 
         merged_entropies(*kept, weights, parents, H)
         return Survey(summary, H, _poor(model, parameters, X, kept, chunk.start, most))
 
-    parts = list(threads.map(task, [chunk for batch in source.batches(1) for chunk in batch]))
+    results = threads.map(task, [chunk for batch in source.batches(1) for chunk in batch])
+    whole = next(results)
+    poor, waiting = [whole.poor], 0
+    for part in results:  # added as they come: all chunks together have no room
+        whole.total.add_in_place(part.total)
+        whole.entropies[...] += part.entropies
+        poor.append(part.poor)
+        waiting += len(part.poor.rows)
+        if waiting > ENOUGH:
+            poor, waiting = [_worst(poor, most)], 0
     source.release()
-    found = replace(reduce(add, (part.total for part in parts)), base=total.base)
-    return Survey(
-        found, np.sum([part.entropies for part in parts], axis=0), _worst([part.poor for part in parts], most)
-    )
+    return Survey(replace(whole.total, base=total.base), whole.entropies, _worst(poor, most))
 
 
 def _poor(
