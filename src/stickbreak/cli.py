@@ -211,7 +211,7 @@ def predict(
 
 
 @app.command
-def info(model: Path, /, *, clusters: int = 20) -> None:
+def info(model: Path, /, *, clusters: int = 20, search: bool = False) -> None:
     """Show what is in a model file.
 
     Parameters
@@ -220,10 +220,12 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
         Model file.
     clusters: int
         Show this many of the largest clusters, topics or states.
+    search: bool
+        Show how they were found: every ascent, its moves, and whether it was kept.
     """
     from rich.console import Console
 
-    from .report.tables import cluster_table, topic_table
+    from .report.tables import cluster_table, search_table, topic_table
 
     estimator: Any = load(model)
     summary: Any = estimator.summary_
@@ -240,7 +242,10 @@ def info(model: Path, /, *, clusters: int = 20) -> None:
         print(f"{name:6}{text}")
     print()
     table = topic_table if isinstance(estimator, TopicModel) else cluster_table
-    Console(markup=False, emoji=False).print(table(estimator, clusters))  # names are shown as they are
+    console = Console(markup=False, emoji=False)  # names are shown as they are
+    console.print(table(estimator, clusters))
+    if search:
+        console.print(search_table(estimator.history_))
 
 
 class Data(NamedTuple):

@@ -137,8 +137,15 @@ RECORD = {
     "history",
 }
 
+LATER = {"ascent": 1, "origin": "start", "sample_rows": 0}  # what laps of the first files do not say
 LAP = {f.name for f in fields(Lap)}
-COUNTED = {"number", "n_clusters", "explored_clusters"}
+COUNTED = {
+    "number": 1,
+    "n_clusters": 1,
+    "explored_clusters": 1,
+    "ascent": 1,
+    "sample_rows": 0,
+}  # and their least values
 
 
 def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
@@ -233,9 +240,11 @@ def _laps(record: Any) -> list[Lap]:
 
 
 def _lap(record: Any) -> Lap:
-    expect_keys("lap", record, LAP)
-    values: dict[str, Any] = {name: as_number(name, record[name]) for name in LAP - COUNTED - {"moves"}}
-    values |= {name: as_whole(name, record[name], 1) for name in COUNTED}
+    expect_keys("lap", record, LAP - set(LATER), optional=set(LATER))
+    record = LATER | record
+    values: dict[str, Any] = {name: as_number(name, record[name]) for name in LAP - set(COUNTED) - {"moves", "origin"}}
+    values |= {name: as_whole(name, record[name], least) for name, least in COUNTED.items()}
+    values["origin"] = as_text("origin", record["origin"])
     return Lap(**values, moves=tuple(_move(entry) for entry in as_list("moves", record["moves"])))
 
 

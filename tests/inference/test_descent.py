@@ -114,7 +114,7 @@ def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
     assert 1333 <= rows[1] < 1500
     assert 400 <= rows[2] < 600
     assert model.n_states_ == 3
-    assert model.n_laps_ == len(model.lower_bounds_)
+    assert model.n_laps_ == len(model.history_) > len(model.lower_bounds_)
 
 
 def test_a_chain_of_as_many_states_as_are_wanted():

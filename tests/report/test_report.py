@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from stickbreak.inference import Lap
+from stickbreak import Mixture
+from stickbreak.inference import Lap, ascents
 from stickbreak.moves import MoveRecord
 from stickbreak.report import demo
 from stickbreak.report.figures import plot_fit, visible_range
 from stickbreak.report.progress import Progress, clock, short
+from stickbreak.report.tables import search_table
 
 
 def lap(number, bound=-100.0, K=3, moves=(), explored=None):
@@ -41,6 +43,45 @@ def test_the_line_tells_the_state_of_the_fit():
     progress(lap(2, moves=(accepted("delete", 4.0),)))
     assert "4 moves" in progress.text(1.0)
     assert progress.text(1.0).endswith("left <= 0:49")  # 98 laps of half a second
+
+
+def test_the_line_tells_of_samples():
+    progress = Progress(total_rows=50, max_laps=100, enabled=False)
+    progress(replace(lap(1), sample_rows=20))
+    progress(replace(lap(2), sample_rows=20))
+    assert "ELBO/row -5.0000" in progress.text(1.0)
+    assert progress.text(1.0).endswith("on 20 rows  0:01  left --")
+    progress(lap(3))
+    progress(lap(4))
+    assert "ELBO/row -2.0000" in progress.text(2.0)
+    assert progress.text(2.0).endswith("left <= 0:48")  # 96 laps at the pace of those over all rows
+
+
+def test_the_history_tells_what_every_ascent_began_with_and_whether_it_was_kept():
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(m, 1.0, (7000, 2)) for m in ([0, 0], [5, 0], [0, 5], [6, 6])])
+    model = Mixture(random_state=0).fit(X)
+    found = ascents(model.history_)
+    sampled = [ascent for ascent in found if ascent.last.sample_rows]
+    assert sampled == found[: len(sampled)]
+    assert 0 < len(sampled) < len(found)
+    assert [lap.number for lap in model.history_] == list(range(1, model.n_laps_ + 1))
+    assert found[0].laps[0].explored_clusters == 1
+    kept = [ascent for ascent in found[len(sampled) :] if ascent.kept]
+    assert kept[0].last.origin == "start"
+    assert {ascent.last.origin for ascent in found} <= {"start", "merges", "splits", "again"}
+    assert kept[-1].last.explored_bound == model.lower_bound_
+    assert len(model.lower_bounds_) == sum(len(ascent.laps) for ascent in found[len(sampled) :])
+    assert all(np.diff(model.lower_bounds_) >= -1e-9 * abs(model.lower_bound_))
+    table = search_table(model.history_)
+    assert table.row_count == len(found)
+
+
+def test_half_of_the_laps_at_most_are_of_samples():
+    X = np.random.default_rng(2).normal(size=(24_000, 1))
+    with pytest.warns(UserWarning, match="not converged"):
+        model = Mixture(random_state=0, max_laps=2).fit(X)
+    assert [lap.sample_rows > 0 for lap in model.history_] == [True, False]
 
 
 def test_nothing_is_shown_unless_on_a_terminal(capsys):

@@ -141,7 +141,7 @@ class Estimator(BaseEstimator, ABC):
         bound, K, last = self.model_.bound(total), total.K, self.history_[-1]
         seconds = time.perf_counter() - began
         speed = source.n_rows / max(seconds, 1e-9)
-        lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, (), speed)
+        lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, (), speed, last.ascent + 1)
         names = getattr(self, "feature_names_in_", None)
         table = Table(self.n_features_in_, self.n_targets_, names, self.levels_, self.grouped_)
         self._set_fitted(self.model_, total, self.dtype_, [*shortened(self.history_), lap], table)
@@ -160,7 +160,7 @@ class Estimator(BaseEstimator, ABC):
         self.posterior_ = model.likelihood.posterior(summary.N, summary.S)
         self.__dict__.update(_shown(self.posterior_))
         self.lower_bound_ = model.bound(summary)
-        self.lower_bounds_ = [lap.lower_bound for lap in history]
+        self.lower_bounds_ = [lap.lower_bound for lap in history if not lap.sample_rows]
         self.n_laps_ = history[-1].number
         self._name_clusters(model, summary)
 

@@ -98,8 +98,8 @@ class HMM(ClusterMixin, Estimator):
     lower_bounds_ : list of float
         The ELBO of the best model so far after each lap.
     history_ : list of `stickbreak.inference.Lap`
-        Per lap: seconds, ELBO, K, moves tried and accepted with their gains.  Above 120,000 rows states are first searched for
-        on a sample; its laps are not listed, but their time counts.
+        Per lap: seconds, ELBO, K, moves tried and accepted with their gains, and what its ascent began with.  Above 120,000
+        rows states are first searched for on a sample; its laps come first.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; D.
 

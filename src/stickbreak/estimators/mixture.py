@@ -93,7 +93,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     lower_bounds_ : list of float
         The ELBO of the best model so far after each lap.
     history_ : list of `stickbreak.inference.Lap`
-        Per lap: seconds, ELBO, K, moves tried and accepted with their gains.
+        Per lap: seconds, ELBO, K, moves tried and accepted with their gains, and what its ascent began with.
     n_laps_ : int
         Laps done.
     converged_ : bool

@@ -95,7 +95,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     lower_bounds_ : list of float
         The ELBO of the best model so far after each lap.
     history_ : list of `stickbreak.inference.Lap`
-        Per lap: seconds, ELBO, K, moves tried and accepted with their gains.
+        Per lap: seconds, ELBO, K, moves tried and accepted with their gains, and what its ascent began with.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; V.
 

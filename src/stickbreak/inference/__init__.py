@@ -8,7 +8,7 @@ from .search import Search
 from .state_search import StateSearch
 from .stochastic import Stochastic, StochasticLaps
 from .topic_search import TopicSearch
-from .trace import Lap
+from .trace import Lap, ascents
 
 __all__ = [
     "Chain",
@@ -21,4 +21,5 @@ __all__ = [
     "StochasticLaps",
     "Threads",
     "TopicSearch",
+    "ascents",
 ]

@@ -77,6 +77,8 @@ class Laps:
     floor : a better model in hand while this ascent explores; the history then reports that one's bound
     settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
     enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
+    origin : what the ascent begins with, as the history shows it (see `stickbreak.inference.trace.Lap`)
+    sample_rows : rows of the source, if that is a sample; 0 for all rows
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
     total, bound : summary and ELBO at the end of the last lap; during a lap they may be ahead of ``result``
     result : what the last lap left, None before the first
@@ -95,6 +97,8 @@ class Laps:
     settle: int = 0
     enough: int = sys.maxsize
     patience: float = np.inf
+    origin: str = "start"
+    sample_rows: int = 0
 
     def __post_init__(self) -> None:
         self.batches = self.source.batches(self.options.n_batches)
@@ -109,6 +113,7 @@ class Laps:
         self._stalled = False  # the last lap gained nothing
         self._quiet = 0  # laps in a row that changed little
         self._proposals: list[Proposal] = []
+        self._ascent = self.history[-1].ascent + 1 if self.history else 1
 
     def run(self, start: Summary, counts: NDArray[np.floating] | None = None) -> None:
         """Lap until converged or out of laps, from the parameters that ``start`` implies.
@@ -323,6 +328,9 @@ class Laps:
             explored_clusters=self.total.K,
             moves=tuple(records),
             rows_per_second=self._speed,
+            ascent=self._ascent,
+            origin=self.origin,
+            sample_rows=self.sample_rows,
         )
         self.result = Result(self.model, self.total, self.bound, lap)
         self.history.append(lap)

@@ -74,7 +74,8 @@ class RowSearch(Search):
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         rows = sample_rows(self.source.n_rows, self.source.row_size, self.model.likelihood.n_statistics)
         if start.K == 1 and "birth" in self.moves and rows > 0:
-            start = self._on_sample(start, rows)
+            start = self._begin_with(self._sampled(rows, self.options), start)
+            self._found_on_sample = start.K
         best = self._laps(self.model, self.moves, coarse)
         self.best, best.schedule.tries = best, self._tries(start.K)
         best.run(start)
@@ -88,15 +89,6 @@ class RowSearch(Search):
         self.best.polish(self.options)
         if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
             self.best.polish(self.options)
-
-    def _on_sample(self, start: Summary, rows: int) -> Summary:
-        """The outcome of a search on a sample, which may begin on a smaller one, as if of all rows."""
-        sample = self.source.sample(rows, self.rng.spawn(1)[0])
-        options = replace(self.options, n_batches=1)
-        search = RowSearch(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
-        search.run(start)
-        self.model, self._found_on_sample = search.found, search.total.K
-        return search.total * (self.source.total_weight / sample.total_weight)
 
     def _tries(self, K: int) -> int:
         """How often births of K clusters may fail."""
@@ -127,7 +119,7 @@ class RowSearch(Search):
         assert best is not None
         if len(self.history) >= self.options.max_laps:
             return
-        again = self._laps(best.model, self.moves, options, best)
+        again = self._laps(best.model, self.moves, options, best, origin="again")
         again.schedule.tries = tries
         again.run(best.total)
         self._keep(best, again)
@@ -145,7 +137,7 @@ class RowSearch(Search):
             if failures == (FEW_TRIALS if large else TRIALS) or limit == len(self.history):
                 break
             tol = options.tol * (1.0 if large else FINE)
-            trial = self._laps(laps.model, (), replace(options, max_laps=limit, tol=tol), self.best)
+            trial = self._laps(laps.model, (), replace(options, max_laps=limit, tol=tol), self.best, origin="merges")
             trial.patience = PATIENCE if large else np.inf
             trial.run(start)
             failures = 0 if self._keep(self.best or best, trial) > 0.0 else failures + 1
@@ -179,7 +171,7 @@ class RowSearch(Search):
         start = self._split(laps) if may else None
         if start is None:
             return False
-        trial = self._laps(laps.model, self._removals, options, self.best, SETTLE)
+        trial = self._laps(laps.model, self._removals, options, self.best, SETTLE, "splits")
         trial.run(start)
         kept = self._keep(self.best or laps, trial) > 0.0
         return self._merge_more(trial, options) or kept

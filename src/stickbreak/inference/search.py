@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ class Search(ABC):
     Births, merges and deletes that pay at once are accepted lap by lap.  When no more do, the clusters have settled into a
     local optimum, which excursions leave: ascents from a changed model, kept if the ELBO of the whole data set is then
     higher, or else undone.  So the bound of the model in hand never goes down.
+
+    sample_rows : rows of the source, if that is a sample on which a larger search begins; 0 for all rows
     """
 
     model: Model
@@ -38,12 +41,39 @@ class Search(ABC):
     options: Options
     on_lap: Callable[[Lap], None] = lambda lap: None
     history: list[Lap] = field(default_factory=list)
+    sample_rows: int = 0
     best: Laps | None = None
     trial: Laps | None = None
 
     @abstractmethod
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
+
+    def _sampled(self, rows: int, options: Options) -> Self:
+        """The same search on a sample of so many rows, for up to half of the laps that are left."""
+        sample, rng = self.source.sample(rows, self.rng.spawn(1)[0]), self.rng.spawn(1)[0]
+        options = replace(options, n_batches=1, max_laps=(len(self.history) + options.max_laps) // 2)
+        return type(self)(
+            self.model, sample, self.moves, self.threads, rng, options, self.on_lap, self.history, sample.n_rows
+        )
+
+    def _begin_with(self, sampled: Self, start: Summary) -> Summary:
+        """The outcome of a search on a sample, as if of all rows; ``model`` then has the hyperparameters learnt.
+
+        An interrupt ends that search, and one lap makes its outcome a model of all rows.
+        """
+        try:
+            sampled.run(start)
+        except KeyboardInterrupt:
+            if sampled.result is not None:
+                self.best = self._laps(sampled.found, (), replace(self.options, max_laps=0))
+                self.best.run(self._scaled(sampled))
+            raise
+        self.model = sampled.found
+        return self._scaled(sampled)
+
+    def _scaled(self, sampled: Self) -> Summary:
+        return sampled.total * (self.source.total_weight / sampled.source.total_weight)
 
     def _may_grow(self) -> bool:
         return "birth" in self.moves and len(self.history) < self.options.max_laps
@@ -87,11 +117,18 @@ class Search(ABC):
         return self.best is not None and self.best.converged
 
     def _laps(
-        self, model: Model, moves: tuple[str, ...], options: Options, floor: Laps | None = None, settle: int = 0
+        self,
+        model: Model,
+        moves: tuple[str, ...],
+        options: Options,
+        floor: Laps | None = None,
+        settle: int = 0,
+        origin: str = "start",
     ) -> Laps:
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
         schedule = Schedule(moves, rng, model.allocation.unit)
         laps = Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
+        laps.origin, laps.sample_rows = origin, self.sample_rows
         self.trial = None if floor is None else laps
         return laps
 

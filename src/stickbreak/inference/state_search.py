@@ -55,21 +55,14 @@ class StateSearch(Search):
             start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
         elif begun:
-            start = self._on_sample(start, replace(coarse, n_batches=1))
+            sampled = self._sampled(max(SAMPLE_ROWS, self.source.n_rows // SMALLER), coarse)
+            sampled.patience = AT_FIRST
+            start = self._begin_with(sampled, start)
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
         if not begun:
             self._explore()
         self.outcome.polish(self.options)
-
-    def _on_sample(self, start: Summary, options: Options) -> Summary:
-        """The outcome of a search on a sample, as if of all rows; ``model`` then has the hyperparameters learnt."""
-        sample = self.source.sample(max(SAMPLE_ROWS, self.source.n_rows // SMALLER), self.rng.spawn(1)[0])
-        search = StateSearch(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
-        search.patience = AT_FIRST
-        search.run(start)
-        self.model = search.found
-        return search.total * (self.source.total_weight / sample.total_weight)
 
     @property
     def _sequences(self) -> SequenceSource:
@@ -82,22 +75,24 @@ class StateSearch(Search):
         return replace(self.options, tol=max(COARSE * self.options.tol, min(PER_ROW * self.source.n_rows, COARSEST)))
 
     def _explore(self) -> None:
-        anew = (self._regrouped, self._partly_regrouped)
-        kinds = (*anew, self._split, *anew, self._with_segments, *anew, self._with_another)
+        anew = (("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped))
+        added = (("splits", self._split), ("segments", self._with_segments), ("another ascent", self._with_another))
+        kinds = [kind for one in added for kind in (*anew, one)]
         failures, turn, patience = 0, 0, AT_FIRST
         while self._may_grow() and failures < patience:
             before = self.outcome.bound
-            start = kinds[turn % len(kinds)](self.outcome)
+            origin, change = kinds[turn % len(kinds)]
+            start = change(self.outcome)
             turn += 1
             if start is None:
                 continue
-            self._excursion(start)
+            self._excursion(start, origin)
             gain = self.outcome.bound - before
             failures += 1
             if gain > self._coarse.tol * self.outcome.total.K:
                 failures, patience = 0, self.patience
 
-    def _excursion(self, start: Summary) -> None:
+    def _excursion(self, start: Summary, origin: str) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better."""
         if len(self.history) >= self.options.max_laps:
             return
@@ -108,7 +103,7 @@ class StateSearch(Search):
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * SETTLE))
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
-        trial = self._laps(model, self._removals, replace(coarse, max_laps=limit), best, SETTLE)
+        trial = self._laps(model, self._removals, replace(coarse, max_laps=limit), best, SETTLE, origin)
         trial.enough = ENOUGH
         trial.run(model.ordered(start))
         self._keep(best, trial)
@@ -146,11 +141,13 @@ class StateSearch(Search):
     def _with_another(self, laps: Laps) -> Summary:
         few = int(FEW * laps.total.K)
         if few > 1:
-            self._excursion(reduced(laps.model, laps.total, few))
+            self._excursion(reduced(laps.model, laps.total, few), "few states")
         else:
-            self._excursion(block_states(laps.model, self._sequences, BLOCKS, BLOCK_ROWS, self.rng.spawn(1)[0]))
+            self._excursion(
+                block_states(laps.model, self._sequences, BLOCKS, BLOCK_ROWS, self.rng.spawn(1)[0]), "blocks"
+            )
         if self.trial is not None:
-            self._excursion(self._regrouped(self.trial))
+            self._excursion(self._regrouped(self.trial), "regrouped")
         found: Summary = states.together(laps.total, laps.total if self.trial is None else self.trial.total)
         return found
 

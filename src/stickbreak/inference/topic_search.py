@@ -44,7 +44,7 @@ class TopicSearch(Search):
             trial_start = self._split(self.best)
             if trial_start is None:
                 break
-            trial = self._laps(self.best.model, self._removals, coarse, self.best, SETTLE)
+            trial = self._laps(self.best.model, self._removals, coarse, self.best, SETTLE, "splits")
             trial.run(trial_start)
             if self._keep(self.best, trial) <= WORTHWHILE * self.options.tol * self.best.total.K:
                 break
@@ -62,14 +62,14 @@ class TopicSearch(Search):
             if wanted <= K:
                 break
             annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
-            trial = self._laps(self.best.model, (), coarse, self.best)
+            trial = self._laps(self.best.model, (), coarse, self.best, origin="splits")
             trial.run(annealed.summary, annealed.counts)
             if self._keep(self.best, trial) <= WORTHWHILE_TOPICS * np.log2(wanted / K) * abs(self.best.bound):
                 break  # as it stands; more sweeps may tell otherwise
         if len(self.history) < self.options.max_laps:
             annealed = chain.from_topics(annealed.topics, annealed.summary.K, LAST_SWEEPS, self.threads)
             annealed = chain.pruned(annealed, self.threads)
-            trial = self._laps(self.best.model, self._removals, self.options, self.best, SETTLE_TOPICS)
+            trial = self._laps(self.best.model, self._removals, self.options, self.best, SETTLE_TOPICS, "annealing")
             trial.run(annealed.summary, annealed.counts)
             self._keep(self.best, trial)
         if self.best.options is not self.options:
@@ -82,6 +82,6 @@ class TopicSearch(Search):
         kept = np.flatnonzero(CRUMB * total.N.mean() <= total.N)
         if counts is None or len(kept) == total.K or not self._removals or len(self.history) >= self.options.max_laps:
             return
-        trial = self._laps(best.model, self._removals, self.options, best, SETTLE_TOPICS)
+        trial = self._laps(best.model, self._removals, self.options, best, SETTLE_TOPICS, "fewer topics")
         trial.run(Summary(total.N, total.S, total.H, total.base).take(kept), counts[kept])
         self._keep(best, trial)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from ..moves import MoveRecord
 
@@ -23,6 +23,9 @@ class Lap:
         excursion (see `stickbreak.inference.search`), equal to it otherwise
     moves : what became of the proposals verified in this lap, by kind
     rows_per_second : speed of this lap
+    ascent : the number of the ascent that the lap belongs to, from 1
+    origin : what that ascent began with: "start", or for an excursion what was changed in the best model so far
+    sample_rows : rows of the sample that the lap and its bounds are of; 0 for all rows
     """
 
     number: int
@@ -33,11 +36,50 @@ class Lap:
     explored_clusters: int
     moves: tuple[MoveRecord, ...]
     rows_per_second: float
+    ascent: int = 1
+    origin: str = "start"
+    sample_rows: int = 0
 
     @property
     def accepted(self) -> int:
         """Moves accepted in this lap."""
         return sum(record.accepted for record in self.moves)
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """The laps (at least one) from one start to where they settled."""
+
+    laps: tuple[Lap, ...]
+
+    @property
+    def last(self) -> Lap:
+        """Its last lap."""
+        return self.laps[-1]
+
+    @property
+    def is_excursion(self) -> bool:
+        """Whether it began with a change of the best model."""
+        return self.last.origin != "start"
+
+    @property
+    def kept(self) -> bool:
+        """Whether it reached the best bound so far on the same rows, so that the search went on from here."""
+        return self.last.explored_bound == self.last.lower_bound
+
+    @property
+    def moves(self) -> dict[str, int]:
+        """Accepted moves by kind."""
+        records = [record for lap in self.laps for record in lap.moves]
+        return {kind: sum(r.accepted for r in records if r.kind == kind) for kind in ("birth", "merge", "delete")}
+
+
+def ascents(history: Sequence[Lap]) -> list[Ascent]:
+    """The ascents that a search was made of, in order.
+
+    The moves of those that were kept are how the clusters of the result were found; what the others did was undone.
+    """
+    return [Ascent(tuple(laps)) for _, laps in groupby(history, lambda lap: (lap.sample_rows, lap.ascent))]
 
 
 def shortened(history: Sequence[Lap]) -> list[Lap]:

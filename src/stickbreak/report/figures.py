@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.atomic import named_errors
-from ..inference import Lap
+from ..inference import Lap, ascents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def plot_fit(
 
     Parameters
     ----------
-    history : the fitted attribute ``history_``, at least one lap
+    history : the fitted attribute ``history_``, at least one lap over all rows; laps on a sample are left out
     images : (K, height, width) an image of each cluster, such as its mean; without them the left part stands alone
     path : where to save the picture, if anywhere; the ending (.png, .svg, .pdf) decides the kind
     weights : (K,) cluster weights; they order the images and are their captions
@@ -49,6 +49,7 @@ def plot_fit(
     ImportError : matplotlib is not installed.
     ValueError : there is no lap, or the shapes do not fit.
     """
+    history = [lap for lap in history if not lap.sample_rows]
     if not history:
         raise ValueError("history is empty: fit the model first.")
     figure_class = _figure_class()
@@ -99,16 +100,28 @@ def _draw_laps(axes: "Axes", history: Sequence[Lap]) -> None:
             label = f"{kind}: {total} accepted"
             axes.scatter(laps[at], np.maximum(bounds[at], bottom + margin), zorder=3, label=label, **style)
     axes.set_ylim(bottom - margin, top + 3 * margin)
-    axes.set_xlim(0.5, max(laps[-1], 2) + 0.5)
+    _mark_excursions(axes, history, bottom + margin)
+    axes.set_xlim(laps[0] - 0.5, max(laps[-1], 2) + 0.5)
     axes.set_xlabel("lap")
     axes.set_ylabel("ELBO (nats)")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
+    decimals = max(0, int(np.ceil(1.0 - np.log10(top - bottom))))
+    axes.yaxis.set_major_formatter(f"{{x:,.{decimals}f}}")
     axes.xaxis.set_major_locator(_whole_numbers())
     axes.spines["top"].set_visible(False)
     axes.legend(loc="lower right", frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
     last = history[-1]
     title = f"K = {last.n_clusters}, ELBO {last.lower_bound:,.0f} after {last.number} laps in {last.seconds:.1f} s"
     axes.set_title(title, loc="left", fontsize=11)
+
+
+def _mark_excursions(axes: "Axes", history: Sequence[Lap], lowest: float) -> None:
+    """A star where an excursion that was kept ended."""
+    excursions = [ascent for ascent in ascents(history) if ascent.is_excursion]
+    kept = [ascent.last for ascent in excursions if ascent.kept]
+    if kept:
+        heights = np.maximum([lap.lower_bound for lap in kept], lowest)
+        label = f"excursions: {len(kept)} of {len(excursions)} kept"
+        axes.scatter([lap.number for lap in kept], heights, marker="*", s=90, color=INK, zorder=4, label=label)
 
 
 def _draw_counts(axes: "Axes", laps: NDArray[Any], history: Sequence[Lap]) -> None:

@@ -37,6 +37,7 @@ class Progress:
         self.max_laps = max_laps
         self.lap: Lap | None = None
         self.moves = 0
+        self._stage = (0, 0.0)  # laps and seconds before the first lap on as many rows
         self._began = time.perf_counter()
         shown = sys.stderr.isatty() if enabled == "auto" else enabled
         self._live: Live | None = None
@@ -58,6 +59,8 @@ class Progress:
 
     def __call__(self, lap: Lap) -> None:
         """Take note of a finished lap."""
+        if self.lap is None or self.lap.sample_rows != lap.sample_rows:
+            self._stage = (0, 0.0) if self.lap is None else (self.lap.number, self.lap.seconds)
         self.lap = lap
         self.moves += lap.accepted
         if self._live is not None:
@@ -73,20 +76,22 @@ class Progress:
             return f"lap 1  {clock(elapsed)}"
         parts = (
             f"lap {lap.number}",
-            f"ELBO/row {lap.lower_bound / max(self.total_rows, 1):.4f}",
+            f"ELBO/row {lap.lower_bound / max(lap.sample_rows or self.total_rows, 1):.4f}",
             f"K {lap.n_clusters}",
             f"{self.moves} {'move' if self.moves == 1 else 'moves'}",
             f"{short(lap.rows_per_second)} rows/s",
+            *((f"on {short(lap.sample_rows)} rows",) if lap.sample_rows else ()),
             clock(elapsed),
             f"left {self._left(lap)}",
         )
         return "  ".join(parts)
 
     def _left(self, lap: Lap) -> str:
-        """Time for all the laps that may remain, at the mean pace so far; one lap is too few to tell."""
-        if lap.number < 2:
+        """Time for all the laps that may remain, at the mean pace on as many rows; one lap or a sample tells too little."""
+        laps, seconds = lap.number - self._stage[0], lap.seconds - self._stage[1]
+        if laps < 2 or lap.sample_rows:
             return "--"
-        return f"<= {clock((self.max_laps - lap.number) * lap.seconds / lap.number)}"
+        return f"<= {clock((self.max_laps - lap.number) * seconds / laps)}"
 
 
 def clock(seconds: float) -> str:

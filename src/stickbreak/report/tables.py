@@ -7,6 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from ..inference import Lap, ascents
 from ..likelihoods import Profile
 
 
@@ -54,6 +55,23 @@ def topic_table(model: Any, n_topics: int = 20, names: Sequence[str] | None = No
         table.add_row(str(k), f"{model.topic_shares_[k]:.4f}", f"{model.summary_.N[k]:,.0f}", top)
     if model.n_topics_ > n_topics:
         table.add_row("", "", "", f"and {model.n_topics_ - n_topics} smaller topics")
+    return table
+
+
+def search_table(history: Sequence[Lap]) -> Table:
+    """How a search went, from ``history_``: one line for each ascent, with the moves it made and whether it was kept."""
+    table = Table(title="search", title_justify="left")
+    table.add_column("began with")
+    for title in ("rows", "laps", "clusters", "births", "merges", "deletes", "ELBO", "seconds"):
+        table.add_column(title, justify="right")
+    table.add_column("kept")
+    for ascent in ascents(history):
+        first, last = ascent.laps[0], ascent.last
+        rows = f"{last.sample_rows:,}" if last.sample_rows else "all"
+        clusters = f"{first.explored_clusters} to {last.explored_clusters}"
+        moves = [f"{n:,}" for n in ascent.moves.values()]
+        bound, kept = f"{last.explored_bound:,.1f}", "yes" if ascent.kept else "no"
+        table.add_row(last.origin, rows, str(len(ascent.laps)), clusters, *moves, bound, f"{last.seconds:.1f}", kept)
     return table
 
 
