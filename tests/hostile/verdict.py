@@ -27,6 +27,8 @@ from .inputs import Inputs, benign, build, cast, ordinary, table
 FEW_ROWS = 6  # of which the evidence is enumerated
 SLACK = {"float64": 1e-9, "float32": 1e-6}
 MOST_ROUNDING = 0.01  # nats of the bound for every row that rounding may decide
+SEATING = 8  # terms of the order of N log N in a bound
+HEAVY = 1e12  # the weight of a row beside which a prior is nothing: rows are as narrow clusters as floats can tell apart
 DATA = (
     *("column", "row", "value", "X ", "feature", "sample", "count", "categor", "document", "level", "token", "data"),
     *("word", "observation", "frame", "sparse", "sequence", "number", "dense", "target", "table", "dimension", "array"),
@@ -259,7 +261,8 @@ def check_evidence(case: Case, inputs: Inputs, fitted: Any) -> None:
 def check_another_step(case: Case, inputs: Inputs, fitted: Any) -> None:
     """One more exact step in double precision from the state found does not lower the bound: it was no better than claimed.
 
-    The bound is a function of sums that are rounded, with the derivative W: |W| |S| is how much of it rounding decides.
+    The bound is a function of sums that are rounded, with the derivative W: |W| |S| is how much of it rounding decides, and
+    the few terms of the order of N log N.
     """
     X = _dense(case, fitted)
     if X is None or case.algorithm == "stochastic":
@@ -270,8 +273,10 @@ def check_another_step(case: Case, inputs: Inputs, fitted: Any) -> None:
         parameters = model.parameters(fitted.summary_, np.dtype(float))
         after, _ = local_step(model, parameters, X, w)
         bound = model.bound(after)
-    rounding = np.finfo(float).eps * (np.abs(parameters.W) * np.abs(fitted.summary_.S)).sum()
-    most = np.inf if case.hyperparameters else MOST_ROUNDING * w.sum()  # a prior may be as narrow as is asked for
+    terms = (np.abs(parameters.W) * np.abs(fitted.summary_.S)).sum() + SEATING * w.sum() * np.log(2.0 + w.sum())
+    rounding = np.finfo(float).eps * terms
+    narrow = case.hyperparameters or w.max() > HEAVY  # a prior may be as narrow as is asked for, or as light beside a row
+    most = np.inf if narrow else MOST_ROUNDING * w.sum()
     lost = f"{rounding:g} nats for {w.sum():g} rows"
     require(case.likelihood not in cases.SQUARES or rounding <= most, "bound lost to rounding", lost)
     slack = (1e-8 if fitted.dtype_ == np.float64 else 1e-5) * (1.0 + abs(bound)) + min(rounding, most)

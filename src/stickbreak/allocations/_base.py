@@ -12,6 +12,7 @@ from .._arguments import real, shown
 Array = NDArray[np.floating]
 
 WIDEST = 2.0  # log of the largest factor by which one step changes a hyperparameter
+LEAST_GAIN = 1e-6  # nats, below which a factor is not worth a change: where data say nothing, priors stay as they are
 PRECISION = 1e-3  # of the log factor
 RANGE = 1e-12, 1e6  # of concentrations in models of documents and sequences
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
@@ -79,7 +80,7 @@ def within_range(value: float, least: float = 1e-300, most: float = 1e300) -> fl
 
 
 def best_factor(value: Callable[[float], float]) -> float:
-    """The factor near one with the highest value, one if none is higher."""
+    """The factor near one with the highest value, in nats; one if none is higher by more than rounding."""
 
     def loss(log_factor: float) -> float:
         try:
@@ -90,4 +91,4 @@ def best_factor(value: Callable[[float], float]) -> float:
         return -found if np.isfinite(found) else np.inf
 
     found = minimize_scalar(loss, bounds=(-WIDEST, WIDEST), method="bounded", options={"xatol": PRECISION})
-    return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
+    return float(np.exp(found.x)) if found.fun < loss(0.0) - LEAST_GAIN else 1.0

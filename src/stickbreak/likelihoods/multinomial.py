@@ -60,6 +60,7 @@ class Multinomial(Likelihood):
         default = sample.D * counts / counts.sum()
         given = default if self.concentration is None else self.concentration
         c = positive_values("concentration", given, sample.D)
+        require(bool((c <= LARGEST).all()), "concentration", given, f"at most {LARGEST:g}")
         return replace(self, concentration=c, length=float(mean.sum()))
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
