@@ -1,4 +1,4 @@
-"""The search for the states of hidden Markov models: excursions of five kinds, on a sample first where rows are many."""
+"""The search for the states of hidden Markov models: excursions of several kinds, on a sample first where rows are many."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -13,6 +13,7 @@ from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
 from ..moves.segments import alike, own_states, regrouped
+from ..moves.spectral import spectral_states
 from .descent import Descent, of_states, wide_start
 from .laps import Laps, Options
 from .search import Search
@@ -33,7 +34,8 @@ SMALLER, SAMPLE_ROWS = 3, 60_000  # a sample has one row in so many, and no fewe
 class StateSearch(Search):
     """Find the best hidden Markov model that moves can reach (see `Search`).
 
-    Excursions are of five kinds, in turn: the segments of the best path are merged anew into states, all of them or those of
+    Excursions are of several kinds, in turn: where rows repeat, pairs of nearby rows tell the states
+    (`stickbreak.moves.spectral`); the segments of the best path are merged anew into states, all of them or those of
     some states that are alike; states are split by their rows; some segments become states of their own; or all states of
     another ascent are added, which began with few, so that both together find which of them explain what best.  What does
     not pay is then merged or deleted.  The search ends when none has paid for a while.
@@ -75,7 +77,9 @@ class StateSearch(Search):
         return replace(self.options, tol=max(COARSE * self.options.tol, min(PER_ROW * self.source.n_rows, COARSEST)))
 
     def _explore(self) -> None:
-        anew = (("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped))
+        anew = [("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped)]
+        if self._sequences.codes is not None:
+            anew.insert(0, ("pairs of rows", self._from_pairs))
         added = (("splits", self._split), ("segments", self._with_segments), ("another ascent", self._with_another))
         kinds = [kind for one in added for kind in (*anew, one)]
         failures, turn, patience = 0, 0, AT_FIRST
@@ -122,6 +126,9 @@ class StateSearch(Search):
         hopeful = [(k, children) for _, k, children in self._hopeful(laps)]
         found: Summary = states.split(laps.total, hopeful)
         return found if hopeful else None
+
+    def _from_pairs(self, laps: Laps) -> Summary | None:
+        return spectral_states(laps.model, self._sequences, self.rng.spawn(1)[0])
 
     def _with_segments(self, laps: Laps) -> Summary:
         path, rng = self._path(laps), self.rng.spawn(1)[0]

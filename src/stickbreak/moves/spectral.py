@@ -1,0 +1,112 @@
+"""States of rows that repeat, from pairs of nearby rows: what one row says of those around it depends on the state alone.
+
+If nearby rows are independent given their state, the matrix of how often two distinct rows stand near each other has as many
+eigenvalues beyond chance as there are states (Hsu, Kakade and Zhang 2012, A spectral algorithm for learning hidden Markov
+models, section 3).  Its eigenvectors say what each distinct row tells of its state; their mean over the rows nearby tells more,
+and rows with like means share a state.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import eigsh
+
+from ..data import Chunk, SequenceSource
+from ..model import Model, Summary
+from ..model.sequences import labelled
+
+Array = NDArray[np.floating]
+
+REACHES = (1, 3, 8)  # rows to either side that count as nearby
+MOST_DIRECTIONS = 64  # eigenvectors
+DENSE = 500  # distinct rows, up to which all eigenvectors are computed
+CHANCE = 1.1  # times the largest eigenvalue that independent rows would have
+MORE = 2  # states beyond the number of eigenvalues, which merge if they do not pay
+ROUNDS = 20  # of k-means
+
+
+def spectral_states(model: Model, source: SequenceSource, rng: np.random.Generator) -> Summary | None:
+    """States from pairs of nearby rows; None where rows do not repeat or tell nothing of each other.
+
+    The reach is drawn anew each time: short for states that do not last.
+    """
+    if source.codes is None:
+        return None
+    reach = int(rng.choice(REACHES))
+    directions = _directions(source, reach, rng)
+    if directions is None:
+        return None
+    places = _smoothed(source, directions, reach)
+    labels = _grouped(places, min(MORE + 1 + places.shape[1], model.room), rng)
+    total = labelled(model, source, labels)
+    return total.take(np.flatnonzero(total.N > 0.0))
+
+
+def _pairs(source: SequenceSource, distance: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows with observed values so far apart in one sequence: the first and the second of each pair."""
+    sequence = np.repeat(np.arange(len(source.edges) - 1), np.diff(source.edges))
+    seen = source.observed(Chunk(0, source.n_rows)) > 0.0
+    first = np.arange(max(source.n_rows - distance, 0))
+    fine = (sequence[first] == sequence[first + distance]) & seen[first] & seen[first + distance]
+    return first[fine], first[fine] + distance
+
+
+def _directions(source: SequenceSource, reach: int, rng: np.random.Generator) -> Array | None:
+    """What each distinct row tells of its state, (U, r): r singular vectors beyond chance; None if there is none."""
+    codes, U = source.codes, len(source.X)
+    pairs = [_pairs(source, distance) for distance in range(1, reach + 1)]
+    first, second = (codes[np.concatenate(ends)] for ends in zip(*pairs))
+    if U < 3 or len(first) == 0:
+        return None
+    pair = np.append(first, second), np.append(second, first)
+    near = sparse.coo_array((np.ones(len(pair[0])), pair), (U, U)).tocsr()
+    seen = near.sum(axis=1)
+    scale = 1.0 / np.sqrt(np.maximum(seen, 1.0))
+    values, vectors = _eigen(sparse.diags_array(scale) @ near @ sparse.diags_array(scale), rng)
+    chance = CHANCE * 2.0 * np.sqrt(np.count_nonzero(seen) / len(first))
+    order = np.argsort(-np.abs(values), kind="stable")[
+        1 : 1 + MOST_DIRECTIONS
+    ]  # the first tells only how often rows are seen
+    kept = order[np.abs(values[order]) > chance]
+    return np.asarray(scale[:, None] * vectors[:, kept]) if len(kept) else None
+
+
+def _eigen(near: Any, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a symmetric sparse matrix: all, or those largest in size."""
+    if near.shape[0] <= DENSE:
+        values, vectors = np.linalg.eigh(near.toarray())
+    else:
+        values, vectors = eigsh(near, MOST_DIRECTIONS + 1, v0=rng.standard_normal(near.shape[0]))
+    return values, vectors
+
+
+def _grouped(places: Array, K: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Up to K groups of rows near each other, 0, 1, ... without gaps, by Lloyd's rounds from distant rows, (T,)."""
+    centers = places[rng.integers(len(places), size=1)]
+    nearest = np.full(len(places), np.inf)
+    while len(centers) < K:
+        nearest = np.minimum(nearest, ((places - centers[-1]) ** 2).sum(axis=1))
+        if not nearest.any():
+            break
+        chosen = rng.choice(len(places), p=nearest / nearest.sum())
+        centers = np.vstack([centers, places[chosen]])
+    for _ in range(ROUNDS):
+        labels = ((centers**2).sum(axis=1) - 2.0 * places @ centers.T).argmin(axis=1)
+        labels = np.unique(labels, return_inverse=True)[1]
+        members = sparse.csr_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)))
+        centers = (members.T @ places) / np.bincount(labels)[:, None]
+    return np.asarray(labels, dtype=np.intp)
+
+
+def _smoothed(source: SequenceSource, directions: Array, reach: int) -> Array:
+    """The mean of ``directions`` over the rows within reach of each row, in its sequence, (T, r)."""
+    own = directions[source.codes]
+    total, count = own.copy(), np.ones(len(own))
+    for distance in range(1, reach + 1):
+        first, second = _pairs(source, distance)
+        for here, there in ((first, second), (second, first)):
+            total[here] += own[there]
+            count[here] += 1.0
+    return np.asarray(total / count[:, None])

@@ -1,0 +1,65 @@
+"""States of rows that repeat, from pairs of nearby rows."""
+
+import numpy as np
+import pytest
+
+from stickbreak import HMM
+from stickbreak.allocations import HDPMarkovChain
+from stickbreak.data import SequenceSource
+from stickbreak.likelihoods import Categorical, Sample
+from stickbreak.model import Model
+from stickbreak.moves.spectral import spectral_states
+
+
+def symbols(K, V, n, length, stay, seed):
+    """Sequences of symbols of K states, which go on with the chance ``stay``; and the states."""
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.full(V, 0.2), K)
+    z = np.empty((n, length), int)
+    for sequence in z:
+        sequence[0] = rng.integers(K)
+        for t in range(1, length):
+            sequence[t] = sequence[t - 1] if rng.random() < stay else (sequence[t - 1] + rng.integers(1, K)) % K
+    z = z.ravel()
+    return np.array([rng.choice(V, p=P[k]) for k in z], float)[:, None], z, [length] * n
+
+
+def problem(codes, lengths):
+    distinct, codes = np.unique(codes, return_inverse=True)
+    X = distinct.reshape(-1, 1)
+    model = Model(Categorical().resolve(Sample.of(X)), HDPMarkovChain())
+    return model, SequenceSource(X, np.array(lengths), codes=codes.ravel())
+
+
+def test_groups_of_rows_are_the_states():
+    X, _, lengths = symbols(4, 20, 200, 20, 0.8, 0)
+    model, source = problem(X, lengths)
+    for seed in range(5):
+        found = spectral_states(model, source, np.random.default_rng(seed))
+        assert 4 <= found.K <= 6  # one for each eigenvalue, one more, and two to merge
+        assert found.N.sum() == len(X)
+        assert found.M.sum() + found.begins.sum() == len(X)
+
+
+def test_rows_that_tell_nothing_of_each_other_are_no_states():
+    X = np.random.default_rng(1).integers(20, size=(4000, 1)).astype(float)
+    model, source = problem(X, [2000, 2000])
+    assert all(spectral_states(model, source, np.random.default_rng(seed)) is None for seed in range(9))
+    model, source = problem(X[:3] % 2, [1, 1, 1])
+    assert spectral_states(model, source, np.random.default_rng(0)) is None
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+@pytest.mark.parametrize("case", [(4, 20, 200, 20, 0.8), (6, 60, 1, 4000, 0.95)])
+@pytest.mark.parametrize("seed", range(2))
+def test_states_of_symbols_are_found(case, seed):
+    X, z, lengths = symbols(*case, seed)
+    found = HMM("categorical", random_state=seed, n_jobs=1).fit(X, lengths=lengths)
+    truth = HMM("categorical", random_state=0, n_jobs=1, init=z, moves=()).fit(X, lengths=lengths)
+    assert found.lower_bound_ >= truth.lower_bound_ - case[0]
+    assert found.n_states_ == case[0]
+
+
+def test_one_state_of_symbols_stays_one():
+    X = np.random.default_rng(2).integers(12, size=(1500, 1)).astype(float)
+    assert HMM("categorical", random_state=0, n_jobs=1).fit(X).n_states_ == 1
