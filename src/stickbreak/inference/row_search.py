@@ -21,6 +21,7 @@ SETTLE = 12  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # a round that gains less than this multiple of the tolerance, for each cluster, is the last
 NOTHING = 0.1  # nats: a change made in vain is not made again before so much was gained
 GAMBLE = 10.0  # merges may lose so many times what the parameters of a cluster cost, before an ascent from there
+CHANCE = 1.5  # times what parameters gain on rows of one cluster: what a split must, to be worth an excursion
 TRIALS = 4  # numbers of clusters in a row from which an ascent did not pay, after which no other is tried
 FEW_TRIALS = 2  # the same where laps take long
 PATIENCE = 10.0  # laps, each like the last, in which such an ascent must reach the model in hand, where laps take long
@@ -82,7 +83,7 @@ class RowSearch(Search):
         while gain > least and len(self.history) < self.options.max_laps:
             before, least = self.best.bound, WORTHWHILE * self.options.tol * self.best.total.K
             self._round(coarse)
-            if self.best.bound - before <= least:
+            if self.best.bound - before <= least and not self._known(self.best.total.K):
                 self._again(coarse, self._tries(self.best.total.K))
             gain = self.best.bound - before
         self.best.polish(self.options)
@@ -136,7 +137,7 @@ class RowSearch(Search):
         """Ascents from an ascent's clusters merged, through losses; whether one beats the best model."""
         best = self.best
         assert best is not None
-        if "merge" not in self.moves or laps.total.K < 2:
+        if "merge" not in self.moves or laps.total.K < 2 or self._known(laps.total.K):
             return False
         failures = 0
         for start in self._levels(laps):
@@ -183,6 +184,27 @@ class RowSearch(Search):
         trial.run(start)
         kept = self._keep(self.best or laps, trial) > 0.0
         return self._merge_more(trial, options) or kept
+
+    def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
+        """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance.
+
+        Parameters fitted to rows of one cluster explain them better by half a nat each, for every row that a row of the sample
+        stands for.  Each e-fold of rows adds as much to what the parameters cost.
+        """
+        model, total = laps.model, laps.total
+        cost = model.parameter_cost(total)
+        halves = (model.parameter_cost(total * np.e) - cost) * [self._rows_each(laps, i) for i in laps.schedule.ids]
+        return [
+            (gain, k, children)
+            for gain, k, children in super()._hopeful(laps)
+            if gain + model.parameter_cost(children).sum() - cost[k] > CHANCE * halves[k]
+        ]
+
+    @staticmethod
+    def _rows_each(laps: Laps, identity: int) -> float:
+        """How many rows each row drawn for a cluster stands for."""
+        drawn = np.concatenate([part.chosen[part.owners == identity] for part in laps.drawn])
+        return max(1.0, float(drawn.mean())) if len(drawn) > 0 else 1.0
 
     def _survey(self, laps: Laps) -> Surveyed:
         """The merges of an ascent's clusters and a survey of all rows, made once for each bound."""
