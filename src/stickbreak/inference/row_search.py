@@ -17,7 +17,8 @@ from .search import Search
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
-SETTLE = 12  # laps before the clusters of an excursion must pay
+SETTLE = 12  # laps of one batch before the clusters of an excursion must pay
+QUICK_SETTLE = 6  # laps of several batches: the parameters take a step with each
 WORTHWHILE = 30.0  # a round that gains less than this multiple of the tolerance, for each cluster, is the last
 NOTHING = 0.1  # nats: a change made in vain is not made again before so much was gained
 GAMBLE = 10.0  # merges may lose so many times what the parameters of a cluster cost, before an ascent from there
@@ -180,7 +181,8 @@ class RowSearch(Search):
         start = self._split(laps) if may else None
         if start is None:
             return False
-        trial = self._laps(laps.model, self._removals, options, self.best, SETTLE)
+        settle = SETTLE if options.n_batches == 1 else QUICK_SETTLE
+        trial = self._laps(laps.model, self._removals, options, self.best, settle)
         trial.run(start)
         kept = self._keep(self.best or laps, trial) > 0.0
         return self._merge_more(trial, options) or kept

@@ -18,7 +18,7 @@ Array = NDArray[np.floating]
 
 CHILDREN = (2, 3, 4, 5, 6, 8, 10)
 FEWEST, MOST, WORK = 15, 60, 1 << 23  # steps of a fit: as many as look at so many numbers of features, within limits
-ROUGH = 3  # steps after which children are merged for the first time
+ROUGH = 4  # the fewest steps before children are merged for the first time
 SETTLED = 1e-3  # a fit stops when no child's share of the rows changes by more than this
 SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
 
@@ -26,7 +26,8 @@ SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
 class Start(NamedTuple):
     """How children begin.
 
-    children : how many, among all rows of the sample;  odd : or all but one among so many of its first rows, the others being one
+    children : how many, among all rows of the sample
+    odd : or all but one of them among so many of its first rows; the other rows are one child
     """
 
     children: int
@@ -71,7 +72,7 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     begun = [_begun(model, target, start, sample, rng) for start in target.starts]
     children, smallest = max(begun, key=lambda fit: _value(model, fit[0])) if len(begun) > 1 else begun[0]
     while children.K > 1:
-        steps = int(np.clip(WORK // (children.S.size * len(sample.weights)), FEWEST, MOST))
+        steps = _steps(children, sample, FEWEST)
         children, kept = _settled(model, children, sample, smallest, steps, parent + target.least)
         found = _merged(model, children, kept, target.weights)
         if found.K == children.K:
@@ -85,20 +86,25 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
 def _begun(
     model: Model, target: Target, start: Start, sample: Sampled, rng: np.random.Generator
 ) -> tuple[Summary, float]:
-    """Children after few steps and as many merges as pay, and the number of rows below which one of them is dropped.
+    """Children after merges that pay, and the number of rows below which one of them is dropped.
 
-    Seeds that belong together show at once, and what one step costs grows with the number of children.
+    Many steps cost much where rows have many statistics.  There children are merged after few, but at most to half as many.
     """
     odd = slice(0, len(sample.weights) if start.odd is None else start.odd)
     smallest = SMALLEST_SHARE * float(target.weights[odd].sum())
     children = hard_summary(sample.T, target.weights, _first_labels(model, target, start, rng))
     while children.K > 1:
-        children, kept = _settled(model, children, sample, smallest, ROUGH)
-        found = _merged(model, children, kept, target.weights)
+        children, kept = _settled(model, children, sample, smallest, _steps(children, sample, ROUGH))
+        found = _merged(model, children, kept, target.weights, max(2, (children.K + 1) // 2))
         if found.K == children.K:
             break
         children = found
     return children, smallest
+
+
+def _steps(children: Summary, sample: Sampled, fewest: int) -> int:
+    """How many steps to take, at least so many."""
+    return int(np.clip(WORK // (children.S.size * len(sample.weights)), fewest, MOST))
 
 
 def _value(model: Model, children: Summary) -> float:
@@ -139,12 +145,12 @@ def _settled(
     return children, kept
 
 
-def _merged(model: Model, children: Summary, kept: Responsibilities, weights: Array) -> Summary:
-    """The children, or as many groups of them, two at least, as have the highest bound."""
-    if children.K < 3:
+def _merged(model: Model, children: Summary, kept: Responsibilities, weights: Array, fewest: int = 2) -> Summary:
+    """The children, or as many groups of them, ``fewest`` at least, as have the highest bound."""
+    if fewest >= children.K:
         return children
     steps = list(merges(model, children, model.log_marginal(children)))
     H, parents = np.zeros(2 * children.K - 1), ancestry(steps, children.K)
     merged_entropies(*kept, weights, parents, H)
-    best = max(levels(model, children, steps, H)[:-1], key=lambda level: level.bound)
-    return with_groups(children, best.groups)
+    found = levels(model, children, steps, H)[: children.K - fewest + 1]
+    return with_groups(children, max(found, key=lambda level: level.bound).groups)
