@@ -64,7 +64,8 @@ class RowSearch(Search):
       is merged or deleted.
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
-    when that gains next to nothing, too.
+    when that gains next to nothing, too.  Where laps take long and there are as many clusters as on the sample, only births
+    are tried, since the search there has tried all else.
     """
 
     _found_on_sample: int = 0  # clusters
@@ -85,7 +86,7 @@ class RowSearch(Search):
             before, least = self.best.bound, WORTHWHILE * self.options.tol * self.best.total.K
             self._round(coarse)
             if self.best.bound - before <= least and not self._known(self.best.total.K):
-                self._again(coarse, self._tries(self.best.total.K))
+                self._again(coarse, sys.maxsize)
             gain = self.best.bound - before
         self.best.polish(self.options)
         if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
