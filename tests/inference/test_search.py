@@ -13,6 +13,7 @@ from stickbreak.inference import Options, RowSearch, Threads
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
 from stickbreak.inference.laps import BoundDecreased, Laps
 from stickbreak.inference.row_search import COARSE, MOST_NUMBERS, sample_rows
+from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
 from stickbreak.moves import Schedule
@@ -254,3 +255,28 @@ def test_samples_fit_into_memory_and_tell_clusters_apart():
     assert sample_rows(10**9, 32, 560) * 32 == MOST_NUMBERS
     assert sample_rows(100_000, 50, 1325) == 0
     assert sample_rows(10**8, 300, 45_450) == 0
+
+
+def test_splits_that_chance_explains_are_no_excursion():
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((800, 8))
+        found = run(X, moves=("birth",), start=np.zeros(800, np.intp), seed=seed, max_laps=1)
+        assert len(super(RowSearch, found)._hopeful(found.best)) == 1  # which any split of so few rows is
+        assert found._hopeful(found.best) == []
+
+
+def test_an_extrapolated_lap_takes_a_step_with_every_batch(X, monkeypatch):
+    seen = []
+
+    def recording(model, parameters, *rest):
+        seen.append(parameters.W)
+        return visit(model, parameters, *rest)
+
+    monkeypatch.setattr("stickbreak.inference.laps.visit", recording)
+    run(X, moves=(), start=6, n_batches=3, max_laps=4)
+    laps = [seen[i : i + 3] for i in range(0, len(seen), 3)]
+    assert len(laps) == 4
+    assert all((laps[0][0] == W).all() for W in laps[0])
+    for lap in laps[1:]:
+        assert not (lap[0] == lap[1]).all()
+        assert not (lap[1] == lap[2]).all()

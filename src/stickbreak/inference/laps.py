@@ -158,13 +158,13 @@ class Laps:
         self.schedule.start(start.K)
         self._starts = [self._of_batch(counts, b) for b in range(len(self.batches))]
         sizes = np.full(start.K, self.source.total_weight / start.K)
-        self._pass(self.model.parameters(start, self.source.dtype), sizes, frozen=True)
+        self._pass(self.model.parameters(start, self.source.dtype), sizes, first=True)
         self._finish_lap([])
 
     def _lap(self) -> None:
         undo, total, model = self._memo.copy(), self._memo.total, self.model
         parameters, extrapolated = self._extrapolate()
-        tracked = self._pass(parameters, total.N, frozen=extrapolated)
+        tracked = self._pass(parameters, total.N, extrapolated)
         bound = self.model.bound(self._memo.total)
         self._stalled = not extrapolated and not bound > self.bound
         if not bound >= self.bound and (extrapolated or not self._proposals):
@@ -182,15 +182,17 @@ class Laps:
         self.bound = self._check(bound, self.bound, "a lap")
         self._finish_lap(self._resolve(tracked))
 
-    def _pass(self, parameters: Parameters, sizes: NDArray[np.floating], frozen: bool) -> list[list[Summary]]:
-        """Visit every batch once, in random order, with a global step after each unless ``frozen``."""
+    def _pass(
+        self, parameters: Parameters, sizes: NDArray[np.floating], extrapolated: bool = False, first: bool = False
+    ) -> list[list[Summary]]:
+        """Visit every batch once, in random order, with a global step after each, if this is not the first lap."""
         began = time.perf_counter()
         draw = self.schedule.draw(self.model, self.source, sizes)
         drawn: list[Drawn] = []
         tracked: list[list[Summary]] = [[] for _ in self.batches]
         last = self.bound
         local = self.source.n_rows * len(sizes) * 4 <= LOCAL
-        for b in self.rng.permutation(len(self.batches)):
+        for visited, b in enumerate(self.rng.permutation(len(self.batches)), 1):
             known = self._memo.batches[b]
             counts = self._starts[b] if known is None else getattr(known, "counts", None)
             seen = visit(
@@ -208,10 +210,14 @@ class Laps:
             self._memo.replace(int(b), seen.summary)
             tracked[b] = seen.tracked
             drawn += seen.drawn
-            if not frozen:
-                parameters = self.model.parameters(self._memo.total, self.source.dtype)
-                if self.options.check:
-                    last = self._check(self.model.bound(self._memo.total), last, f"a visit to batch {b}")
+            if first or visited == len(self.batches):
+                continue
+            if extrapolated:
+                parameters = self._extrapolate()[0]
+                continue
+            parameters = self.model.parameters(self._memo.total, self.source.dtype)
+            if self.options.check:
+                last = self._check(self.model.bound(self._memo.total), last, f"a visit to batch {b}")
         self._memo.refresh()
         self.drawn = drawn
         self._speed = self.source.n_rows / max(time.perf_counter() - began, 1e-9)
@@ -234,7 +240,7 @@ class Laps:
         return everything
 
     def _extrapolate(self) -> tuple[Parameters, bool]:
-        """Parameters for the next lap, beyond those of the last by a multiple of the last change, where that is possible."""
+        """Parameters beyond those of the total by a multiple of its change since one lap ago, where that is possible."""
         total, dtype = self._memo.total, self.source.dtype
         while self._previous is not None and self._step > 0.01:
             change = total.N - self._previous.N

@@ -17,10 +17,12 @@ from .search import Search
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
-SETTLE = 12  # laps before the clusters of an excursion must pay
+SETTLE = 12  # laps of one batch before the clusters of an excursion must pay
+QUICK_SETTLE = 6  # laps of several batches: the parameters take a step with each
 WORTHWHILE = 30.0  # a round that gains less than this multiple of the tolerance, for each cluster, is the last
 NOTHING = 0.1  # nats: a change made in vain is not made again before so much was gained
 GAMBLE = 10.0  # merges may lose so many times what the parameters of a cluster cost, before an ascent from there
+CHANCE = 1.5  # times what parameters gain on rows of one cluster: what a split must, to be worth an excursion
 TRIALS = 4  # numbers of clusters in a row from which an ascent did not pay, after which no other is tried
 FEW_TRIALS = 2  # the same where laps take long
 PATIENCE = 10.0  # laps, each like the last, in which such an ascent must reach the model in hand, where laps take long
@@ -62,7 +64,8 @@ class RowSearch(Search):
       is merged or deleted.
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
-    when that gains next to nothing, too.
+    when that gains next to nothing, too.  Where laps take long and there are as many clusters as on the sample, only births
+    are tried, since the search there has tried all else.
     """
 
     _found_on_sample: int = 0  # clusters
@@ -83,8 +86,8 @@ class RowSearch(Search):
         while gain > least and len(self.history) < self.options.max_laps:
             before, least = self.best.bound, WORTHWHILE * self.options.tol * self.best.total.K
             self._round(coarse)
-            if self.best.bound - before <= least:
-                self._again(coarse, self._tries(self.best.total.K))
+            if self.best.bound - before <= least and not self._known(self.best.total.K):
+                self._again(coarse, sys.maxsize)
             gain = self.best.bound - before
         self.best.polish(self.options)
         if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
@@ -128,7 +131,7 @@ class RowSearch(Search):
         """Ascents from an ascent's clusters merged, through losses; whether one beats the best model."""
         best = self.best
         assert best is not None
-        if "merge" not in self.moves or laps.total.K < 2:
+        if "merge" not in self.moves or laps.total.K < 2 or self._known(laps.total.K):
             return False
         failures = 0
         for start in self._levels(laps):
@@ -171,10 +174,32 @@ class RowSearch(Search):
         start = self._split(laps) if may else None
         if start is None:
             return False
-        trial = self._laps(laps.model, self._removals, options, self.best, SETTLE, "splits")
+        settle = SETTLE if options.n_batches == 1 else QUICK_SETTLE
+        trial = self._laps(laps.model, self._removals, options, self.best, settle, "splits")
         trial.run(start)
         kept = self._keep(self.best or laps, trial) > 0.0
         return self._merge_more(trial, options) or kept
+
+    def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
+        """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance.
+
+        Parameters fitted to rows of one cluster explain them better by half a nat each, for every row that a row of the sample
+        stands for.  Each e-fold of rows adds as much to what the parameters cost.
+        """
+        model, total = laps.model, laps.total
+        cost = model.parameter_cost(total)
+        halves = (model.parameter_cost(total * np.e) - cost) * [self._rows_each(laps, i) for i in laps.schedule.ids]
+        return [
+            (gain, k, children)
+            for gain, k, children in super()._hopeful(laps)
+            if gain + model.parameter_cost(children).sum() - cost[k] > CHANCE * halves[k]
+        ]
+
+    @staticmethod
+    def _rows_each(laps: Laps, identity: int) -> float:
+        """How many rows each row drawn for a cluster stands for."""
+        drawn = np.concatenate([part.chosen[part.owners == identity] for part in laps.drawn])
+        return max(1.0, float(drawn.mean())) if len(drawn) > 0 else 1.0
 
     def _survey(self, laps: Laps) -> Surveyed:
         """The merges of an ascent's clusters and a survey of all rows, made once for each bound."""

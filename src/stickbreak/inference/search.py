@@ -151,6 +151,7 @@ class Search(ABC):
         total, model = laps.total, laps.model
         samples = targets(model, total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
         cost = model.parameter_cost(total)
+        samples = [replace(sample, least=-GAMBLE * float(cost[sample.cluster])) for sample in samples]
         fits = self.threads.map(lambda target: fit_children(model, target), samples)
         hopeful = [
             (gain, t.cluster, children)

@@ -17,17 +17,15 @@ def pack_products(X, origin, unit, linear, T):
     """
     n, D = X.shape
     z, pairs = np.empty(D, T.dtype), D * (D + 1) // 2
-    first, second = np.empty((2, pairs), np.intp)  # looked up: loops over b from a on are too short to be fast
-    p = 0
-    for a in range(D):
-        for b in range(a, D):
-            first[p], second[p] = a, b
-            p += 1
     for i in range(n):
         for a in range(D):
             z[a] = (X[i, a] - origin[a]) / unit[a]
-        for p in range(pairs):
-            T[i, p] = z[first[p]] * z[second[p]]
+        start = 0
+        for a in range(D):
+            factor, others, products = z[a], z[a:], T[i, start : start + D - a]
+            for b in range(D - a):
+                products[b] = factor * others[b]
+            start += D - a
         if linear:
             for a in range(D):
                 T[i, pairs + a] = z[a]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotri
 from scipy.special import gammaln, psi
 
 from ._base import Array, Size
@@ -134,6 +135,16 @@ def cholesky(B: Array) -> Array:
             "the data. Pass the data as float64, remove near-duplicate columns, raise the prior's `scale`, or divide large "
             "sample weights by a constant."
         ) from None
+
+
+def inverses(L: Array) -> Array:
+    """The inverses (K, D, D) of the matrices whose Cholesky factors are L (K, D, D)."""
+    upper = np.empty_like(L)
+    for factor, place in zip(L, upper):
+        place[...] = dpotri(factor.T)[0]  # half of what `numpy.linalg.inv` would cost, which takes L for any matrix
+    diagonal = np.arange(L.shape[-1])
+    upper[:, diagonal, diagonal] *= 0.5
+    return np.asarray(upper + upper.swapaxes(1, 2))
 
 
 def log_determinant(L: Array) -> Array:

@@ -105,8 +105,7 @@ class Gaussian(Likelihood):
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[-Lambda / 2] on products, E[Lambda mu] on columns; b = E[log |Lambda| - mu' Lambda mu] / 2."""
         q, D = self._update(N, S), len(self._unit)
-        half = np.linalg.inv(q.L)
-        P = q.nu[:, None, None] * (half.swapaxes(1, 2) @ half)  # E[Lambda]
+        P = q.nu[:, None, None] * quadratic.inverses(q.L)  # E[Lambda]
         Pm = np.einsum("kab,kb->ka", P, q.m)
         logdet = quadratic.expected_log_determinant(q.nu, quadratic.log_determinant(q.L), D)
         b = 0.5 * (logdet - D / q.kappa - np.einsum("ka,ka->k", Pm, q.m))

@@ -78,8 +78,7 @@ class ZeroMeanGaussian(Likelihood):
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[-Lambda / 2] = -nu_k B_k^-1 / 2 on products; b = E[log |Lambda|] / 2  (2013 supplement, Eq. 19 and 20)."""
         nu, L = self._update(N, S)
-        half = np.linalg.inv(L)
-        P = nu[:, None, None] * (half.swapaxes(1, 2) @ half)
+        P = nu[:, None, None] * quadratic.inverses(L)
         b = 0.5 * quadratic.expected_log_determinant(nu, quadratic.log_determinant(L), len(self._unit))
         return -0.5 * quadratic.pack_quadratic(P), b
 

@@ -277,14 +277,21 @@ class Sampled(NamedTuple):
 def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, Responsibilities]:
     """One local step on a sample of rows at the parameters that a summary of clusters implies."""
     parameters = model.parameters(clusters, np.dtype(np.float64))
-    summary, mass = Summary.zeros(*parameters.W.shape), np.ones(len(sample.weights))
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = product_with(sample.T, parameters.W)
-    kept = _responsibilities(parameters, scores)
-    if kept is None:
-        return summary, block_step(model, parameters, sample.X, sample.weights, mass, summary)
-    _add(kept, sample.T, scores, sample.weights, mass, summary)
-    return summary, kept
+    summary, pieces = Summary.zeros(*parameters.W.shape), []
+    n, mass = len(sample.weights), np.ones(len(sample.weights))
+    rows = n if sparse.issparse(sample.T) else block_rows(*reversed(parameters.W.shape))
+    for start in range(0, n, rows):
+        block = slice(start, min(start + rows, n))
+        T, weights = sample.T[block] if rows < n else sample.T, sample.weights[block]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = product_with(T, parameters.W)
+        kept = _responsibilities(parameters, scores)
+        if kept is None:
+            kept = block_step(model, parameters, sample.X[block], weights, mass[block], summary)
+        else:
+            _add(kept, T, scores, weights, mass[block], summary)
+        pieces.append(kept)
+    return summary, join(pieces)
 
 
 def join(pieces: list[Responsibilities]) -> Responsibilities:

@@ -1,6 +1,7 @@
 """Birth: one cluster becomes several, found by a fresh fit to a sample of its rows (Thesis 4.2)."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,20 @@ Array = NDArray[np.floating]
 
 CHILDREN = (2, 3, 4, 5, 6, 8, 10)
 FEWEST, MOST, WORK = 15, 60, 1 << 23  # steps of a fit: as many as look at so many numbers of features, within limits
+ROUGH = 4  # the fewest steps before children are merged for the first time
 SETTLED = 1e-3  # a fit stops when no child's share of the rows changes by more than this
 SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
+
+
+class Start(NamedTuple):
+    """How children begin.
+
+    children : how many, among all rows of the sample
+    odd : or all but one of them among so many of its first rows; the other rows are one child
+    """
+
+    children: int
+    odd: int | None = None
 
 
 @dataclass(frozen=True)
@@ -27,16 +40,17 @@ class Target:
 
     weights : (n,) sample weight times responsibility of each row, scaled to the mass of the cluster, so that the fit climbs
         the very bound the move changes (of documents, that of a mixture of their parts)
-    poor : (n,) the rows that the cluster explains worst, if children are to begin with these; the others are one child
+    starts : with which children to begin; of several the one that promises most is followed
+    least : a fit ends where it is not going to gain so much
     """
 
     cluster: int
     summary: Summary
     X: Rows
     weights: Array
-    children: int
+    starts: tuple[Start, ...]
     seed: int
-    poor: NDArray[np.bool_] | None = None
+    least: float = 0.0
 
 
 def propose_birth(model: Model, target: Target) -> Proposal:
@@ -47,43 +61,76 @@ def propose_birth(model: Model, target: Target) -> Proposal:
 
 
 def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
-    """Fit ``target.children`` clusters to the sample; their summary, and the gain of the bound if they replace the target.
+    """Fit children to the sample; their summary, and the gain of the bound if they replace the target.
 
     The sample stands for the whole cluster, and the gain is the difference of the bounds of the children and of the parent:
     an estimate where the sample is not the cluster.  Fewer clusters may survive; if only one does, the gain is minus infinity.
     """
     rng, model = np.random.default_rng(target.seed), model.flat
     sample = Sampled.of(model, target.X, target.weights)
-    children = hard_summary(sample.T, target.weights, _first_labels(model, target, rng))
-    smallest = SMALLEST_SHARE * float(
-        target.weights.sum() if target.poor is None else target.weights[target.poor].sum()
-    )
+    parent = model.bound(hard_summary(sample.T, target.weights, np.zeros(len(target.weights), np.intp)))
+    begun = [_begun(model, target, start, sample, rng) for start in target.starts]
+    children, smallest = max(begun, key=lambda fit: _value(model, fit[0])) if len(begun) > 1 else begun[0]
     while children.K > 1:
-        children, kept = _settled(model, children, sample, smallest)
-        found = _merged(model, children, kept, target.weights) if children.K > 2 else children
+        steps = _steps(children, sample, FEWEST)
+        children, kept = _settled(model, children, sample, smallest, steps, parent + target.least)
+        found = _merged(model, children, kept, target.weights)
         if found.K == children.K:
             break
         children = found
     if children.K < 2:
         return children, -np.inf
-    children = model.ordered(children)
-    parent = refined(model, children.take([0]), sample)[0]
-    return children, model.bound(children) - model.bound(parent)
+    return model.ordered(children), _value(model, children) - parent
 
 
-def _first_labels(model: Model, target: Target, rng: np.random.Generator) -> NDArray[np.intp]:
+def _begun(
+    model: Model, target: Target, start: Start, sample: Sampled, rng: np.random.Generator
+) -> tuple[Summary, float]:
+    """Children after merges that pay, and the number of rows below which one of them is dropped.
+
+    Many steps cost much where rows have many statistics.  There children are merged after few, but at most to half as many.
+    """
+    odd = slice(0, len(sample.weights) if start.odd is None else start.odd)
+    smallest = SMALLEST_SHARE * float(target.weights[odd].sum())
+    children = hard_summary(sample.T, target.weights, _first_labels(model, target, start, rng))
+    while children.K > 1:
+        children, kept = _settled(model, children, sample, smallest, _steps(children, sample, ROUGH))
+        found = _merged(model, children, kept, target.weights, max(2, (children.K + 1) // 2))
+        if found.K == children.K:
+            break
+        children = found
+    return children, smallest
+
+
+def _steps(children: Summary, sample: Sampled, fewest: int) -> int:
+    """How many steps to take, at least so many."""
+    return int(np.clip(WORK // (children.S.size * len(sample.weights)), fewest, MOST))
+
+
+def _value(model: Model, children: Summary) -> float:
+    """The bound with these clusters; nothing is worth less than one."""
+    return model.bound(model.ordered(children)) if children.K > 1 else -np.inf
+
+
+def _first_labels(model: Model, target: Target, start: Start, rng: np.random.Generator) -> NDArray[np.intp]:
     """The child to which each row belongs at first, (n,)."""
-    if target.poor is None:
-        return nearest_seeds(model, target.X, target.weights, target.children, rng)
-    labels, poor = np.zeros(len(target.weights), np.intp), target.poor
-    labels[poor] = 1 + nearest_seeds(model, target.X[poor], target.weights[poor], target.children - 1, rng)
+    X, weights = target.X, target.weights
+    if start.odd is None:
+        return nearest_seeds(model, X, weights, start.children, rng)
+    labels, n = np.zeros(len(weights), np.intp), start.odd
+    labels[:n] = 1 + nearest_seeds(model, X[:n], weights[:n], start.children - 1, rng)
     return labels
 
 
-def _settled(model: Model, children: Summary, sample: Sampled, smallest: float) -> tuple[Summary, Responsibilities]:
-    """The children after some local steps on the rows, without those that have fewer rows than ``smallest``."""
-    steps = int(np.clip(WORK // (children.S.size * len(sample.weights)), FEWEST, MOST))
-    for _ in range(steps):
+def _settled(
+    model: Model, children: Summary, sample: Sampled, smallest: float, steps: int, hope: float = -np.inf
+) -> tuple[Summary, Responsibilities]:
+    """The children after some local steps on the rows, without those that have fewer rows than ``smallest``.
+
+    hope : steps end where two children, at the pace of the last step, are not going to reach this bound
+    """
+    value = -np.inf
+    for left in reversed(range(steps)):
         before = children.N
         children, kept = refined(model, children, sample)
         settled = np.abs(children.N - before).max() < SETTLED * children.N.sum()
@@ -91,13 +138,19 @@ def _settled(model: Model, children: Summary, sample: Sampled, smallest: float) 
             children = children.take(np.delete(np.arange(children.K), children.N.argmin()))
         elif settled:
             break
+        if children.K == 2:
+            last, value = value, _value(model, children)
+            if value + left * (value - last) < hope:
+                break
     return children, kept
 
 
-def _merged(model: Model, children: Summary, kept: Responsibilities, weights: Array) -> Summary:
-    """The children, or as many groups of them, two at least, as have the highest bound."""
+def _merged(model: Model, children: Summary, kept: Responsibilities, weights: Array, fewest: int = 2) -> Summary:
+    """The children, or as many groups of them, ``fewest`` at least, as have the highest bound."""
+    if fewest >= children.K:
+        return children
     steps = list(merges(model, children, model.log_marginal(children)))
     H, parents = np.zeros(2 * children.K - 1), ancestry(steps, children.K)
     merged_entropies(*kept, weights, parents, H)
-    best = max(levels(model, children, steps, H)[:-1], key=lambda level: level.bound)
-    return with_groups(children, best.groups)
+    found = levels(model, children, steps, H)[: children.K - fewest + 1]
+    return with_groups(children, max(found, key=lambda level: level.bound).groups)

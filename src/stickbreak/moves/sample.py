@@ -13,7 +13,7 @@ from ..data.distinct import distinct_rows
 from ..likelihoods._base import Rows, entries, features
 from ..model import Drawn, Model, Summary
 from ..model.local import product_with
-from .birth import Target
+from .birth import Start, Target
 
 Array = NDArray[np.floating]
 
@@ -88,9 +88,8 @@ def poor_targets(
         X = sparse.vstack([odd, others], format="csr") if sparse.issparse(odd) else np.concatenate([odd, others])
         weights = np.concatenate([odd_weights, weights * (left / weights.sum())])
         n = len(odd_weights)
-        for size, children in [(n, min(ODD_CHILDREN, n)), *((n // part, 1) for part in PARTS if n // part >= 2)]:
-            is_odd, seed = np.arange(len(weights)) < size, int(rng.integers(2**63))
-            found.append(Target(k, total.take([k]), X, weights, children + 1, seed, is_odd))
+        starts = [Start(min(ODD_CHILDREN, n) + 1, n), *(Start(2, n // part) for part in PARTS if n // part >= 2)]
+        found.append(Target(k, total.take([k]), X, weights, tuple(starts), int(rng.integers(2**63))))
     return found
 
 
@@ -118,5 +117,5 @@ def targets(
             X, weights = model.unit.sample(source, drawn, identity, float(total.N[k]))
             J = min(J, len(weights))
             if J >= 2:
-                found.append(Target(k, total.take([k]), X, weights, J, int(rng.integers(2**63))))
+                found.append(Target(k, total.take([k]), X, weights, (Start(J),), int(rng.integers(2**63))))
     return found
