@@ -1,0 +1,146 @@
+"""The number of states of sticky chains, told nothing, beside the start at the true states, and the fit started from itself.
+
+Chains of 1, 4, 8 and 25 states that last 2, 5, 20 or 50 rows on average, in one sequence or in 300 of 20 rows, or with one
+state rarer than the others (0.5% of the rows); rows of numbers in 1 or 10 columns, of an autoregressive process, of marks (10
+zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the fit less that of the other, in nats: where
+it is negative, the search has missed something.
+
+    python benchmarks/right_states.py [--rows KIND ...] [--small] [--seeds N]
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from common import report
+from stickbreak import HMM
+
+
+class Shape(NamedTuple):
+    """Sequences, their rows, the mean number of rows that a state lasts, and the share of the last state, if it is rare."""
+
+    sequences: int
+    length: int
+    duration: float
+    rare: float | None = None
+
+
+SHAPES = (Shape(1, 4000, 20), Shape(300, 20, 5), Shape(1, 4000, 2), Shape(1, 20_000, 50, 0.005))
+STATES, SMALL_STATES = (1, 4, 8, 25), (1, 4, 8)
+Rows = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
+
+
+def path(K: int, shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    """The states of all rows."""
+    weights = np.full(K, 1.0 / K)
+    if shape.rare is not None and K > 1:
+        weights = np.append(np.full(K - 1, (1.0 - shape.rare) / (K - 1)), shape.rare)
+    found = []
+    for _ in range(shape.sequences):
+        z, state = np.empty(shape.length, int), rng.choice(K, p=weights)
+        for t in range(shape.length):
+            if t and K > 1 and rng.random() < 1.0 / shape.duration:
+                others = np.where(np.arange(K) == state, 0.0, weights)
+                state = rng.choice(K, p=others / others.sum())
+            z[t] = state
+        found.append(z)
+    return np.concatenate(found)
+
+
+def numbers(D: int, spread: float) -> Rows:
+    return lambda z, K, rng: (spread * rng.standard_normal((K, D)))[z] + rng.standard_normal((len(z), D))
+
+
+def symbols(V: int, concentration: float) -> Rows:
+    def rows(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+        edges = rng.dirichlet(np.full(V, concentration), K).cumsum(axis=1)
+        return np.minimum((rng.random(len(z))[:, None] > edges[z]).sum(axis=1), V - 1)[:, None].astype(float)
+
+    return rows
+
+
+def marks(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    return (rng.random((len(z), 10)) < rng.beta(0.3, 0.3, (K, 10))[z]).astype(float)
+
+
+def counts(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.poisson(rng.gamma(1.0, 5.0, (K, 3))[z]).astype(float)
+
+
+def process(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    slope, level = rng.uniform(-0.9, 0.9, K), 2.0 * rng.standard_normal(K)
+    X = np.zeros((len(z), 1))
+    for t in range(1, len(z)):
+        X[t] = level[z[t]] + slope[z[t]] * X[t - 1] + 0.5 * rng.standard_normal()
+    return X
+
+
+KINDS: dict[str, tuple[str, Rows]] = {
+    "1 number": ("gaussian", numbers(1, 4.0)),
+    "10 numbers": ("gaussian", numbers(10, 1.5)),
+    "process": ("autoregressive_gaussian", process),
+    "marks": ("bernoulli", marks),
+    "counts": ("poisson", counts),
+    "4 symbols": ("categorical", symbols(4, 0.3)),
+    "20 symbols": ("categorical", symbols(20, 0.2)),
+    "100 symbols": ("categorical", symbols(100, 0.2)),
+}
+
+
+def fitted(likelihood: str, X: np.ndarray, shape: Shape, **parameters: Any) -> HMM:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return HMM(likelihood, **parameters).fit(X, lengths=[shape.length] * shape.sequences)
+
+
+def measure(kind: str, K: int, shape: Shape, seed: int) -> dict[str, Any]:
+    """A default fit, and what it is ahead of the others."""
+    likelihood, rows = KINDS[kind]
+    rng = np.random.default_rng([seed, K])
+    z = path(K, shape, rng)
+    X = rows(z, K, rng)
+    began = time.process_time()
+    fit = fitted(likelihood, X, shape, random_state=seed)
+    seconds = time.process_time() - began
+    truth = fitted(likelihood, X, shape, init=z, moves=())
+    again = fitted(likelihood, X, shape, init=fit, random_state=seed)
+    return {
+        "rows": kind,
+        "sequences": f"{shape.sequences} x {shape.length}",
+        "duration": shape.duration,
+        "seed": seed,
+        "true K": K,
+        "K": fit.n_states_,
+        "ELBO": fit.lower_bound_,
+        "truth": fit.lower_bound_ - truth.lower_bound_,
+        "itself": fit.lower_bound_ - again.lower_bound_,
+        "CPU s": seconds,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--small", action="store_true", help=f"{SMALL_STATES} states in the first two shapes")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="chains, and fits, of each kind")
+    given = parser.parse_args()
+    sizes, shapes = (SMALL_STATES, SHAPES[:2]) if given.small else (STATES, SHAPES)
+    cases = [(kind, K, shape) for kind in given.rows for K in sizes for shape in (shapes if K > 1 else shapes[:1])]
+    rows = []
+    for case in cases:
+        for seed in range(given.seeds):
+            rows.append(measure(*case, seed))
+            print(*rows[-1].values(), sep="  ", flush=True)
+    report("right_states", rows)
+    for rival in ("truth", "itself"):
+        near = [row[rival] >= -max(1, row["K"]) for row in rows]
+        print(f"{rival}: no more than one nat for each state ahead in {sum(near)} of {len(near)}")
+
+
+if __name__ == "__main__":
+    main()
