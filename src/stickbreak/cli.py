@@ -370,4 +370,5 @@ def _one_line_warnings() -> Iterator[None]:
             yield
         finally:
             for warning in caught:
-                print(f"warning: {warning.message}", file=sys.stderr)
+                for line in str(warning.message).splitlines():
+                    print(f"warning: {line}", file=sys.stderr)

@@ -22,6 +22,7 @@ from . import _choices as choices
 from . import _memory as memory
 from . import _sequences as sequences
 from ._base import survey
+from ._check import checked
 from ._estimator import Estimator, Table
 from ._sequences import SequenceReader
 
@@ -100,6 +101,9 @@ class HMM(ClusterMixin, Estimator):
     history_ : list of `stickbreak.inference.Lap`
         Per lap: seconds, ELBO, K, moves tried and accepted with their gains, and what its ascent began with.  Above 120,000
         rows states are first searched for on a sample; its laps come first.
+    data_check_ : list of `stickbreak.data.check.Finding`
+        What in the data will mislead states, such as constant or repeated columns and outliers, with cures, which `fit`
+        warns of with a ``DataWarning``.  Empty for sparse rows.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; D.
 
@@ -277,7 +281,7 @@ class HMM(ClusterMixin, Estimator):
         rng = np.random.default_rng(seed)
         with Threads(self.n_jobs) as threads:
             likelihood = sequences.likelihood(self, source)
-            columns = survey(self, likelihood, source.flat, threads)
+            columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
             if not source.total_weight > 0.0:
                 raise ValueError("no row has an observation: all values are missing.")
             source = sequences.collapsed(source)
