@@ -22,6 +22,7 @@ CODE_GAP = 2.0  # robust spreads between such a code and all other values
 ANY_GAP = 1.5  # times the central range of 98% between any other value and the rest
 ISOLATED = 5.0  # times as far from the median as all rows before, and
 HEAVY = 2.0  # times as much as these are farther than the last in a hundred of them, as heavy tails are
+MOST_NAMED = 100  # rows of a finding
 LAST = 0.99  # of the rows that are not far
 SINGLE = 3  # far rows are not a cluster
 GROUP = 10.0  # robust spreads within which several far rows are a cluster
@@ -91,7 +92,9 @@ def outliers(table: Table, found: Sequence[Finding]) -> list[Finding]:
     every = np.unique(np.concatenate([rows[d] for d in columns]))
     which = in_words([str(row) for row in every])
     message = f"row{'s' * (len(every) > 1)} {which} far from all others in {{}}"
-    return [table.finding("outliers", columns, message, "correct or drop such rows if they are errors", every)]
+    return [
+        table.finding("outliers", columns, message, "correct or drop such rows if they are errors", every[:MOST_NAMED])
+    ]
 
 
 def integer_coded(table: Table, found: Sequence[Finding]) -> list[Finding]:

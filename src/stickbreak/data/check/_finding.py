@@ -25,7 +25,7 @@ class Finding:
     kind : what was found, such as "constant" or "outliers"
     columns : the numbers of the columns
     names : their names, such as "income"; "column 3" where columns have none
-    rows : the numbers of the rows, for outliers
+    rows : the numbers of the rows, for outliers, at most 100
     message : what was found, in one line
     cure : what to do about it, in one line
     """

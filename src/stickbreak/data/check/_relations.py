@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._finding import SEEN, Array, Finding, Table
 
@@ -14,10 +15,8 @@ FEWEST_OFF = 10  # rows that are not at the median: fewer may be alike by chance
 SHOWING_NOISE = 50  # rows: fewer do not tell noise from clusters
 LOCAL = 0.5  # of the deviation that columns of their own would have between neighbours
 NEIGHBOUR_ROWS = 600  # among which neighbours are looked for
-SEVERAL, FEW = (
-    60,
-    6,
-)  # how many of them are nearer than the neighbour: so many that noise is small beside the step, or few
+SEVERAL = 60  # of them are nearer than the neighbour: noise is small beside the step
+FEW = 6  # of them are nearer: steps stay within clusters, however many there are
 PART = 0.02  # of the largest coefficient of a combination: columns with less do not belong to it
 FARTHEST = 20.0  # interquartile ranges from the median: farther values count as if they were there
 FEWEST_PER_COLUMN = 3  # rows for each column, from which dependence may be seen
@@ -37,14 +36,17 @@ def one_hot(table: Table, found: Sequence[Finding]) -> list[Finding]:
     sample = table.sample
     bits = ~table.roles.ignored & (sample.least == 0.0) & (sample.largest == 1.0)
     bits &= (sample.n_distinct == 2) & (sample.n_observed == len(sample.X)) & (len(sample.X) >= SEEN)
-    left = [int(d) for d in np.flatnonzero(bits)]
+    columns = np.flatnonzero(bits)[:MOST_COLUMNS]
+    ones = sample.X[:, columns]
+    together = ones.T @ ones
     cure = "make them one column of categories"
     findings = []
-    while len(left) > 2:
-        group = _exclusive(sample.X, left)
+    left = np.ones(len(columns), np.bool_)
+    for first in range(len(columns)):
+        group = _exclusive(together, first, left, len(ones)) if left[first] else []
         if len(group) > 2:
-            findings.append(table.finding("one-hot", group, "a single one in each row of {}", cure))
-        left = [d for d in left[1:] if d not in group]
+            findings.append(table.finding("one-hot", columns[group], "a single one in each row of {}", cure))
+            left[group] = False
     return findings
 
 
@@ -111,13 +113,15 @@ def _copies(table: Table) -> tuple[list[list[int]], list[list[int]]]:
 
 
 def _standardised(X: Array) -> Array:
-    """Columns with mean zero and variance one; missing values stay."""
+    """Columns with mean zero and variance one, or zero where there is no variance; missing values stay."""
     seen = ~np.isnan(X)
-    count = seen.sum(axis=0)
-    unit = np.fmax.reduce(np.abs(X), axis=0)  # squares of values may overflow
-    Z = X / unit
+    count = np.maximum(seen.sum(axis=0), 1)
+    Z = X - X[np.argmax(seen, axis=0), np.arange(X.shape[1])]  # an offset costs no precision
+    size = np.fmax.reduce(np.abs(Z), axis=0)  # squares may overflow
+    Z /= np.where(size > 0.0, size, 1.0)
     Z -= np.where(seen, Z, 0.0).sum(axis=0) / count
-    return np.asarray(Z / np.sqrt(np.where(seen, Z * Z, 0.0).sum(axis=0) / count))
+    deviation = np.sqrt(np.where(seen, Z * Z, 0.0).sum(axis=0) / count)
+    return np.asarray(Z / np.where(deviation > 0.0, deviation, 1.0))
 
 
 def _correlations(Z: Array) -> Array:
@@ -174,15 +178,18 @@ def _echelon(rows: Array) -> Array:
     return rows
 
 
-def _exclusive(X: Array, columns: Sequence[int]) -> list[int]:
-    """The first column and those after it that are never one together, if each row has a one among them; else none."""
-    group, ones = [], np.zeros(len(X), np.bool_)
-    for d in columns:
-        own = X[:, d] == 1.0
-        if (own & ones).any():
-            continue
+def _exclusive(together: Array, first: int, left: NDArray[np.bool_], n: int) -> list[int]:
+    """A column and later ones that are never one together, if there is a one among them in each of n rows; else none.
+
+    together : (C, C) the number of rows in which two columns are one
+    """
+    ones = np.diag(together)
+    free = left & (together[first] == 0.0)
+    free[: first + 1] = False
+    group, total = [first], ones[first]
+    while total < n and total + ones[free].sum() >= n:
+        d = int(free.argmax())
         group.append(d)
-        ones |= own
-        if ones.all():
-            return group
-    return []
+        total += ones[d]
+        free &= together[d] == 0.0
+    return group if total == n else []

@@ -12,7 +12,7 @@ from ..sources import ArraySource, SparseSource
 Array = NDArray[np.floating]
 
 MOST_ROWS, LEAST_ROWS = 20_000, 500  # of the sample
-NUMBERS = 500_000  # about as many as it holds
+NUMBERS = 400_000  # about as many as it holds
 FAR = 50.0  # robust spreads from the median
 KEPT = 1000  # far values kept of a chunk
 LEAST_KNOWN = 20  # values that a spread takes
