@@ -191,10 +191,9 @@ class HMM(ClusterMixin, Estimator):
 
         The number of states stays that of the first call, and so do their numbers; give it enough sequences to find them.
         """
-        if not hasattr(self, "model_"):
-            return self.fit(X, y, lengths)
         choices.check_states(self)
-        return self._guarded(lambda: self._add(X, lengths))
+        learn = self._add if hasattr(self, "model_") else self._fit
+        return self._guarded(lambda: learn(X, lengths))
 
     def predict(self, X: Any, lengths: Any = None) -> NDArray[np.intp]:
         """The most probable path of states through each sequence (Viterbi), (T,)."""

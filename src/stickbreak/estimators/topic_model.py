@@ -186,10 +186,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
         The number of topics stays that of the first call, and so do their numbers; give it enough documents to find them.
         """
-        if not hasattr(self, "model_"):
-            return self.fit(X, y, lengths)
         choices.check_topics(self)
-        return self._guarded(lambda: self._add(X, lengths))
+        learn = self._add if hasattr(self, "model_") else self._fit
+        return self._guarded(lambda: learn(X, lengths))
 
     def transform(self, X: Any, lengths: Any = None) -> Array:
         """Expected proportions of the topics in each document, (N, K), rows summing to one."""

@@ -151,7 +151,7 @@ def _isolated(table: Table, seen: Extremes, d: int) -> NDArray[np.intp]:
         return np.empty(0, np.intp)
     rows: NDArray[np.intp] = seen.rows[own]
     values = seen.values[own]
-    if len(values) > SINGLE and np.ptp(values) <= GROUP * sample.spread[d]:
+    if len(values) > SINGLE and 0.0 < np.ptp(values) <= GROUP * sample.spread[d]:
         return np.empty(0, np.intp)
     away = np.abs(values - sample.median[d])
     order = np.argsort(away)
