@@ -27,6 +27,7 @@ LAST = 0.99  # of the rows that are not far
 SINGLE = 3  # far rows are not a cluster
 GROUP = 10.0  # robust spreads within which several far rows are a cluster
 SKEWED = 5.0  # the distance from the median to the quantile of 99% over that to 1%
+FEW_ZEROS = 0.05  # of the rows, at most: more zeros are no part of a tail
 SYMMETRIC = 2.5  # the same after the logarithm, at most, for all tails
 TINY = float(np.finfo(np.float64).tiny)
 TAILS = (0.01, 0.05, 0.1, 0.25)
@@ -112,6 +113,7 @@ def skewed(table: Table, found: Sequence[Finding]) -> list[Finding]:
     """Columns of positive numbers with a long tail, which the logarithm makes symmetric."""
     sample = table.sample
     long = table.roles.measured & table.varied & (sample.least >= 0.0) & (sample.n_observed >= 5 * SEEN)
+    long &= sample.quantile(FEW_ZEROS) > 0.0
     long &= _tail_ratio(sample.quantile, TAILS[0]) >= SKEWED
     long[list(columns_of(found, "integer-coded"))] = False
 

@@ -19,7 +19,7 @@ SEVERAL = 60  # of them are nearer than the neighbour: noise is small beside the
 FEW = 6  # of them are nearer: steps stay within clusters, however many there are
 PART = 0.02  # of the largest coefficient of a combination: columns with less do not belong to it
 FARTHEST = 20.0  # interquartile ranges from the median: farther values count as if they were there
-FEWEST_PER_COLUMN = 3  # rows for each column, from which dependence may be seen
+FEWEST_PER_COLUMN = 2  # rows for each column, from which dependence may be seen
 
 
 def repeated(table: Table, found: Sequence[Finding]) -> list[Finding]:

@@ -11,8 +11,8 @@ from ..sources import ArraySource, SparseSource
 
 Array = NDArray[np.floating]
 
-MOST_ROWS, LEAST_ROWS = 20_000, 500  # of the sample
-NUMBERS = 400_000  # about as many as it holds
+MOST_ROWS, FEW_ROWS, FEWEST_ROWS = 10_000, 1000, 100  # of samples of narrow, wide and very wide tables
+FEW_NUMBERS, MOST_NUMBERS = 200_000, 1_000_000  # that these hold at most
 FAR = 50.0  # robust spreads from the median
 KEPT = 1000  # far values kept of a chunk
 LEAST_KNOWN = 20  # values that a spread takes
@@ -94,7 +94,9 @@ def sampled_rows(source: ArraySource) -> SampledRows | None:
     rows = source.present()
     if isinstance(source, SparseSource) or not len(rows):
         return None
-    n = min(len(rows), max(LEAST_ROWS, min(MOST_ROWS, NUMBERS // source.n_columns)))
+    D = source.n_columns
+    wide = max(FEWEST_ROWS, min(FEW_ROWS, MOST_NUMBERS // D))
+    n = min(len(rows), max(wide, min(MOST_ROWS, FEW_NUMBERS // D)))
     spaced = np.unique(np.linspace(0, len(rows) - 1, n).astype(np.intp))
     return SampledRows(source.take(rows[spaced])[0].astype(np.float64), len(rows))
 
