@@ -99,6 +99,14 @@ def test_one_row_far_away_is_found(rng):
     assert "row 777" in finding.message
 
 
+@pytest.mark.parametrize("n", [100, N])
+def test_one_row_far_away_makes_no_columns_alike(rng, n):
+    for _ in range(20):
+        X = blobs(rng, n, D=3, K=10)
+        X[n // 3] = 1e4
+        assert found(X) == [("outliers", 0, 1, 2)]
+
+
 def test_rows_far_away_are_found_outside_the_sample(rng):
     X = rng.standard_normal((300_000, 3))
     rows = [5, 100_001, 299_998]

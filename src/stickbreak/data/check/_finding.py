@@ -91,6 +91,13 @@ class Table:
         sample = self.sample
         return np.asarray((sample.n_observed >= SEEN) & (sample.least < sample.largest))
 
+    @cached_property
+    def near(self) -> Array:
+        """The sample (n, D) with values beyond the limits of the watch as missing: single rows decide no correlation."""
+        X = self.sample.X
+        far = np.less(X, self.watch.low) | np.greater(X, self.watch.high)
+        return np.where(far, np.nan, X) if far.any() else X
+
     def finding(self, kind: str, columns: Iterable[int], message: str, cure: str, rows: Iterable[int] = ()) -> Finding:
         """A finding about some columns; ``{}`` in the message stands for their names."""
         numbers = tuple(int(d) for d in columns)

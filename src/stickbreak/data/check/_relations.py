@@ -55,7 +55,7 @@ def collinear(table: Table, found: Sequence[Finding]) -> list[Finding]:
     spare = {d for finding in found if finding.kind in ("repeated", "one-hot") for d in finding.columns[1:]}
     measured = table.roles.measured & table.varied & (2 * table.sample.n_observed > len(table.sample.X))
     columns = np.array([d for d in np.flatnonzero(measured) if d not in spare], np.intp)
-    X = table.sample.X[:, columns]
+    X = table.near[:, columns]
     X = X[~np.isnan(X).any(axis=1)]
     if not 2 < len(columns) <= MOST_COLUMNS or len(X) < max(SEEN, FEWEST_PER_COLUMN * len(columns)):
         return []
@@ -92,7 +92,7 @@ def _copies(table: Table) -> tuple[list[list[int]], list[list[int]]]:
     columns = np.flatnonzero(table.numeric & table.varied & (sample.n_off_median >= FEWEST_OFF))
     if not 1 < len(columns) <= MOST_COLUMNS:
         return [], []
-    Z = _standardised(sample.X[:, columns])
+    Z = _standardised(table.near[:, columns])
     r = _correlations(Z)
     alike = np.abs(np.triu(r, 1)) > SIMILAR
     if not alike.any():
