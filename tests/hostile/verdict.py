@@ -28,9 +28,7 @@ FEW_ROWS = 6  # of which the evidence is enumerated
 SLACK = {"float64": 1e-9, "float32": 1e-6}
 MOST_ROUNDING = 0.01  # nats of the bound for every row that rounding may decide
 SEATING = 8  # terms of the order of N log N in a bound
-HEAVY = (
-    1e12  # the weight of a row beside which a prior is nothing: rows are as narrow clusters as floats can tell apart
-)
+HEAVY = 1e12  # the weight of a row beside which a prior is nothing: rows are as narrow clusters as floats can tell apart
 DATA = (
     *("column", "row", "value", "X ", "feature", "sample", "count", "categor", "document", "level", "token", "data"),
     *("word", "observation", "frame", "sparse", "sequence", "number", "dense", "target", "table", "dimension", "array"),
@@ -277,9 +275,7 @@ def check_another_step(case: Case, inputs: Inputs, fitted: Any) -> None:
         bound = model.bound(after)
     terms = (np.abs(parameters.W) * np.abs(fitted.summary_.S)).sum() + SEATING * w.sum() * np.log(2.0 + w.sum())
     rounding = np.finfo(float).eps * terms
-    narrow = (
-        case.hyperparameters or w.max() > HEAVY
-    )  # a prior may be as narrow as is asked for, or as light beside a row
+    narrow = case.hyperparameters or w.max() > HEAVY  # a prior may be as narrow as is asked for, or as light beside a row
     most = np.inf if narrow else MOST_ROUNDING * w.sum()
     lost = f"{rounding:g} nats for {w.sum():g} rows"
     require(case.likelihood not in cases.SQUARES or rounding <= most, "bound lost to rounding", lost)
