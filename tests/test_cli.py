@@ -116,6 +116,19 @@ def test_every_option_reaches_the_estimator(run):
     assert model.dtype_ == np.float32
 
 
+def test_findings_of_the_data_check_are_lines_of_their_own(run, folder, X):
+    table = np.column_stack([X, X[:, 0], np.ones(len(X))])
+    np.savetxt("odd.csv", table, fmt="%.17g", delimiter=",", header="width,height,again,unit", comments="")
+    code, _, err = run("fit", "odd.csv", "--out", "model", "--seed", 0, "--quiet", "--likelihood", "diagonal_gaussian")
+    assert code == 0
+    assert err.splitlines() == [
+        "warning: a single value in column 'unit'; leave constant columns out.",
+        "warning: the same numbers, but for their units, in columns 'width' and 'again'; leave all but one out.",
+    ]
+    assert load("model").data_check_[0].names == ("unit",)
+    assert list(load("model").feature_names_in_) == ["width", "height", "again", "unit"]
+
+
 def test_whole_numbers_are_fine(run):
     np.save("counts.npy", np.arange(40).reshape(20, 2) % 7)
     assert run("fit", "counts.npy", "--out", "model", "--seed", 0)[0] == 0

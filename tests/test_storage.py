@@ -429,6 +429,21 @@ def parameter(key, value):
     return change
 
 
+FINDING = {"kind": "outliers", "columns": [0, 2], "names": ["a", "c"], "rows": [7], "message": "m", "cure": "c"}
+
+
+def test_findings_of_the_data_check_come_back(path):
+    assert load(path).data_check_ == []
+    rewrite(path, entry("data_check", [FINDING]))
+    (finding,) = load(path).data_check_
+    assert (finding.kind, finding.columns, finding.names, finding.rows) == ("outliers", (0, 2), ("a", "c"), (7,))
+
+
+def test_files_without_a_data_check_can_be_read(path):
+    rewrite(path, lambda record, tensors: record.pop("data_check"))
+    assert load(path).data_check_ == []
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -454,6 +469,13 @@ def parameter(key, value):
         entry("feature_names", ["a", "b", 3]),
         entry("feature_names", "abc"),
         entry("more", 1),
+        entry("data_check", "none"),
+        entry("data_check", [{}]),
+        entry("data_check", [FINDING | {"more": 1}]),
+        entry("data_check", [FINDING | {"names": ["a"]}]),
+        entry("data_check", [FINDING | {"columns": [-1, 2]}]),
+        entry("data_check", [FINDING | {"rows": [0.5]}]),
+        entry("data_check", [FINDING | {"message": 3}]),
         entry("estimator", "HMM"),
         entry("estimator", "TopicModel"),
         entry("estimator", ["Mixture"]),

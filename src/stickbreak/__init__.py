@@ -5,14 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import likelihoods
+    from .data.check import DataWarning
     from .estimators import HMM, Mixture, TopicModel
     from .storage import load
 
 __version__ = "0.1.0"
 
-__all__ = ["HMM", "Mixture", "TopicModel", "__version__", "likelihoods", "load"]
+__all__ = ["HMM", "DataWarning", "Mixture", "TopicModel", "__version__", "likelihoods", "load"]
 
-_HOMES = {"HMM": "estimators", "Mixture": "estimators", "TopicModel": "estimators", "load": "storage"}
+_HOMES = {
+    "DataWarning": "data.check",
+    "HMM": "estimators",
+    "Mixture": "estimators",
+    "TopicModel": "estimators",
+    "load": "storage",
+}
 
 
 def __getattr__(name: str) -> Any:

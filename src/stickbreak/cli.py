@@ -155,7 +155,7 @@ def fit(
         of = f"{_count(len(sequences), 'sequence')}, " if sequences else ""
         print(f"{data}: {of}{X.shape[0]:,} rows, {X.shape[1]} columns{_listed(table.names)}", file=sys.stderr)
     with _one_line_warnings():
-        estimator.fit(_with_levels(table._replace(X=X)), **lengths)
+        estimator.fit(_named(table._replace(X=X)), **lengths)
     if table.names is not None:
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
     estimator.save(out)
@@ -310,6 +310,13 @@ def _check_columns(model: Any, names: list[str] | None, data: Path) -> None:
     raise DataError(f"{data} has the columns{_listed(names)}; the model was fitted to{_listed(list(expected))}.")
 
 
+def _named(table: Table) -> Any:
+    """What `fit` takes: dense rows with the names of their columns, where these have any."""
+    if table.names is None or not isinstance(table.X, np.ndarray):
+        return _with_levels(table)
+    return Encoded(table.X, table.names, table.levels)
+
+
 def _with_levels(table: Table, known: Mapping[int, Any] | None = None) -> Any:
     """What an estimator takes: the numbers, with the levels of categories where there are, or should be, any."""
     if not table.levels and not known:
@@ -370,4 +377,5 @@ def _one_line_warnings() -> Iterator[None]:
             yield
         finally:
             for warning in caught:
-                print(f"warning: {warning.message}", file=sys.stderr)
+                for line in str(warning.message).splitlines():
+                    print(f"warning: {line}", file=sys.stderr)

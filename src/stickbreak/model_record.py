@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .data.check import Finding
 from .inference import Lap
 from .likelihoods import Likelihood, Multinomial
 from .model import DocumentSummary, Model, SequenceSummary, Summary
@@ -73,6 +74,7 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
         "grouped": bool(estimator.grouped_),
         "feature_names": None if names is None else [str(name) for name in names],
         "levels": [[int(d), list(levels)] for d, levels in estimator.levels_.items()],
+        "data_check": [asdict(finding) for finding in estimator.data_check_],
         "converged": bool(estimator.converged_),
         "lower_bound": float(estimator.lower_bound_),
         "history": [vars(lap) | {"moves": [asdict(move) for move in lap.moves]} for lap in estimator.history_],
@@ -92,7 +94,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
     ------
     ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it is not consistent.
     """
-    expect_keys("record", record, RECORD, optional={"lower_bound"})
+    expect_keys("record", record, RECORD, optional={"lower_bound", "data_check"})
     name = as_text("estimator", record["estimator"])
     if name not in ESTIMATORS:
         raise ValueError(f"unknown estimator {name!r:.40}; known: {', '.join(ESTIMATORS)}.")
@@ -117,6 +119,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
         _check_table(name, table, likelihood)
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
+    estimator.data_check_ = [_finding(entry) for entry in as_list("data_check", record.get("data_check", []))]
     estimator.converged_ = as_flag("converged", record["converged"])
     return estimator
 
@@ -227,6 +230,21 @@ def _check_bounds(model: Model, summary: Summary, last: float, stored: Any) -> N
     claimed, allowed = (last, ALIKE) if stored is None else (as_number("lower_bound", stored), SAME)
     if not (abs(claimed - bound) <= allowed * terms and last <= bound + allowed * terms):
         raise ValueError(f"it claims a bound of {claimed:.10g}, but has one of {bound:.10g}.")
+
+
+def _finding(record: Any) -> Finding:
+    """A finding of the data check."""
+    expect_keys("finding", record, {f.name for f in fields(Finding)})
+    columns, names, rows = (as_list(name, record[name]) for name in ("columns", "names", "rows"))
+    expect(len(columns) == len(names), "names", names, f"one for each of {len(columns)} columns")
+    return Finding(
+        as_text("kind", record["kind"]),
+        tuple(as_whole("column", d, 0) for d in columns),
+        tuple(as_text("name", name) for name in names),
+        tuple(as_whole("row", row, 0) for row in rows),
+        as_text("message", record["message"]),
+        as_text("cure", record["cure"]),
+    )
 
 
 def _laps(record: Any) -> list[Lap]:

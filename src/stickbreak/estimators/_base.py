@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from ..data import ArraySource, Chunk, SparseSource
 from ..data.arrays import NUMBERS, as_array, numbers, working_precision
+from ..data.check import Extremes, Watch
 from ..data.frames import Encoded, Levels, as_frame, encode, look_up, mixed_frame, recode
 from ..data.sparse_rows import sparse_rows
 from ..inference import Threads, memory
@@ -79,12 +80,21 @@ class Columns(NamedTuple):
     largest: Array
 
 
-def survey(estimator: BaseEstimator, likelihood: Likelihood, source: ArraySource, threads: Threads) -> Columns:
-    """Look at all values once; raise a ValueError that names the first one that the likelihood cannot use, if any."""
+def survey(
+    estimator: BaseEstimator,
+    likelihood: Likelihood,
+    source: ArraySource,
+    threads: Threads,
+    watch: Watch | None = None,
+) -> Columns:
+    """Look at all values once; raise a ValueError that names the first one that the likelihood cannot use, if any.
+
+    watch : is shown all dense rows, for the data check
+    """
     may_miss = likelihood.may_miss(source.n_columns)
 
-    def look(chunk: Chunk) -> Columns | tuple[float, int, int]:
-        X, _ = source.read(chunk)
+    def look(chunk: Chunk) -> tuple[Columns, Extremes | None] | tuple[float, int, int]:
+        X, weights = source.read(chunk)
         source.release()
         values = X.data if sparse.issparse(X) else X
         fine = likelihood.valid(values) & ~(np.isnan(values) & sparse.issparse(X))
@@ -96,16 +106,19 @@ def survey(estimator: BaseEstimator, likelihood: Likelihood, source: ArraySource
         if not fine.all():
             return _first_trouble(X, fine, chunk.start)
         largest = np.zeros(len(missing)) if sparse.issparse(X) else np.fmax.reduce(X, axis=0)
-        return Columns(missing, largest)
+        return Columns(missing, largest), None if watch is None else watch.look(X, weights, chunk.start)
 
     missing, largest = np.zeros(source.n_columns, np.bool_), np.full(source.n_columns, np.nan)
     for found in threads.map(look, source.batches(1)[0]):
-        if not isinstance(found, Columns):
+        if len(found) == 3:
             value, row, column = found
             names = getattr(estimator, "feature_names_in_", [])
             name = f" ({names[column]!r})" if column < len(names) else ""
             likelihood.refuse(value, column, f"row {row}, column {column}{name}")
-        missing, largest = missing | found.missing, np.fmax(largest, found.largest)
+        columns, extremes = found
+        missing, largest = missing | columns.missing, np.fmax(largest, columns.largest)
+        if watch is not None and extremes is not None:
+            watch.add(extremes)
     return Columns(missing, largest)
 
 

@@ -79,8 +79,7 @@ def learnt(estimator: Any) -> tuple[str, ...]:
 def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, threads: Threads) -> Columns:
     """Refuse values that the likelihood cannot use, and warn of values that are not counts."""
     columns = survey(estimator, given, source.flat, threads)
-    if isinstance(source, BagSource):
-        _check_counts(source)
+    check_counts(source)
     return columns
 
 
@@ -110,8 +109,10 @@ def _is_text(X: Any) -> bool:
     return values.dtype.kind in "US"
 
 
-def _check_counts(source: BagSource) -> None:
-    """Refuse counts beyond what documents can be read with, and warn of numbers that are not counts."""
+def check_counts(source: BagSource | GroupSource) -> None:
+    """Refuse counts of words beyond what documents can be read with, and warn of numbers that are not counts."""
+    if not isinstance(source, BagSource):
+        return
     row = int(source.sizes.argmax())
     if source.sizes[row] > MOST_TOKENS:
         raise ValueError(

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
+from ..data.check import DataWarning, Finding
 from ..inference import Lap, Options, Search, StochasticLaps, Threads
 from ..inference.laps import Result
 from ..inference.memory import Sizes
@@ -52,6 +53,7 @@ class Estimator(BaseEstimator, ABC):
 
     model_: Model
     summary_: Any
+    data_check_: list[Finding]
     _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:
@@ -77,6 +79,9 @@ class Estimator(BaseEstimator, ABC):
         except BaseException:
             self.__dict__ = before
             raise
+        found = self.data_check_
+        if found and found is not before.get("data_check_"):
+            warnings.warn(DataWarning.of(found), stacklevel=3)
         if trouble is not None:
             warnings.warn(trouble, ConvergenceWarning, stacklevel=3)
         return self

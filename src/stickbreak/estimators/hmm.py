@@ -22,6 +22,7 @@ from . import _choices as choices
 from . import _memory as memory
 from . import _sequences as sequences
 from ._base import survey
+from ._check import checked
 from ._estimator import Estimator, Table
 from ._sequences import SequenceReader
 
@@ -100,6 +101,9 @@ class HMM(ClusterMixin, Estimator):
     history_ : list of `stickbreak.inference.Lap`
         Per lap: seconds, ELBO, K, moves tried and accepted with their gains, and what its ascent began with.  Above 120,000
         rows states are first searched for on a sample; its laps come first.
+    data_check_ : list of `stickbreak.data.check.Finding`
+        What in the data will mislead states, such as constant or repeated columns and outliers, with cures, which `fit`
+        warns of with a ``DataWarning``.  Empty for sparse rows.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; D.
 
@@ -187,10 +191,9 @@ class HMM(ClusterMixin, Estimator):
 
         The number of states stays that of the first call, and so do their numbers; give it enough sequences to find them.
         """
-        if not hasattr(self, "model_"):
-            return self.fit(X, y, lengths)
         choices.check_states(self)
-        return self._guarded(lambda: self._add(X, lengths))
+        learn = self._add if hasattr(self, "model_") else self._fit
+        return self._guarded(lambda: learn(X, lengths))
 
     def predict(self, X: Any, lengths: Any = None) -> NDArray[np.intp]:
         """The most probable path of states through each sequence (Viterbi), (T,)."""
@@ -277,7 +280,7 @@ class HMM(ClusterMixin, Estimator):
         rng = np.random.default_rng(seed)
         with Threads(self.n_jobs) as threads:
             likelihood = sequences.likelihood(self, source)
-            columns = survey(self, likelihood, source.flat, threads)
+            columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
             if not source.total_weight > 0.0:
                 raise ValueError("no row has an observation: all values are missing.")
             source = sequences.collapsed(source)

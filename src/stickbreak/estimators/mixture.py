@@ -21,6 +21,7 @@ from ..model import Model, Summary
 from . import _choices as choices
 from . import _memory as memory
 from ._base import Columns, as_source, survey
+from ._check import checked
 from ._estimator import Estimator, Table
 from ._reader import Reader, by_chunk
 from ._start import choose_start
@@ -98,6 +99,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Laps done.
     converged_ : bool
         Whether the fit stopped before ``max_laps``.
+    data_check_ : list of `stickbreak.data.check.Finding`
+        What in the data will mislead clusters, such as constant or repeated columns and outliers, with cures, which `fit`
+        warns of with a ``DataWarning``.  Empty for sparse rows.
     n_features_in_ : int
         D.
 
@@ -265,7 +269,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
             likelihood = choices.likelihood(self, source)
-            columns = survey(self, likelihood, source, threads)
+            columns, self.data_check_ = checked(self, likelihood, source, threads)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             room = memory.room(self, likelihood, rows, columns)

@@ -23,6 +23,7 @@ from . import _choices as choices
 from . import _documents as documents
 from . import _memory as memory
 from ._base import Columns
+from ._check import checked
 from ._documents import DocumentReader
 from ._estimator import Estimator, Table, widened
 from ._reader import by_chunk
@@ -96,6 +97,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         The ELBO of the best model so far after each lap.
     history_ : list of `stickbreak.inference.Lap`
         Per lap: seconds, ELBO, K, moves tried and accepted with their gains, and what its ascent began with.
+    data_check_ : list of `stickbreak.data.check.Finding`
+        What in the rows of groups will mislead topics, such as constant or repeated columns and outliers, with cures,
+        which `fit` warns of with a ``DataWarning``.  Empty for counts of words.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; V.
 
@@ -182,10 +186,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
         The number of topics stays that of the first call, and so do their numbers; give it enough documents to find them.
         """
-        if not hasattr(self, "model_"):
-            return self.fit(X, y, lengths)
         choices.check_topics(self)
-        return self._guarded(lambda: self._add(X, lengths))
+        learn = self._add if hasattr(self, "model_") else self._fit
+        return self._guarded(lambda: learn(X, lengths))
 
     def transform(self, X: Any, lengths: Any = None) -> Array:
         """Expected proportions of the topics in each document, (N, K), rows summing to one."""
@@ -295,7 +298,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         rng = np.random.default_rng(seed)
         with Threads(self.n_jobs) as threads:
             likelihood = documents.likelihood(self, source)
-            columns = documents.checked(self, likelihood, source, threads)
+            columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
+            documents.check_counts(source)
             if not source.total_weight > 0.0:
                 raise ValueError("all documents are empty.")
             if source.total_weight < documents.LEAST_TOKENS:

@@ -74,6 +74,7 @@ class Likelihood(ABC):
     takes_missing : whether values may be missing in some columns
     takes_negative : whether values may be negative
     domain : in words, the values that rows may hold
+    measures : whether columns are numbers on a scale, modelled by their mean and variance
     tunable : the hyperparameters, positive numbers or arrays, that empirical Bayes multiplies by a factor
     """
 
@@ -81,6 +82,7 @@ class Likelihood(ABC):
     takes_missing: ClassVar[bool] = False
     takes_negative: ClassVar[bool] = True
     domain: ClassVar[str] = "finite numbers"
+    measures: ClassVar[bool] = False
     tunable: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -165,6 +167,14 @@ class Likelihood(ABC):
 
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """The columns (D,) that may hold codes of categories."""
+        return np.zeros(D, np.bool_)
+
+    def measured(self, D: int) -> NDArray[np.bool_]:
+        """The columns (D,) that are numbers on a scale, modelled by their mean and variance."""
+        return np.full(D, self.measures)
+
+    def compositional(self, D: int) -> NDArray[np.bool_]:
+        """The columns (D,) that are parts of a whole, such as the words of a document, rather than variables."""
         return np.zeros(D, np.bool_)
 
     def takes_targets(self) -> bool:

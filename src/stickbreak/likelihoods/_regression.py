@@ -84,6 +84,7 @@ class Regression(Likelihood):
     holes : whether targets may be missing
     """
 
+    measures: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "scale")
 
     intercept: bool = field(default=True, kw_only=True)

@@ -55,6 +55,7 @@ class DiagonalGaussian(IndependentColumns):
 
     n_sums: ClassVar[int] = 2
     nonnegative: ClassVar[bool] = False
+    measures: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
 
     mean: Any = None

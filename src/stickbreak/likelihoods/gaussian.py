@@ -61,6 +61,7 @@ class Gaussian(Likelihood):
     Thesis 2.2.1 and 3.4.1; 2013 supplement, section 1.
     """
 
+    measures: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "scale")
 
     mean: Any = None

@@ -41,6 +41,7 @@ class KnownCovarianceGaussian(Likelihood):
     Blei and Jordan 2006, section 5; Lin 2013, section 5.
     """
 
+    measures: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision",)
 
     covariance: Any = None

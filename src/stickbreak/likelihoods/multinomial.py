@@ -67,6 +67,10 @@ class Multinomial(Likelihood):
         """A chance for each column."""
         return Size.of_columns(len(largest))
 
+    def compositional(self, D: int) -> NDArray[np.bool_]:
+        """All columns: the kinds that a row's total is made of."""
+        return np.ones(D, np.bool_)
+
     @property
     def n_statistics(self) -> int:
         """F = D."""

@@ -165,6 +165,14 @@ class Product(Likelihood):
             may[columns] &= part.nominal(len(columns))
         return may
 
+    def measured(self, D: int) -> NDArray[np.bool_]:
+        """The columns of which a part that describes them says so."""
+        return self._said(D, lambda part, n: part.measured(n))
+
+    def compositional(self, D: int) -> NDArray[np.bool_]:
+        """The columns of which a part that describes them says so."""
+        return self._said(D, lambda part, n: part.compositional(n))
+
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """Every part made for missing values in its columns."""
         wider = [part.with_missing(missing[columns], s) for part, columns, s in self._split(S)]
@@ -219,6 +227,13 @@ class Product(Likelihood):
             require(known and bool((columns >= 0).all()), "columns", columns, "an array of numbers of at least 0")
             part.check(len(columns), N, s)
         self.locate(None, D)
+
+    def _said(self, D: int, says: Callable[[Likelihood, int], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """The columns (D,) of which a part that describes them says something."""
+        which = np.zeros(D, np.bool_)
+        for part, columns in self._parts:
+            which[columns] |= says(part, len(columns)) & part.describes(len(columns))
+        return which
 
     @property
     def _parts(self) -> list[tuple[Likelihood, NDArray[np.intp]]]:

@@ -48,6 +48,7 @@ class SphericalGaussian(Likelihood):
     Blei and Jordan 2006, section 6 (the image model).
     """
 
+    measures: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
 
     mean: Any = None

@@ -40,6 +40,7 @@ class ZeroMeanGaussian(Likelihood):
     2013 supplement, section 1, Eq. 3 to 20.
     """
 
+    measures: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("scale",)
 
     degrees_of_freedom: Any = None

@@ -1,0 +1,39 @@
+"""The data check: what in a table of rows will mislead clusters, found on a sample and in the first pass over all rows."""
+
+from ._columns import constant, integer_coded, nearly_unique, outliers, sentinels, skewed
+from ._finding import Check, DataWarning, Finding, Roles, Table
+from ._relations import collinear, one_hot, repeated
+from ._sample import Extremes, SampledRows, Watch, sampled_rows
+
+__all__ = [
+    "CHECKS",
+    "DataWarning",
+    "Extremes",
+    "Finding",
+    "Roles",
+    "SampledRows",
+    "Table",
+    "Watch",
+    "data_check",
+    "sampled_rows",
+]
+
+CHECKS: tuple[Check, ...] = (
+    constant,
+    nearly_unique,
+    one_hot,
+    repeated,
+    collinear,
+    sentinels,
+    outliers,
+    integer_coded,
+    skewed,
+)  # in the order in which they matter; each sees what those before it have found
+
+
+def data_check(table: Table) -> list[Finding]:
+    """Everything that the checks find in a table."""
+    found: list[Finding] = []
+    for check in CHECKS:
+        found += check(table, found)
+    return found

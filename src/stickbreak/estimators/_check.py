@@ -1,0 +1,28 @@
+"""The data check of a fit, on the rows that are read anyway."""
+
+from typing import Any
+
+import numpy as np
+
+from ..data import ArraySource
+from ..data.check import Finding, Roles, Table, Watch, data_check, sampled_rows
+from ..inference import Threads
+from ..likelihoods import Likelihood
+from ._base import Columns, survey
+
+
+def checked(
+    estimator: Any, likelihood: Likelihood, source: ArraySource, threads: Threads
+) -> tuple[Columns, list[Finding]]:
+    """The `survey` of the rows of a fit, and what the data check finds in them; nothing in sparse rows."""
+    sample = sampled_rows(source)
+    if sample is None:
+        return survey(estimator, likelihood, source, threads), []
+    with np.errstate(all="ignore"):  # infinite values are refused below
+        watch = Watch(*sample.limits())
+    columns = survey(estimator, likelihood, source, threads, watch)
+    D = source.n_columns
+    ignored = ~likelihood.describes(D) | likelihood.compositional(D)
+    roles = Roles(likelihood.nominal(D), likelihood.measured(D) & ~ignored, ignored)
+    names = getattr(estimator, "feature_names_in_", None)
+    return columns, data_check(Table(sample, watch, roles, names))
