@@ -28,6 +28,8 @@ class Search(ABC):
     Births, merges and deletes that pay at once are accepted lap by lap.  When no more do, the clusters have settled into a
     local optimum, which excursions leave: ascents from a changed model, kept if the ELBO of the whole data set is then
     higher, or else undone.  So the bound of the model in hand never goes down.
+
+    draws : whether laps draw rows to represent the clusters, which births and splits are fitted to
     """
 
     model: Model
@@ -40,6 +42,7 @@ class Search(ABC):
     history: list[Lap] = field(default_factory=list)
     best: Laps | None = None
     trial: Laps | None = None
+    draws: bool = True
 
     @abstractmethod
     def run(self, start: Summary) -> None:
@@ -90,7 +93,7 @@ class Search(ABC):
         self, model: Model, moves: tuple[str, ...], options: Options, floor: Laps | None = None, settle: int = 0
     ) -> Laps:
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
-        schedule = Schedule(moves, rng, model.allocation.unit)
+        schedule = Schedule(moves, rng, model.allocation.unit, draws=self.draws)
         laps = Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
         self.trial = None if floor is None else laps
         return laps
