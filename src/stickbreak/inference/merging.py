@@ -1,9 +1,9 @@
 """Merges through losses: ascents from fewer clusters, where no single merge pays but several do after some laps."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from .search import Search
 
 Array = NDArray[np.floating]
 
+GAMBLE = 10.0  # merges may lose so many times what the parameters of a cluster cost, before an ascent from there
 TRIALS = 4  # numbers of clusters in a row from which an ascent did not pay, after which no other is tried
 FEW_TRIALS = 2  # the same where laps take long
 PATIENCE = 10.0  # laps, each like the last, in which such an ascent must reach the model in hand, where laps take long
@@ -53,11 +54,8 @@ class MergingSearch(Search, Generic[S]):
     """A search that agglomerates the clusters of an ascent, the best pair each time, down to one.
 
     Ascents from the numbers of clusters that promise most show whether fewer are better where no single merge pays.
-
-    gamble : merges may lose so many times what the parameters of a cluster cost, before an ascent from there
     """
 
-    gamble: ClassVar[float]
     _surveyed: Surveyed[S] | None = None  # the last survey
 
     @abstractmethod
@@ -72,6 +70,10 @@ class MergingSearch(Search, Generic[S]):
         """What is known of single documents, (K, N), with each group of clusters as one; None for rows."""
         return None
 
+    def _order(self, losses: Array) -> Sequence[int]:
+        """Which levels to try, given what each loses for each merge: those first that lose least."""
+        return [int(i) for i in np.argsort(losses, kind="stable")]
+
     def _merge_more(self, laps: Laps, options: Options, through_losses: bool = True) -> bool:
         """Ascents from an ascent's clusters merged, also through losses; whether one beats the best model."""
         best = self.best
@@ -79,7 +81,7 @@ class MergingSearch(Search, Generic[S]):
         if "merge" not in self.moves or laps.total.K < 2:
             return False
         failures = 0
-        for start, groups in self._levels(laps, self.gamble if through_losses else 0.0):
+        for start, groups in self._levels(laps, GAMBLE if through_losses else 0.0):
             limit = min(self.options.max_laps, len(self.history) + LONGEST)
             large = self._is_large(start.K)
             if failures == (FEW_TRIALS if large else TRIALS) or limit == len(self.history):
@@ -94,8 +96,7 @@ class MergingSearch(Search, Generic[S]):
     def _levels(self, laps: Laps, gamble: float) -> Iterator[tuple[Summary, list[list[int]]]]:
         """The summaries of fewer clusters, and the groups that become one.
 
-        The level with the highest bound comes first, if responsibilities are only added; then those with fewer clusters that
-        lose least for each merge.
+        The level with the highest bound comes first, if responsibilities are only added; then those with fewer clusters.
 
         gamble : they may lose so many times what the parameters of a cluster cost
         """
@@ -103,8 +104,8 @@ class MergingSearch(Search, Generic[S]):
         found = levels_of(laps.model, seen.total, self._survey(laps).steps, seen.nodes)
         top = int(np.argmax([level.bound for level in found]))
         most = gamble * float(laps.model.parameter_cost(seen.total).mean())
-        losses = [(found[top].bound - level.bound) / (i + 1) for i, level in enumerate(found[top + 1 :])]
-        order = [top + 1 + i for i in np.argsort(losses, kind="stable") if losses[i] < most]
+        losses = np.array([(found[top].bound - level.bound) / (i + 1) for i, level in enumerate(found[top + 1 :])])
+        order = [top + 1 + i for i in self._order(losses) if losses[i] < most]
         for level in (found[i] for i in ([top] if top > 0 else []) + order):
             yield level_start(laps.model, seen.total, seen.nodes, level)
 

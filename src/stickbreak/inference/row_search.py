@@ -3,7 +3,6 @@
 import sys
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ COARSE = 200.0  # excursions are compared when settled to this multiple of the t
 SETTLE = 12  # laps before the clusters of an excursion must pay
 WORTHWHILE = 30.0  # a round that gains less than this multiple of the tolerance, for each cluster, is the last
 NOTHING = 0.1  # nats: a change made in vain is not made again before so much was gained
-GAMBLE = 10.0  # as `MergingSearch.gamble`
 FAST = 1 << 24  # numbers that a lap looks at, beyond which laps take long
 FEWEST_ROWS = 5000  # of a sample
 ROWS_PER_STATISTIC = 100  # of a sample, at least
@@ -50,7 +48,6 @@ class RowSearch(MergingSearch[Survey]):
     when that gains next to nothing, too.
     """
 
-    gamble: ClassVar[float] = GAMBLE
     _found_on_sample: int = 0  # clusters
     _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 3)  # bounds at which each change did not help
 

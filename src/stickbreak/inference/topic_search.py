@@ -1,13 +1,13 @@
 """The search for topics: annealing where documents are words, excursions of splits where they are groups of rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model import Summary
+from ..moves.verify import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Chain
 from .laps import Laps, Options
@@ -23,7 +23,6 @@ WORTHWHILE_TOPIC = (
 )
 FEWEST = 64  # topics of the first excursion
 SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
-GAMBLE = 1.0  # as `MergingSearch.gamble`
 COARSE_TOPICS = 10.0  # annealed ascents are compared when settled to this tolerance, in nats for each topic
 
 
@@ -36,7 +35,6 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     make_chain : makes the sampler for topics of words, from random numbers; None for groups of rows
     """
 
-    gamble: ClassVar[float] = GAMBLE
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
 
     def run(self, start: Summary) -> None:
@@ -59,7 +57,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._settle()
 
     def _run_annealed(self, chain: Chain, start: Summary) -> None:
-        """Search for topics: ever more, until those that are new gain too little; then one long ascent."""
+        """Search for topics: ever more, until those that are new gain too little; then long ascents, until none merges any."""
         coarse = replace(self.options, tol=max(COARSE_TOPICS, self.options.tol))
         self.draws = False  # there are no births
         annealed = chain.from_summary(start, SWEEPS, self.threads)
@@ -69,15 +67,17 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         wanted = FEWEST if start.K < FEWEST else 2 * self.total.K
         while self._may_grow() and self._grow(chain, min(wanted, self.model.max_clusters), coarse):
             wanted = 2 * self.total.K
-        if len(self.history) < self.options.max_laps:
-            best = self.best
+        while len(self.history) < self.options.max_laps:
+            K, best = self.total.K, self.outcome
             annealed = chain.from_summary(best.total, LAST_SWEEPS, self.threads)
             if self._removals:
                 annealed = chain.pruned(annealed, self.threads)
-            trial = self._laps(best.model, self._removals, self.options, best, SETTLE_TOPICS)
+            trial = self._laps(self.model, self._removals, coarse, best, SETTLE_TOPICS)
             trial.run(annealed.summary)
             self._keep(best, trial)
-        self._settle()
+            self._settle()
+            if self.total.K >= K:
+                break
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
@@ -86,7 +86,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             return False
         annealed = chain.from_summary(before.total, 1, self.threads)
         annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
-        trial = self._laps(best.model, (), options, best)
+        trial = self._laps(self.model, (), options, best)
         trial.run(annealed.summary)
         self._keep(best, trial)
         self._merge_all(trial, options)
@@ -95,12 +95,21 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         return gain > WORTHWHILE_TOPIC * cost * max(1, more)
 
     def _settle(self) -> None:
-        """Lap on and merge through losses, until that gains nothing."""
-        while self.best is not None:
-            if self.best.options is not self.options:
-                self.best.polish(self.options)
-            if not self._merge_more(self.best, self.options):
-                break
+        """Ascents from the topics alone and from fewer of them, until neither gains."""
+        while self._refresh() or self._merge_more(self.outcome, self.options):
+            pass
+
+    def _refresh(self) -> bool:
+        """An ascent that forgets the counts of documents, which may be in a poor local optimum; whether it gained enough."""
+        best = self.outcome
+        if best.total.K == 1 or len(self.history) >= self.options.max_laps:
+            return False
+        before = best.bound
+        again = self._laps(self.model, self._removals, self.options, best)
+        again.run(Summary(best.total.N, best.total.S, best.total.H, best.total.base))
+        if self._keep(best, again) == 0.0 and best.options is not self.options:
+            best.polish(self.options)
+        return self.outcome.bound - before > WORTH * self.total.K
 
     def _merge_all(self, laps: Laps, options: Options) -> None:
         """Merge what is better merged as it is, again after each ascent from there."""
@@ -112,6 +121,10 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _is_large(self, K: int) -> bool:
         return True
+
+    def _order(self, losses: Array) -> Sequence[int]:
+        """One merge, two, four and so on: all are worth about the same until many are made."""
+        return [2**i - 1 for i in range(len(losses).bit_length())]
 
     def _counts(self, laps: Laps, groups: list[list[int]]) -> Array | None:
         counts = laps.counts
