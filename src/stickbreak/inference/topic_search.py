@@ -101,14 +101,13 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _refresh(self) -> bool:
         """An ascent that forgets the counts of documents, which may be in a poor local optimum; whether it gained enough."""
-        best = self.outcome
-        if best.total.K == 1 or len(self.history) >= self.options.max_laps:
-            return False
-        before = best.bound
-        again = self._laps(self.model, self._removals, self.options, best)
-        again.run(Summary(best.total.N, best.total.S, best.total.H, best.total.base))
-        if self._keep(best, again) == 0.0 and best.options is not self.options:
-            best.polish(self.options)
+        best, before = self.outcome, self.outcome.bound
+        if best.total.K > 1 and len(self.history) < self.options.max_laps:
+            again = self._laps(self.model, self._removals, self.options, best)
+            again.run(Summary(best.total.N, best.total.S, best.total.H, best.total.base))
+            self._keep(best, again)
+        if self.outcome.options is not self.options:
+            self.outcome.polish(self.options)
         return self.outcome.bound - before > WORTH * self.total.K
 
     def _merge_all(self, laps: Laps, options: Options) -> None:
