@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import Summary
-from ..moves.verify import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Chain
 from .laps import Laps, Options
@@ -23,6 +22,7 @@ WORTHWHILE_TOPIC = (
 )
 FEWEST = 64  # topics of the first excursion
 SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
+FRESH_PATIENCE = 30.0  # laps, each like the last, in which an ascent from the topics alone must reach the model in hand
 COARSE_TOPICS = 10.0  # annealed ascents are compared when settled to this tolerance, in nats for each topic
 
 
@@ -72,7 +72,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             annealed = chain.from_summary(best.total, LAST_SWEEPS, self.threads)
             if self._removals:
                 annealed = chain.pruned(annealed, self.threads)
-            trial = self._laps(self.model, self._removals, coarse, best, SETTLE_TOPICS)
+            trial = self._laps(best.model, self._removals, coarse, best, SETTLE_TOPICS)
             trial.run(annealed.summary)
             self._keep(best, trial)
             self._settle()
@@ -86,7 +86,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             return False
         annealed = chain.from_summary(before.total, 1, self.threads)
         annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
-        trial = self._laps(self.model, (), options, best)
+        trial = self._laps(best.model, (), options, best)
         trial.run(annealed.summary)
         self._keep(best, trial)
         self._merge_all(trial, options)
@@ -95,20 +95,22 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         return gain > WORTHWHILE_TOPIC * cost * max(1, more)
 
     def _settle(self) -> None:
-        """Ascents from the topics alone and from fewer of them, until neither gains."""
-        while self._refresh() or self._merge_more(self.outcome, self.options):
-            pass
+        """Ascents from the topics alone and from fewer of them, until these gain nothing."""
+        while self.best is not None:
+            self._refresh()
+            if not self._merge_more(self.best, self.options):
+                break
 
-    def _refresh(self) -> bool:
-        """An ascent that forgets the counts of documents, which may be in a poor local optimum; whether it gained enough."""
-        best, before = self.outcome, self.outcome.bound
+    def _refresh(self) -> None:
+        """An ascent with the first concentrations that forgets the counts of documents: both may be poor local optima."""
+        best = self.outcome
         if best.total.K > 1 and len(self.history) < self.options.max_laps:
             again = self._laps(self.model, self._removals, self.options, best)
+            again.patience = FRESH_PATIENCE
             again.run(Summary(best.total.N, best.total.S, best.total.H, best.total.base))
             self._keep(best, again)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
-        return self.outcome.bound - before > WORTH * self.total.K
 
     def _merge_all(self, laps: Laps, options: Options) -> None:
         """Merge what is better merged as it is, again after each ascent from there."""
