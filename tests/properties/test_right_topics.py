@@ -14,7 +14,7 @@ V, WORDS = 60, 60
 def corpus(K, seed, D=300, alpha=0.4):
     """Counts of documents that mix K topics, and the topics."""
     rng = np.random.default_rng(seed)
-    topics = rng.dirichlet(np.full(V, 0.2), K)
+    topics = rng.dirichlet(np.full(V, 0.05), K)
     return rng.multinomial(WORDS, rng.dirichlet(np.full(K, alpha), D) @ topics), topics
 
 
@@ -39,11 +39,11 @@ def test_no_rival_has_a_higher_bound(K, seed):
     X, topics = corpus(K, seed)
     found = fit(X)
     assert found.n_topics_ == K
-    slack = 1.0 * K
+    slack = 1e-4 * abs(found.lower_bound_)
     assert found.lower_bound_ >= fit(X, init=topics, moves=()).lower_bound_ - slack
     assert found.lower_bound_ >= fit(X, n_init_topics=K, moves=()).lower_bound_ - slack
-    assert found.lower_bound_ >= fit(X, n_init_topics=1, moves=()).lower_bound_ - slack
-    assert found.lower_bound_ >= fit(X, init=found).lower_bound_ - slack
+    assert found.lower_bound_ >= fit(X, n_init_topics=1, moves=()).lower_bound_
+    assert found.lower_bound_ >= fit(X, init=found).lower_bound_ - 1.0 * K
 
 
 def test_starts_agree():

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import Summary
+from ..moves.verify import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Chain
 from .laps import Laps, Options
@@ -23,6 +24,8 @@ WORTHWHILE_TOPIC = (
 FEWEST = 64  # topics of the first excursion
 SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
 FRESH_PATIENCE = 30.0  # laps, each like the last, in which an ascent from the topics alone must reach the model in hand
+FAST = 1 << 24  # tokens times topics, beyond which laps take long
+REFRESHES = 4  # ascents in a row from the topics alone, where laps are fast
 COARSE_TOPICS = 10.0  # annealed ascents are compared when settled to this tolerance, in nats for each topic
 
 
@@ -97,13 +100,15 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""
         while self.best is not None:
-            self._refresh()
+            tries = 1 if self.source.total_weight * self.total.K > FAST else REFRESHES
+            while tries > 0 and self._refresh() > WORTH * self.total.K:
+                tries -= 1
             if not self._merge_more(self.best, self.options):
                 break
 
-    def _refresh(self) -> None:
-        """An ascent with the first concentrations that forgets the counts of documents: both may be poor local optima."""
-        best = self.outcome
+    def _refresh(self) -> float:
+        """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""
+        best, bound = self.outcome, self.outcome.bound
         if best.total.K > 1 and len(self.history) < self.options.max_laps:
             again = self._laps(self.model, self._removals, self.options, best)
             again.patience = FRESH_PATIENCE
@@ -111,6 +116,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             self._keep(best, again)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
+        return self.outcome.bound - bound
 
     def _merge_all(self, laps: Laps, options: Options) -> None:
         """Merge what is better merged as it is, again after each ascent from there."""
