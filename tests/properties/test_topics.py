@@ -12,12 +12,14 @@ from scipy.special import gammaln, logsumexp, psi
 from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
 from stickbreak.data import BagSource, GroupSource
 from stickbreak.inference import Options, Threads
+from stickbreak.inference.document_survey import document_survey
 from stickbreak.inference.laps import Laps
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import DiagonalGaussian, Multinomial, Sample, ZeroMeanGaussian
 from stickbreak.model import Model, Summary
 from stickbreak.model.documents import bags_of
 from stickbreak.moves import Schedule
+from stickbreak.moves.agglomeration import ancestry, levels_of, merges
 
 SEEDS = st.integers(0, 2**32 - 1)
 FLOAT = np.dtype(float)
@@ -181,3 +183,25 @@ def test_the_bound_of_the_process_is_below_the_evidence():
         S = np.random.default_rng(K).exponential(1.0, (K, V))
         start = Summary(S.sum(1), S, np.zeros(K), np.zeros(()))
         assert laps(model, BagSource(sparse.csr_array(X)), start).bound <= evidence + 4.0 * error
+
+
+@every
+@pytest.mark.parametrize("kind", ["words", "zero-mean"])
+def test_a_survey_tells_what_merged_topics_are_worth(kind, allocation):
+    """The first merge of the tree is the summary of an exact merge, and the root has all tokens without a doubt."""
+    model, source, start = problem(kind, allocation, 3)
+    total = laps(model, source, start, max_laps=3).total
+    steps = list(merges(model, total, model.log_marginal(total)))
+    with Threads(2) as threads:
+        seen = document_survey(model, total, source, threads, ancestry(steps, total.K), None)
+    found = levels_of(model, seen.total, steps, seen.nodes)
+    best = model.bound(model.ordered(seen.total))
+    assert best - 1.0 < found[0].bound <= best + 1e-6
+    X, weights = source.read(source.batches(1)[0][0])
+    prepared = model.unit.prepare(model, model.parameters(total, FLOAT), source)
+    summary, kept = model.unit.local_step(model, prepared, X, weights, True, None, True)
+    merged = model.unit.track(model, None, (steps[0].kept, steps[0].gone), X, weights, kept, summary)
+    for name in ("N", "H", "P", "Q"):
+        np.testing.assert_allclose(getattr(seen.nodes, name)[[total.K]], getattr(merged, name), rtol=1e-8, atol=1e-7)
+    assert seen.nodes.N[-1] == pytest.approx(source.total_weight)
+    assert seen.nodes.H[-1] == pytest.approx(0.0, abs=1e-8)

@@ -63,6 +63,18 @@ class _Documents(ABC):
         shares = self.shares(summary)[:-1]
         return np.asarray(shares / shares.sum())
 
+    def merge_gains(
+        self, summary: "Summary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
+    ) -> Array:
+        """Zero: sums do not tell what the documents gain where topics first[i] and second[i] become one, (n,)."""
+        return np.zeros(len(first))
+
+    def merged_shares(self, shares: Array, a: int, b: int) -> Array:
+        """Shares after topic b has joined topic a and has none, (K + 1,)."""
+        joined = shares.copy()
+        joined[a], joined[b] = shares[a] + shares[b], 0.0
+        return joined
+
     @property
     def flat(self) -> DirichletProcess:
         """The prior for rows without documents."""

@@ -39,8 +39,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         pi_d ~ Dirichlet(alpha beta),    z_dt ~ pi_d,    x_dt ~ topic z_dt,    beta ~ sticks of Beta(1, concentration).
 
     Maximises a lower bound on the evidence of all documents (ELBO).  For counts of words every ascent starts with sweeps of
-    Gibbs sampling, which leave poor local optima behind; topics are split while that raises the ELBO by enough, and merged
-    or deleted where it rises at all.
+    Gibbs sampling, which leave poor local optima behind; topics are split while that raises the ELBO by enough, and merged,
+    several at once, or deleted where it rises at all.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         ``lengths`` of labels of the rows; or those of another model.  A start that is given is not sampled anew.
     n_init_topics : int >= 1, default 64
         Topics at the start, and for ``allocation="lda"`` the most there can be.  Where topics of words may be born, the search
-        begins with no more than 64, from coarse to fine.
+        begins with no more than 64, from coarse to fine; from fewer it goes on to 64.
     moves : sequence of {"birth", "merge", "delete"}, default all
         What may change the number of topics.
     n_init : int >= 1, default 1

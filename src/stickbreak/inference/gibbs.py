@@ -31,12 +31,10 @@ class Annealed(NamedTuple):
 
     summary : of the last sweep, topics in decreasing size
     topics : of every token
-    counts : (K, N) tokens of each topic in each document, if all documents were sampled
     """
 
     summary: Summary
     topics: NDArray[np.int32]
-    counts: Array | None
 
 
 class Chain:
@@ -51,7 +49,7 @@ class Chain:
     def __init__(self, model: Model, source: ArraySource, rng: np.random.Generator, learn: bool) -> None:
         everything = source.total_weight
         sample = source.sample(max(1, int(TOKENS * source.n_rows / max(everything, 1.0))), rng)
-        self.complete, X = sample is source, sample.X
+        X = sample.X
         tokens = np.minimum(np.rint(X.data), MOST_REPEATS).astype(np.int64)
         seen = np.zeros(X.shape[1], np.bool_)
         seen[X.indices] = True
@@ -87,11 +85,10 @@ class Chain:
         return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), sweeps, threads)
 
     def split(self, annealed: Annealed, wanted: int) -> NDArray[np.int32]:
-        """The topic of every token when the largest topics are split at random, so that there are ``wanted``."""
+        """The topic of every token when topics are split at random, the largest first, so that there are ``wanted``."""
         K = annealed.summary.K
-        fresh = annealed.topics + K
-        leave = (fresh < wanted) & (self.rng.random(len(fresh)) < 0.5)
-        return np.where(leave, fresh, annealed.topics).astype(np.int32)
+        fresh = annealed.topics + K * self.rng.integers(-(-wanted // K), size=len(annealed.topics))
+        return np.where(fresh < wanted, fresh, annealed.topics).astype(np.int32)
 
     def _run(self, z: NDArray[np.int32], S: Array, sweeps: int, threads: Threads) -> Annealed:
         K = S.shape[1]
@@ -110,8 +107,7 @@ class Chain:
         z, counted = place[z], np.zeros((len(order), self.n_words))
         counted[:, self.used] = S.T[order]
         summary = Summary(counted.sum(axis=1), counted, np.zeros(len(order)), np.zeros(())) * self.scale
-        counts = self._counts(z, len(order)).toarray().astype(np.float32).T if self.complete else None
-        return Annealed(summary, z, counts)
+        return Annealed(summary, z)
 
     def _sweep(self, z: NDArray[np.int32], S: Array, prior: Array, threads: Threads) -> NDArray[np.int32]:
         """Draw every topic once given counts S (words in use, K); returns the new counts."""

@@ -151,7 +151,8 @@ class Laps:
     def _hopeless(self, bound: float) -> bool:
         """Whether the model in hand is too far above for an excursion that gained so little since ``bound``."""
         floor = None if self.floor is None else self.floor.result
-        return floor is not None and floor.bound - self.bound > self.patience * max(self.bound - bound, 0.0)
+        gain = self.bound - bound  # zero where a lap was undone, which says nothing
+        return floor is not None and gain > 0.0 and floor.bound - self.bound > self.patience * gain
 
     def _first_lap(self, start: Summary, counts: NDArray[np.floating] | None) -> None:
         """Visit every batch with the starting parameters: what comes first must not decide for the rest (Thesis 3.5.4)."""

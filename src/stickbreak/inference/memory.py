@@ -14,6 +14,7 @@ from ..data.sources import CHUNK_NUMBERS, CHUNK_ROWS
 from ..model.documents import DocumentUnit
 from ..model.local import RowUnit, block_rows
 from ..model.messages import BLOCK, KEPT, LANES, padded
+from ..moves.agglomeration import NEAREST, PAIRS
 from ..moves.birth import CHILDREN
 from ..moves.sample import FEATURES
 from ..moves.schedule import MEMORY as TRACKED
@@ -87,13 +88,14 @@ class Documents(Kind):
         return K * sizes.rows if 4 * K * sizes.rows <= LOCAL else 0.0
 
     def search(self, sizes: "Sizes", K: int) -> float:
-        """Anchors: the counts turned, twice, and four tables; or sweeps: tables, counts of some chunks, and tokens.
+        """Anchors: the counts turned, twice, and four tables; or sweeps: tables, counts of some chunks, and tokens; or merges.
 
         Sweeps have the counts, as they were and smoothed, and in float32 likelihoods, sums of these, and the counts of each
         chunk; of each token its word, its topic before and after, and what sorts it by its document.
         """
         V, entries = sizes.statistics, sizes.rows * sizes.columns
-        anchors = 4 * K * V + 4 * entries
+        merges = 3 * K * V + 4 * min(PAIRS, NEAREST * K * (K + V))  # copies of the statistics, and those of pairs
+        anchors = max(merges, 4 * K * V + 4 * entries)
         if not sizes.tokens:
             return anchors
         tokens = min(sizes.tokens, TOKENS)

@@ -1,19 +1,17 @@
 """The search for the clusters of a mixture: ascents with moves, merges through losses, births from odd rows, splits."""
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..model import Summary
-from ..moves.agglomeration import Step, ancestry, levels, merges, with_groups
 from ..moves.birth import propose_birth
 from ..moves.sample import poor_targets
 from .laps import Laps, Options
-from .search import Search
+from .merging import MergingSearch
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
@@ -21,14 +19,8 @@ SETTLE = 12  # laps of one batch before the clusters of an excursion must pay
 QUICK_SETTLE = 6  # laps of several batches: the parameters take a step with each
 WORTHWHILE = 30.0  # a round that gains less than this multiple of the tolerance, for each cluster, is the last
 NOTHING = 0.1  # nats: a change made in vain is not made again before so much was gained
-GAMBLE = 10.0  # merges may lose so many times what the parameters of a cluster cost, before an ascent from there
 CHANCE = 1.5  # times what parameters gain on rows of one cluster: what a split must, to be worth an excursion
-TRIALS = 4  # numbers of clusters in a row from which an ascent did not pay, after which no other is tried
-FEW_TRIALS = 2  # the same where laps take long
-PATIENCE = 10.0  # laps, each like the last, in which such an ascent must reach the model in hand, where laps take long
-LONGEST = 60  # laps of such an ascent
 FAST = 1 << 24  # numbers that a lap looks at, beyond which laps take long
-FINE = 0.1  # of the tolerance, to which ascents from merged clusters settle where laps do not take long
 FEWEST_ROWS = 5000  # of a sample
 ROWS_PER_STATISTIC = 100  # of a sample, at least
 SMALLER = 4  # a search of many rows begins on one in so many
@@ -41,18 +33,9 @@ def sample_rows(N: int, row_size: int, F: int) -> int:
     return min(max(fewest, N // SMALLER), most) if fewest <= most and SMALLER * fewest < N else 0
 
 
-class Surveyed(NamedTuple):
-    """The merges of an ascent's clusters down to one, and a survey of all rows, at a bound of that ascent."""
-
-    laps: Laps
-    bound: float
-    steps: list[Step]
-    survey: Survey
-
-
 @dataclass
-class RowSearch(Search):
-    """Find the best mixture that moves can reach (see `Search`).
+class RowSearch(MergingSearch[Survey]):
+    """Find the best mixture that moves can reach (see `Search` and `MergingSearch`).
 
     A search of many rows begins on a sample.  An ascent with moves is followed by rounds of the changes that no lap can find,
     each kept only if the ELBO of the whole data set is higher in the end:
@@ -70,7 +53,6 @@ class RowSearch(Search):
 
     _found_on_sample: int = 0  # clusters
     _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 3)  # bounds at which each change did not help
-    _surveyed: Surveyed | None = None  # the last survey
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -127,41 +109,14 @@ class RowSearch(Search):
         again.run(best.total)
         self._keep(best, again)
 
-    def _merge_more(self, laps: Laps, options: Options) -> bool:
-        """Ascents from an ascent's clusters merged, through losses; whether one beats the best model."""
-        best = self.best
-        assert best is not None
-        if "merge" not in self.moves or laps.total.K < 2 or self._known(laps.total.K):
-            return False
-        failures = 0
-        for start in self._levels(laps):
-            limit = min(self.options.max_laps, len(self.history) + LONGEST)
-            large = self._is_large(start.K)
-            if failures == (FEW_TRIALS if large else TRIALS) or limit == len(self.history):
-                break
-            tol = options.tol * (1.0 if large else FINE)
-            trial = self._laps(laps.model, (), replace(options, max_laps=limit, tol=tol), self.best, origin="merges")
-            trial.patience = PATIENCE if large else np.inf
-            trial.run(start)
-            failures = 0 if self._keep(self.best or best, trial) > 0.0 else failures + 1
-        return self.best is not best
-
-    def _levels(self, laps: Laps) -> Iterator[Summary]:
-        """The summaries of fewer clusters, those first that lose least for each merge if responsibilities are only added."""
-        seen = self._survey(laps)
-        total = seen.survey.total
-        now, *fewer = levels(laps.model, total, seen.steps, seen.survey.entropies)
-        most = GAMBLE * float(laps.model.parameter_cost(total).mean())
-        losses = [(now.bound - level.bound) / (total.K - len(level.groups)) for level in fewer]
-        for i in np.argsort(losses, kind="stable"):
-            if losses[i] < most:
-                yield laps.model.ordered(with_groups(total, fewer[i].groups))
+    def _merge_more(self, laps: Laps, options: Options, through_losses: bool = True) -> bool:
+        return not self._known(laps.total.K) and super()._merge_more(laps, options, through_losses)
 
     def _give_birth(self, laps: Laps, options: Options) -> bool:
         """Births from the rows that each cluster explains worst, verified like others; the ascent goes on with them."""
         if "birth" not in self.moves or laps.model.max_clusters <= laps.total.K:
             return False
-        poor, rng = self._survey(laps).survey.poor, self.rng.spawn(1)[0]
+        poor, rng = self._survey(laps).seen.poor, self.rng.spawn(1)[0]
         targets = poor_targets(laps.model, laps.total, laps.schedule.ids, self.source, laps.drawn, poor, rng)
         births = self.threads.map(partial(propose_birth, laps.model), targets)
         laps.offer([birth for birth in births if birth.estimate > 0.0])
@@ -201,11 +156,5 @@ class RowSearch(Search):
         drawn = np.concatenate([part.chosen[part.owners == identity] for part in laps.drawn])
         return max(1.0, float(drawn.mean())) if len(drawn) > 0 else 1.0
 
-    def _survey(self, laps: Laps) -> Surveyed:
-        """The merges of an ascent's clusters and a survey of all rows, made once for each bound."""
-        known = self._surveyed
-        if known is None or known.laps is not laps or known.bound != laps.bound:
-            steps = list(merges(laps.model, laps.total, laps.model.log_marginal(laps.total)))
-            seen = survey(laps.model, laps.total, self.source, self.threads, ancestry(steps, laps.total.K))
-            known = self._surveyed = Surveyed(laps, laps.bound, steps, seen)
-        return known
+    def _look(self, laps: Laps, parents: NDArray[np.int64]) -> Survey:
+        return survey(laps.model, laps.total, self.source, self.threads, parents)

@@ -31,6 +31,7 @@ class Search(ABC):
     higher, or else undone.  So the bound of the model in hand never goes down.
 
     sample_rows : rows of the source, if that is a sample on which a larger search begins; 0 for all rows
+    draws : whether laps draw rows to represent the clusters, which births and splits are fitted to
     """
 
     model: Model
@@ -44,6 +45,7 @@ class Search(ABC):
     sample_rows: int = 0
     best: Laps | None = None
     trial: Laps | None = None
+    draws: bool = True
 
     @abstractmethod
     def run(self, start: Summary) -> None:
@@ -126,7 +128,7 @@ class Search(ABC):
         origin: str = "start",
     ) -> Laps:
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
-        schedule = Schedule(moves, rng, model.allocation.unit)
+        schedule = Schedule(moves, rng, model.allocation.unit, draws=self.draws)
         laps = Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
         laps.origin, laps.sample_rows = origin, self.sample_rows
         self.trial = None if floor is None else laps

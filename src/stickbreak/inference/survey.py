@@ -13,6 +13,7 @@ from ..likelihoods._base import Rows, features
 from ..model import Model, Parameters, Summary
 from ..model.local import Responsibilities, block_rows
 from ..model.products import row_products
+from ..moves.agglomeration import row_nodes
 from ..moves.sample import Poor
 from .executor import Threads
 
@@ -24,10 +25,10 @@ ENOUGH = 1 << 18  # rows of chunks, among which the worst are then chosen
 
 
 class Survey(NamedTuple):
-    """A summary of all rows, entropies of the nodes of a tree of merges (2 K - 1,), and rows explained worst."""
+    """A summary of all rows, that of the nodes of a tree of merges without statistics, and rows explained worst."""
 
     total: Summary
-    entropies: Array
+    nodes: Summary
     poor: Poor
 
 
@@ -43,20 +44,21 @@ def survey(model: Model, total: Summary, source: ArraySource, threads: Threads, 
         summary, kept = model.unit.local_step(model, parameters, X, weights, False, None, True)
         H = np.zeros(len(parents))
         merged_entropies(*kept, weights, parents, H)
-        return Survey(summary, H, _poor(model, parameters, X, kept, chunk.start, most))
+        nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)
+        return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most))
 
     results = threads.map(task, [chunk for batch in source.batches(1) for chunk in batch])
     whole = next(results)
     poor, waiting = [whole.poor], 0
     for part in results:  # added as they come: all chunks together have no room
         whole.total.add_in_place(part.total)
-        whole.entropies[...] += part.entropies
+        whole.nodes.add_in_place(part.nodes)
         poor.append(part.poor)
         waiting += len(part.poor.rows)
         if waiting > ENOUGH:
             poor, waiting = [_worst(poor, most)], 0
     source.release()
-    return Survey(replace(whole.total, base=total.base), whole.entropies, _worst(poor, most))
+    return Survey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base), _worst(poor, most))
 
 
 def _poor(

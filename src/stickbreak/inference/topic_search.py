@@ -1,30 +1,39 @@
 """The search for topics: annealing where documents are words, excursions of splits where they are groups of rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..model import Summary
-from .gibbs import CRUMB, Chain
-from .laps import Laps
-from .search import Search
+from ..moves.verify import WORTH
+from .document_survey import DocumentSurvey, document_survey
+from .gibbs import Chain
+from .laps import Laps, Options
+from .merging import MergingSearch
+
+Array = NDArray[np.floating]
 
 COARSE = 100.0  # excursions are compared when settled to this multiple of the tolerance
 SETTLE, SETTLE_TOPICS = 12, 4  # laps before the topics of an excursion must pay: of groups of rows, and of words
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance, for each topic, is the last
-WORTHWHILE_TOPICS = 0.004  # twice as many topics must raise the bound by this share of its size
+WORTHWHILE_TOPIC = (
+    0.2  # of what its parameters cost: if the topics that an excursion adds gain less each, it is the last
+)
+FEWEST = 64  # topics of the first excursion
 SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
+FRESH_PATIENCE = 30.0  # laps, each like the last, in which an ascent from the topics alone must reach the model in hand
+FAST = 1 << 24  # tokens times topics, beyond which laps take long
+REFRESHES = 4  # ascents in a row from the topics alone, where laps are fast
 COARSE_TOPICS = 10.0  # annealed ascents are compared when settled to this tolerance, in nats for each topic
 
 
 @dataclass
-class TopicSearch(Search):
-    """Find the best topics that moves can reach (see `Search`).
+class TopicSearch(MergingSearch[DocumentSurvey]):
+    """Find the best topics that moves can reach (see `Search` and `MergingSearch`).
 
-    Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`),
-    and an excursion splits the largest until there are as many as the next power of two.  Of groups of rows an excursion splits
-    every topic with a chance, laps until the pieces have settled, and merges what does not pay.
+    Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`).
 
     make_chain : makes the sampler for topics of words, from random numbers; None for groups of rows
     """
@@ -48,40 +57,82 @@ class TopicSearch(Search):
             trial.run(trial_start)
             if self._keep(self.best, trial) <= WORTHWHILE * self.options.tol * self.best.total.K:
                 break
-        self.best.polish(self.options)
+        self._settle()
 
     def _run_annealed(self, chain: Chain, start: Summary) -> None:
-        """Search for topics: the largest split, up to the next power of two, while that pays; then one long ascent."""
+        """Search for topics: ever more, until those that are new gain too little; then long ascents, until none merges any."""
         coarse = replace(self.options, tol=max(COARSE_TOPICS, self.options.tol))
+        self.draws = False  # there are no births
         annealed = chain.from_summary(start, SWEEPS, self.threads)
         self.best = self._laps(self.model, (), coarse)
-        self.best.run(annealed.summary, annealed.counts)
-        while self._may_grow():
-            K = annealed.summary.K
-            wanted = min(2 ** int(np.ceil(np.log2(1.1 * K + 1.0))), self.model.max_clusters)
-            if wanted <= K:
+        self.best.run(annealed.summary)
+        self._merge_all(self.best, coarse)
+        wanted = FEWEST if start.K < FEWEST else 2 * self.total.K
+        while self._may_grow() and self._grow(chain, min(wanted, self.model.max_clusters), coarse):
+            wanted = 2 * self.total.K
+        while len(self.history) < self.options.max_laps:
+            K, best = self.total.K, self.outcome
+            annealed = chain.from_summary(best.total, LAST_SWEEPS, self.threads)
+            if self._removals:
+                annealed = chain.pruned(annealed, self.threads)
+            trial = self._laps(best.model, self._removals, coarse, best, SETTLE_TOPICS, "annealing")
+            trial.run(annealed.summary)
+            self._keep(best, trial)
+            self._settle()
+            if self.total.K >= K:
                 break
-            annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
-            trial = self._laps(self.best.model, (), coarse, self.best, origin="splits")
-            trial.run(annealed.summary, annealed.counts)
-            if self._keep(self.best, trial) <= WORTHWHILE_TOPICS * np.log2(wanted / K) * abs(self.best.bound):
-                break  # as it stands; more sweeps may tell otherwise
-        if len(self.history) < self.options.max_laps:
-            annealed = chain.from_topics(annealed.topics, annealed.summary.K, LAST_SWEEPS, self.threads)
-            annealed = chain.pruned(annealed, self.threads)
-            trial = self._laps(self.best.model, self._removals, self.options, self.best, SETTLE_TOPICS, "annealing")
-            trial.run(annealed.summary, annealed.counts)
-            self._keep(self.best, trial)
-        if self.best.options is not self.options:
-            self.best.polish(self.options)
-        self._drop_crumbs(self.best)
 
-    def _drop_crumbs(self, best: Laps) -> None:
-        """An excursion without the topics much smaller than the mean: their deletion alone may pay only after some laps."""
-        total, counts = best.total, best.counts
-        kept = np.flatnonzero(CRUMB * total.N.mean() <= total.N)
-        if counts is None or len(kept) == total.K or not self._removals or len(self.history) >= self.options.max_laps:
-            return
-        trial = self._laps(best.model, self._removals, self.options, best, SETTLE_TOPICS, "fewer topics")
-        trial.run(Summary(total.N, total.S, total.H, total.base).take(kept), counts[kept])
+    def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
+        """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
+        best, before = self.outcome, self.outcome.result
+        if before is None or wanted <= before.total.K:
+            return False
+        annealed = chain.from_summary(before.total, 1, self.threads)
+        annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
+        trial = self._laps(best.model, (), options, best, origin="splits")
+        trial.run(annealed.summary)
         self._keep(best, trial)
+        self._merge_all(trial, options)
+        gain, more = self.outcome.bound - before.bound, self.total.K - before.total.K
+        cost = float(before.model.parameter_cost(before.total).mean())
+        return gain > WORTHWHILE_TOPIC * cost * max(1, more)
+
+    def _settle(self) -> None:
+        """Ascents from the topics alone and from fewer of them, until these gain nothing."""
+        while self.best is not None:
+            tries = 1 if self.source.total_weight * self.total.K > FAST else REFRESHES
+            while tries > 0 and self._refresh() > WORTH * self.total.K:
+                tries -= 1
+            if not self._merge_more(self.best, self.options):
+                break
+
+    def _refresh(self) -> float:
+        """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""
+        best, bound = self.outcome, self.outcome.bound
+        if best.total.K > 1 and len(self.history) < self.options.max_laps:
+            again = self._laps(self.model, self._removals, self.options, best, origin="topics alone")
+            again.patience = FRESH_PATIENCE
+            again.run(Summary(best.total.N, best.total.S, best.total.H, best.total.base))
+            self._keep(best, again)
+        if self.outcome.options is not self.options:
+            self.outcome.polish(self.options)
+        return self.outcome.bound - bound
+
+    def _merge_all(self, laps: Laps, options: Options) -> None:
+        """Merge what is better merged as it is, again after each ascent from there."""
+        while self._merge_more(laps, options, through_losses=False):
+            laps = self.best or laps
+
+    def _look(self, laps: Laps, parents: NDArray[np.int64]) -> DocumentSurvey:
+        return document_survey(laps.model, laps.total, self.source, self.threads, parents, laps.counts)
+
+    def _is_large(self, K: int) -> bool:
+        return True
+
+    def _order(self, losses: Array) -> Sequence[int]:
+        """One merge, two, four and so on: all are worth about the same until many are made."""
+        return [2**i - 1 for i in range(len(losses).bit_length())]
+
+    def _counts(self, laps: Laps, groups: list[list[int]]) -> Array | None:
+        counts = laps.counts
+        return None if counts is None else np.stack([counts[group].sum(axis=0) for group in groups])

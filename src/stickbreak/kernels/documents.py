@@ -17,6 +17,7 @@ Array = NDArray[np.floating]
 
 
 FLOOR = 1e-150  # of E and of p in float64: their product stays a number
+FAINT = 1e-12  # responsibilities below add no more than rounding to an entropy
 _LARGEST_EXPONENT = 60.0
 _EXP = np.exp(-np.arange(int(8 * _LARGEST_EXPONENT) + 1) / 8.0).astype(np.float32)
 
@@ -155,6 +156,37 @@ def entry_mass(indptr, rows, E, p, log_Z, columns, mass):
             for k in columns:
                 total += E[rows[e], k] * p[d, k]
             mass[e] = total / np.exp(log_Z[e])
+
+
+@_jit
+def merged_statistics(indptr, rows, counts, E, prior, p, log_Z, N, parents, sums):
+    """What the bound needs of topics that are merged along a tree, responsibilities added: sums for each of its nodes.
+
+    E (V, K), p (n, K), log_Z (nnz,) in: factors of the responsibilities;  N : (n, K) in: counts of the documents
+    prior : (nodes,) in: pseudo-counts of the nodes;  parents : (nodes,) in: each after its children, -1 for the root
+    sums : (3, nodes) in and out: sum_d psi(theta_d), sum_d log Gamma(theta_d), - sum_e c_e r_e log r_e
+    """
+    K, last = E.shape[1], parents.size - 1
+    n, r = np.zeros(parents.size), np.zeros(parents.size)
+    for d in range(indptr.size - 1):
+        n[:K] = N[d]
+        n[K:] = 0.0
+        for j in range(last):
+            n[parents[j]] += n[j]
+        for j in range(parents.size):
+            theta = n[j] + prior[j]
+            sums[0, j] += digamma(theta)
+            sums[1, j] += math.lgamma(theta)
+        for e in range(indptr[d], indptr[d + 1]):
+            row, scale = E[rows[e]], np.exp(-log_Z[e])
+            for k in range(K):
+                r[k] = row[k] * p[d, k] * scale
+            r[K:] = 0.0
+            for j in range(last):
+                if r[j] > FAINT:
+                    sums[2, j] -= counts[e] * r[j] * np.log(r[j])
+                    r[parents[j]] += r[j]
+            sums[2, last] -= counts[e] * r[last] * np.log(r[last])
 
 
 @_jit

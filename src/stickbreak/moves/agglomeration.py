@@ -1,6 +1,7 @@
 """Agglomeration: clusters become one, pair by pair, the best pair each time, through losses down to one cluster."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +25,11 @@ class Step(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The bound with each group of clusters as one, all responsibilities added, and the groups."""
+    """The bound with each group of clusters as one, all responsibilities added, the groups, and their nodes in the tree."""
 
     bound: float
     groups: list[list[int]]
+    nodes: NDArray[np.int64]
 
 
 def reduced(model: Model, total: Summary, most: int) -> Summary:
@@ -101,26 +103,59 @@ def ancestry(steps: Sequence[Step], K: int) -> NDArray[np.int64]:
     return parents
 
 
+def upwards(values: Array, parents: NDArray[np.int64]) -> Array:
+    """Values of the clusters (K,), added up along the tree of their merges, (2 K - 1,)."""
+    nodes = np.concatenate([values, np.zeros(len(parents) - len(values))])
+    for node, parent in enumerate(parents[:-1]):
+        nodes[parent] += nodes[node]
+    return nodes
+
+
 def levels(model: Model, total: Summary, steps: Sequence[Step], entropies: Array) -> list[Level]:
-    """The bound of every number of clusters on the way down, exact for responsibilities that are added.
+    """The bound of every number of clusters of rows on the way down, exact for responsibilities that are added.
 
     entropies : (2 K - 1,) of the nodes of the tree of merges (`ancestry`), of which the first K are those of the clusters
     """
-    K, parents = total.K, ancestry(steps, total.K)
-    N, S = np.zeros(len(parents)), np.zeros((len(parents), total.S.shape[1]))
-    N[:K], S[:K] = total.N, total.S
-    for node, parent in enumerate(parents[:-1]):
-        N[parent] += N[node]
-        S[parent] += S[node]
-    marginal, inner = model.likelihood.log_marginal(N, S), S[:, :0]
-    found, nodes = [], list(range(K))
-    for i, groups in enumerate([[[k] for k in range(K)], *(step.groups for step in steps)]):
+    return levels_of(model, total, steps, row_nodes(total.N, ancestry(steps, total.K), entropies, total.base))
+
+
+def row_nodes(N: Array, parents: NDArray[np.int64], entropies: Array, base: Array) -> Summary:
+    """The summary, without statistics, of the nodes of a tree of merges of clusters of rows."""
+    return Summary(upwards(N, parents), np.empty((len(parents), 0)), entropies, base)
+
+
+def levels_of(model: Model, total: Summary, steps: Sequence[Step], nodes: Summary) -> list[Level]:
+    """The bound of every number of clusters, for responsibilities that are added.
+
+    Of documents it is a lower bound: the shares of the clusters are added, too.
+
+    nodes : the summary, without statistics, of the nodes of the tree of merges, of which the first K are the clusters
+    """
+    K, allocation = total.K, model.allocation
+    N, S, shares, marginal = total.N.copy(), total.S.copy(), allocation.shares(total) * 1.0, model.log_marginal(total)
+    left, node, groups, found = np.arange(K), np.arange(K), [[k] for k in range(K)], []
+    for i in range(len(steps) + 1):
         if i > 0:
-            nodes = [node for node in nodes if parents[node] != K + i - 1] + [K + i - 1]
-        level = Summary(N[nodes], inner[nodes], entropies[nodes], total.base)
-        order = model.allocation.order(level)
-        found.append(Level(model.bound(level.take(order), marginal[nodes][order]), groups))
+            kept, gone, groups = steps[i - 1].kept, steps[i - 1].gone, steps[i - 1].groups
+            N[kept] += N[gone]
+            S[kept] += S[gone]
+            shares[kept] += shares[gone]
+            marginal[kept] = model.likelihood.log_marginal(N[kept : kept + 1], S[kept : kept + 1])[0]
+            node[kept], left = K + i - 1, left[left != gone]
+        summary = nodes.take(node[left])
+        order = allocation.order(summary)
+        at = left[order]
+        bound = model.bound(summary.take(order), marginal[at], np.append(shares[at], shares[K:]))
+        found.append(Level(bound, groups, node[left]))
     return found
+
+
+def level_start(model: Model, total: Summary, nodes: Summary, level: Level) -> tuple[Summary, list[list[int]]]:
+    """The summary of a level, and its groups of clusters in the same order."""
+    order = model.allocation.order(nodes.take(level.nodes))
+    groups = [level.groups[i] for i in order]
+    S = np.stack([total.S[group].sum(axis=0) for group in groups])
+    return replace(nodes.take(level.nodes[order]), S=S), groups
 
 
 def _near(model: Model, total: Summary) -> NDArray[np.bool_]:

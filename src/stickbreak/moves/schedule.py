@@ -48,12 +48,14 @@ class Schedule:
     remembered under it, and forgotten when the cluster's count has changed by more than a tenth (Thesis 4.2.4).
 
     tries : failures after which nothing is tried again, where that is fewer than usual
+    draws : whether rows are drawn, which births are fitted to
     """
 
     kinds: Sequence[str]
     rng: np.random.Generator
     unit: str = "rows"
     tries: int = sys.maxsize
+    draws: bool = True
     ids: list[int] = field(default_factory=list)
     _failed: dict[tuple[str, tuple[int, ...]], _Failures] = field(default_factory=dict)
     _issued: int = 0
@@ -66,8 +68,10 @@ class Schedule:
         """Follow a reordering or dropping of clusters."""
         self.ids = [self.ids[k] for k in clusters]
 
-    def draw(self, model: Model, source: ArraySource, counts: Array) -> Draw:
-        """How rows are drawn during the next lap to represent each cluster."""
+    def draw(self, model: Model, source: ArraySource, counts: Array) -> Draw | None:
+        """How rows are drawn during the next lap to represent each cluster, if they are."""
+        if not self.draws:
+            return None
         return plan_draw(model, source, counts, self.ids, self.rng)
 
     def plan(

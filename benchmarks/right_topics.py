@@ -1,0 +1,152 @@
+"""No simple baseline may beat a default fit in its own bound: fits to corpora with known topics beside four rivals.
+
+Corpora are of a number of topics, each over 2,000 words from Dirichlet(0.05), in documents of so many words with proportions
+from Dirichlet(max(0.05, 1 / K)); without topics, of 500 words with probabilities from Dirichlet(1).  BBC is the BBC news, and
+the windows are its texts cut into documents of six words.
+
+A rival is another fit with the same prior: from the true topics; of as many topics as are true, given; the fit started from
+itself; and of one topic.  A gap is the bound of the fit less that of the rival, in nats: where it is negative, the search has
+missed something.
+
+    python benchmarks/right_topics.py [--sets NAME ...] [--small] [--seeds N] [--starts N ...]
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer
+
+from common import DATA, newsgroups
+from stickbreak import TopicModel
+
+COLUMNS = ("set", "seed", "start", "documents", "true K", "K", "bound", "truth", "fixed K", "itself", "one", "s")
+WIDTHS = (24, 6, 7, 11, 8, 5, 15, 11, 11, 11, 13, 9)
+WINDOW, WINDOWS = 6, 46_405  # words of a window, and how many
+RIGHT, NEAR = 0.1, 1e-4  # share of the true number, and of the bound
+
+
+class Corpus(NamedTuple):
+    """Counts (N, V), and the true topics (K, V), where they are known."""
+
+    X: sparse.csr_array
+    topics: np.ndarray | None = None
+
+
+def topics(K: int, documents: int, words: int, seed: int) -> Corpus:
+    """Documents of ``words`` words that mix K topics."""
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet(np.full(2000, 0.05), K)
+    counts = np.zeros((documents, 2000), np.int32)
+    for d in range(documents):
+        tokens = rng.multinomial(words, rng.dirichlet(np.full(K, max(0.05, 1.0 / K))))
+        for k in np.flatnonzero(tokens):
+            counts[d] += rng.multinomial(tokens[k], truth[k])
+    return Corpus(sparse.csr_array(counts), truth)
+
+
+def no_topics(seed: int) -> Corpus:
+    rng = np.random.default_rng(seed)
+    words = rng.dirichlet(np.ones(500))
+    return Corpus(sparse.csr_array(rng.multinomial(100, words, size=1000)), words[None])
+
+
+def bbc(seed: int) -> Corpus:
+    return Corpus(sparse.csr_array(CountVectorizer(min_df=2).fit_transform(_news())))
+
+
+def windows(seed: int) -> Corpus:
+    texts = (text.split() for text in _news())
+    cut = [" ".join(t[i : i + WINDOW]) for t in texts for i in range(0, len(t) - WINDOW + 1, WINDOW)]
+    chosen = np.random.default_rng(0).permutation(len(cut))[:WINDOWS]
+    return Corpus(sparse.csr_array(CountVectorizer(min_df=5).fit_transform([cut[i] for i in chosen])))
+
+
+def _news() -> list[str]:
+    with (DATA / "bbc_news.tsv").open() as file:
+        return [line.split("\t")[0] for line in file]
+
+
+SHAPES = [
+    (K, documents, words)
+    for K in (1, 3, 5, 20, 50, 150)
+    for documents, words in ((500, 100), (5000, 6), (5000, 30), (2000, 300), (20_000, 100))
+]
+SETS: dict[str, Callable[[int], Corpus]] = {"none": no_topics}
+SETS |= {
+    f"k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: topics(K, D, n, seed)) for K, D, n in [*SHAPES, (5, 1000, 100)]
+}
+SETS |= {"bbc": bbc, "windows": windows, "newsgroups": lambda seed: Corpus(newsgroups())}
+SMALL = ("none", "k1-d500-w100", "k3-d500-w100", "k5-d1000-w100", "k5-d5000-w30", "k20-d500-w100")
+
+
+def fitted(X: sparse.csr_array, **parameters: Any) -> TopicModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return TopicModel(**{"random_state": 0, **parameters}).fit(X)
+
+
+def rivals(fit: TopicModel, corpus: Corpus) -> Iterator[tuple[str, float]]:
+    """The bounds of other fits."""
+    X, truth = corpus
+    if truth is not None:
+        yield "truth", fitted(X, init=truth, moves=()).lower_bound_
+        yield "fixed K", fitted(X, n_init_topics=len(truth), moves=()).lower_bound_
+    yield "itself", fitted(X, init=fit).lower_bound_
+    yield "one", fitted(X, n_init_topics=1, moves=()).lower_bound_
+
+
+def measure(name: str, seed: int, start: int) -> dict[str, Any]:
+    """A default fit, and what it is ahead of its rivals."""
+    corpus = SETS[name](seed)
+    began = time.process_time()
+    fit = fitted(corpus.X, random_state=seed, n_init_topics=start)
+    seconds = time.process_time() - began
+    known = "" if corpus.topics is None else len(corpus.topics)
+    row = dict(zip(COLUMNS, (name, seed, start, corpus.X.shape[0], known, fit.n_topics_, fit.lower_bound_)))
+    return row | {rival: fit.lower_bound_ - bound for rival, bound in rivals(fit, corpus)} | {"s": seconds}
+
+
+def line(row: dict[str, Any]) -> str:
+    cells = (row.get(name, "") for name in COLUMNS)
+    texts = [f"{c:,.1f}" if isinstance(c, float) else f"{c:,}" if isinstance(c, int) else c for c in cells]
+    return "".join(t.ljust(w) if i == 0 else t.rjust(w) for i, (t, w) in enumerate(zip(texts, WIDTHS)))
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """How often the number is right, and no rival ahead."""
+    known = [row for row in rows if row["true K"]]
+    right = [abs(row["K"] - row["true K"]) <= max(1, RIGHT * row["true K"]) for row in known]
+    gaps = [min(row[rival] for rival in ("truth", "fixed K", "itself", "one") if rival in row) for row in rows]
+    ahead = [gap >= -NEAR * abs(row["bound"]) for gap, row in zip(gaps, rows)]
+    return (
+        f"within one, or a tenth, of the true number: {sum(right)} of {len(right)}\n"
+        f"no rival ahead by more than {NEAR:.0e} of the bound: {sum(ahead)} of {len(ahead)}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="+", choices=SETS, metavar="NAME", help=", ".join(SETS))
+    parser.add_argument("--small", action="store_true", help="the sets that take a few minutes together")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="corpora, and fits, of each set")
+    parser.add_argument("--starts", type=int, nargs="+", default=[64], metavar="N", help="topics at the start")
+    given = parser.parse_args()
+    fitted(no_topics(0).X[:50], n_init_topics=3, max_laps=2)  # compiles
+    print(line({name: name for name in COLUMNS}), flush=True)
+    rows = []
+    for name in given.sets or (SMALL if given.small else SETS):
+        for seed in range(given.seeds):
+            for start in given.starts:
+                rows.append(measure(name, seed, start))
+                print(line(rows[-1]), flush=True)
+    print(summary(rows))
+
+
+if __name__ == "__main__":
+    main()

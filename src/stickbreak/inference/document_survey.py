@@ -1,0 +1,65 @@
+"""One visit to all documents at the end of an ascent: what the bound needs of topics that are merged along a tree."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import psi
+
+from ..data import ArraySource, Chunk
+from ..kernels.documents import merged_statistics
+from ..model import DocumentSummary, Model, Summary
+from ..model.documents import Kept, bags_of
+from ..moves.agglomeration import upwards
+from .executor import Threads
+
+Array = NDArray[np.floating]
+
+
+class DocumentSurvey(NamedTuple):
+    """A summary of all documents, and that of the nodes of a tree of merges, with responsibilities added."""
+
+    total: DocumentSummary
+    nodes: DocumentSummary
+
+
+def document_survey(
+    model: Model,
+    total: Summary,
+    source: ArraySource,
+    threads: Threads,
+    parents: NDArray[np.int64],
+    counts: Array | None,
+) -> DocumentSurvey:
+    """Visit all documents once with the parameters that a summary of all implies.
+
+    parents : the tree of merges of the topics (`stickbreak.moves.agglomeration.ancestry`)
+    counts : (K, N) of the documents, from which local steps start, if they are known
+    """
+    prepared = model.unit.prepare(model, model.parameters(total, source.dtype), source)
+
+    def task(chunk: Chunk) -> DocumentSurvey:
+        X, weights = source.read(chunk)
+        start = None if counts is None else counts[:, chunk.start : chunk.stop]
+        summary, kept = model.unit.local_step(model, prepared, X, weights, False, start, True)
+        return DocumentSurvey(summary.without_local(), _nodes(X, kept, summary, parents))
+
+    results = threads.map(task, [chunk for batch in source.batches(1) for chunk in batch])
+    whole = next(results)
+    for part in results:  # added as they come
+        whole.total.add_in_place(part.total)
+        whole.nodes.add_in_place(part.nodes)
+    source.release()
+    return DocumentSurvey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base))
+
+
+def _nodes(X: object, kept: Kept, summary: DocumentSummary, parents: NDArray[np.int64]) -> DocumentSummary:
+    """The summary, without statistics, of the nodes of a tree of topics in the documents of a chunk."""
+    bags, sums = bags_of(X), np.zeros((3, len(parents)))
+    prior, N = upwards(kept.tables.prior, parents), upwards(summary.N, parents)
+    merged_statistics(*bags, kept.tables.E, prior, kept.p, kept.log_Z, kept.counts, parents, sums)
+    P = sums[0] - psi(kept.totals).sum()
+    none, local = np.empty((len(parents), 0)), np.empty((len(parents), 0), np.float32)
+    own = summary.without_statistics() * 1.0  # for it is added to
+    return replace(own, N=N, S=none, H=sums[2], P=P, Q=sums[1] - prior * P, counts=local)
