@@ -75,9 +75,8 @@ class RowSearch(Search):
         rows = sample_rows(self.source.n_rows, self.source.row_size, self.model.likelihood.n_statistics)
         if start.K == 1 and "birth" in self.moves and rows > 0:
             start = self._on_sample(start, rows)
-        best = self._laps(self.model, self.moves, coarse)
-        self.best, best.schedule.tries = best, self._tries(start.K)
-        best.run(start)
+        self._begin(start, coarse)
+        assert self.best is not None
         gain, least = np.inf, 0.0
         while gain > least and len(self.history) < self.options.max_laps:
             before, least = self.best.bound, WORTHWHILE * self.options.tol * self.best.total.K
@@ -89,11 +88,17 @@ class RowSearch(Search):
         if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
             self.best.polish(self.options)
 
+    def _begin(self, start: Summary, options: Options) -> None:
+        """The first ascent."""
+        best = self._laps(self.model, self.moves, options)
+        self.best, best.schedule.tries = best, self._tries(start.K)
+        best.run(start)
+
     def _on_sample(self, start: Summary, rows: int) -> Summary:
         """The outcome of a search on a sample, which may begin on a smaller one, as if of all rows."""
         sample = self.source.sample(rows, self.rng.spawn(1)[0])
         options = replace(self.options, n_batches=1)
-        search = RowSearch(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
+        search = type(self)(self.model, sample, self.moves, self.threads, self.rng.spawn(1)[0], options)
         search.run(start)
         self.model, self._found_on_sample = search.found, search.total.K
         return search.total * (self.source.total_weight / sample.total_weight)

@@ -1,6 +1,7 @@
 """Shared by likelihoods that regress some columns of a row on others: the matrix-normal-Wishart algebra."""
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -84,7 +85,8 @@ class Regression(Likelihood):
     holes : whether targets may be missing
     """
 
-    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "scale")
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "degrees_of_freedom", "scale")
+    strength: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
 
     intercept: bool = field(default=True, kw_only=True)
     mean: Any = field(default=None, kw_only=True)
@@ -93,6 +95,7 @@ class Regression(Likelihood):
     scale: Any = field(default=None, kw_only=True)
     origin: Any = field(default=None, repr=False, kw_only=True)
     unit: Any = field(default=None, repr=False, kw_only=True)
+    rounding: Any = field(default=None, repr=False, kw_only=True)
     holes: bool = field(default=False, repr=False, kw_only=True)
 
     @abstractmethod
@@ -114,6 +117,8 @@ class Regression(Likelihood):
             unit=sample.spread(origin),
             holes=bool(sample.missing[y].any()),
         )
+        lost = quadratic.rounding(sample.take(y), draft.unit[y])
+        draft = replace(draft, rounding=np.where(np.isinf(lost), 1.0, lost))
         near = bool((np.abs(draft._working_mean) <= FARTHEST).all())
         require(near, "mean", self.mean, f"within {FARTHEST:g} of zero in units of the columns")
         variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
@@ -159,7 +164,7 @@ class Regression(Likelihood):
         V = np.zeros((len(N), D + 1, D + 1))
         V[:, order[:, None], order] = half.swapaxes(1, 2) @ half
         logdet = quadratic.expected_log_determinant(belief.nu, quadratic.log_determinant(belief.noise), q)
-        b = 0.5 * (logdet - V[:, D, D])
+        b = 0.5 * (logdet - V[:, D, D] - V[:, self._y, self._y] @ self.rounding)
         W = np.hstack([-0.5 * quadratic.pack_quadratic(V[:, :D, :D]), -V[:, :D, D]])
         return np.hstack([W, -b[:, None]]) if self.holes else W, b
 
@@ -241,6 +246,23 @@ class Regression(Likelihood):
     def describes(self, D: int) -> NDArray[np.bool_]:
         """The columns of targets."""
         return np.isin(np.arange(D), self._columns(D)[0])
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others; of the degrees of freedom, those beyond q - 1."""
+        return replace(self, **quadratic.scaled_prior(self, name, factor, self._q))
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """With other degrees of freedom and the scale in proportion to them, so that E[Lambda] stays."""
+        other = self.scaled("degrees_of_freedom", factor)
+        return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With other scale matrices."""
+        if name == "scale":
+            belief, unit = self._update(N, S), self._unit[self._y]
+            units = np.outer(unit, unit)
+            for B in quadratic.fitted_scale(self.degrees_of_freedom, self.scale / units, belief.nu, belief.noise):
+                yield replace(self, scale=B * units)
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
@@ -350,6 +372,8 @@ class Regression(Likelihood):
         squares = np.flatnonzero(self._order < len(self._unit))  # of columns; 1 times 1 is a count
         J[:, squares, squares] *= quadratic.GRAIN
         J += self._prior
+        targets = np.arange(self._M, self._M + self._q)
+        J[:, targets, targets] += self._counts(N, S)[:, None] * self.rounding
         return _Belief(self.degrees_of_freedom + self._counts(N, S), quadratic.cholesky(J), self._M)
 
     def _nothing(self) -> tuple[Array, Array]:

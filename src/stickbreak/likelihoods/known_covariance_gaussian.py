@@ -53,8 +53,9 @@ class KnownCovarianceGaussian(Likelihood):
         """Fill in the defaults from a sample of the data, and check what was given."""
         D, origin = sample.D, sample.mean()
         unit = sample.spread(origin)
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
-        default = quadratic.SHARE_OF_SPREAD * unit**2
+        center, variance = quadratic.middle(sample, unit)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, center, origin, unit)
+        default = quadratic.SHARE_OF_SPREAD * variance
         sigma = quadratic.symmetric_matrix("covariance", default if self.covariance is None else self.covariance, D)
         whitener = _whitener(sigma)
         return replace(self, covariance=sigma, mean=mean, mean_precision=kappa, origin=origin, whitener=whitener)
@@ -122,6 +123,10 @@ class KnownCovarianceGaussian(Likelihood):
         """Draw ``size`` rows (size, D) from the predictive of one cluster."""
         kappa, m = self._update(np.atleast_1d(N), np.atleast_2d(S))
         return self._to_user(m[0] + rng.standard_normal((size, self.n_statistics)) * np.sqrt(1.0 + 1.0 / kappa))
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others, within limits."""
+        return replace(self, **quadratic.scaled_prior(self, name, factor, 1))
 
     def resolved_columns(self) -> int:
         """The number of rows and columns of ``whitener``."""

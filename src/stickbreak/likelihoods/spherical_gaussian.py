@@ -49,6 +49,7 @@ class SphericalGaussian(Likelihood):
     """
 
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
+    strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
     mean: Any = None
     mean_precision: Any = None
@@ -56,22 +57,34 @@ class SphericalGaussian(Likelihood):
     rate: Any = None
     origin: Any = field(default=None, repr=False)
     unit: Any = field(default=None, repr=False)
+    rounding: Any = field(default=None, repr=False)
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         origin = sample.mean()
         variance = float((sample.deviation(origin) ** 2).sum() / sample.D) or 1.0
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, np.sqrt(variance))
+        unit = float(np.sqrt(variance))
+        center, variances = quadratic.middle(sample, np.zeros(sample.D))
+        usual = float(variances.mean()) or variance
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, center, origin, unit)
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         require(shape >= quadratic.LEAST_SPARE, "shape", self.shape, f"at least {quadratic.LEAST_SPARE:g}")
         if self.rate is None:
             times = shape - 1.0 if shape > 1.0 else shape
-            rate = float(quadratic.default_spread("rate", np.asarray(variance), times, "shape", self.shape))
+            rate = float(quadratic.default_spread("rate", np.asarray(usual), times, "shape", self.shape))
         else:
             rate = positive("rate", self.rate)
-            quadratic.check_ratio("rate", self.rate, rate / variance)
+            quadratic.check_ratio("rate", self.rate, rate / usual)
+        lost = quadratic.rounding(sample, np.full(sample.D, unit))
         return replace(
-            self, mean=mean, mean_precision=kappa, shape=shape, rate=rate, origin=origin, unit=float(np.sqrt(variance))
+            self,
+            mean=mean,
+            mean_precision=kappa,
+            shape=shape,
+            rate=rate,
+            origin=origin,
+            unit=unit,
+            rounding=float(np.where(np.isinf(lost), 0.0, lost).sum()),
         )
 
     @property
@@ -99,7 +112,7 @@ class SphericalGaussian(Likelihood):
         """-E[tau] / 2 on the squared length, E[tau] m' on columns; b = D (E[log tau] - 1 / kappa') / 2 - E[tau] m'm' / 2."""
         kappa, m, a, b = self._update(N, S)
         tau, D = a / b, self._D
-        constant = 0.5 * (D * (psi(a) - np.log(b) - 1.0 / kappa) - tau * (m**2).sum(axis=1))
+        constant = 0.5 * (D * (psi(a) - np.log(b) - 1.0 / kappa) - tau * ((m**2).sum(axis=1) + self.rounding))
         return np.column_stack([-0.5 * tau * quadratic.GRAIN, tau[:, None] * m]), np.asarray(constant)
 
     def log_marginal(self, N: Array, S: Array) -> Array:
@@ -144,6 +157,10 @@ class SphericalGaussian(Likelihood):
         Z = m[0] + quadratic.sample_student(width, 2.0 * float(a[0]), rng, size)
         return np.asarray(self.origin + self.unit * Z)
 
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others, within limits."""
+        return replace(self, **quadratic.scaled_prior(self, name, factor, 1))
+
     def resolved_columns(self) -> int:
         """The length of ``origin``."""
         return self._D
@@ -169,5 +186,5 @@ class SphericalGaussian(Likelihood):
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + N
         m = (self.mean_precision * m0 + S[:, 1:]) / kappa[:, None]
-        scatter = quadratic.GRAIN * S[:, 0] + self.mean_precision * (m0**2).sum() - kappa * (m**2).sum(axis=1)
+        scatter = quadratic.GRAIN * S[:, 0] + N * self.rounding + self.mean_precision * (m0**2).sum() - kappa * (m**2).sum(axis=1)
         return kappa, m, 0.5 * np.maximum(scatter, 0.0)
