@@ -66,7 +66,7 @@ def test_a_rival_at_another_prior_is_refused():
     X, _ = grown(2, 4, 1000, 6.0, "equal").rows()
     fit = fitted(X, "gaussian", random_state=0, n_jobs=1)
     with pytest.raises(ValueError, match="at the prior of a rival"):
-        Rival(fit, X).bound(init="one", moves=(), empirical_bayes=True)
+        Rival(fit, X).bound(init="one", moves=(), learn=True)
 
 
 def test_clusters_are_joined_by_the_highest_gain():

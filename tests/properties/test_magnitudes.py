@@ -84,7 +84,7 @@ def test_clusters_of_no_width_leave_the_bound_its_digits(name):
     """Rounding of sums S, with the derivative W of the bound, decides no more than a hundredth of a nat per row."""
     rng = np.random.default_rng(6)
     X = rng.normal(size=(4, 2))[rng.integers(4, size=60)]
-    parameters = {"empirical_bayes": True, "n_jobs": 1, "random_state": 0, "max_laps": 60}
+    parameters = {"n_jobs": 1, "random_state": 0, "max_laps": 60}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = Mixture(name, **parameters).fit(X)

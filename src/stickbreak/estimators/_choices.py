@@ -143,7 +143,9 @@ def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
     for wanted in estimator.learn:
         named = [CONCENTRATION] if wanted == CONCENTRATION else [n for n in own if f".{n}".endswith(f".{wanted}")]
         if not named:
-            raise ValueError(f"learn names {wanted!r:.80}, but what can be learnt is {', '.join([CONCENTRATION, *own])}.")
+            raise ValueError(
+                f"learn names {wanted!r:.80}, but what can be learnt is {', '.join([CONCENTRATION, *own])}."
+            )
         found += named
     return tuple(dict.fromkeys(found))
 
@@ -168,7 +170,8 @@ def check(estimator: Any) -> None:
         _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
     )
     fits = isinstance(estimator.learn, (bool, np.bool_)) or (
-        isinstance(estimator.learn, (list, tuple, AbstractSet)) and all(isinstance(name, str) for name in estimator.learn)
+        isinstance(estimator.learn, (list, tuple, AbstractSet))
+        and all(isinstance(name, str) for name in estimator.learn)
     )
     _require(fits, "learn", estimator, "True, False, or names of hyperparameters in a list, tuple or set")
     _named("allocation", estimator, ("dp", "finite"), "update")

@@ -64,10 +64,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     max_laps : int >= 1, default 1000
         Most passes over the data.
     learn : bool or sequence of str, default True
-        The hyperparameters to learn between laps, to values that raise the ELBO (empirical Bayes).  True: those of the likelihood
-        that are not given.  False: none.  Names, such as "scale", "mean_precision" or "degrees_of_freedom": those, given or not;
-        "concentration" is that of the Dirichlet process, "likelihood.concentration" that of a `Multinomial`, and
-        "part.scale" is that of one part of a `Product`.
+        The hyperparameters to learn between laps, to values that raise the ELBO (empirical Bayes).  True: those of the
+        likelihood that are not given.  False: none.  Names, such as "scale", "mean_precision" or "degrees_of_freedom": those,
+        given or not; "concentration" is that of the Dirichlet process, "likelihood.concentration" that of a `Multinomial`,
+        and "part.scale" is that of one part of a `Product`.
     tol : float >= 0, default 0.01
         Nats: converged when a lap raises the ELBO by less than this for each cluster, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None

@@ -15,10 +15,10 @@ MORE = 2  # times as many seeds as clusters were found
 class LearningSearch(RowSearch):
     """Find the best mixture and its prior, from one cluster where the start is that.
 
-    A prior learnt from one cluster makes it cost nothing and bars every split, and the default prior may bar what a learnt one
-    allows.  So where a search begins, on the smallest sample, several ascents compete, and the one with the highest bound goes on:
-    from one cluster with the prior as it is, then learnt; and from distant rows, learning from the first lap, as many as twice the
-    clusters in hand, until more do not help.  The rounds that follow learn all along.
+    A prior learnt from one cluster makes that cost nothing and bars every split, and the default prior may bar what a learnt
+    one allows.  So where a search begins, on the smallest sample, several ascents compete, and that with the highest bound
+    goes on: from one cluster with the prior as it is, then learnt; and from distant rows, twice as many as there are clusters
+    in hand, learning from the first lap, until more do not help.  The rounds that follow learn all along.
     """
 
     def _begin(self, start: Summary, options: Options) -> None:
@@ -26,7 +26,7 @@ class LearningSearch(RowSearch):
             super()._begin(start, options)
             return
         super()._begin(start, replace(options, learn=()))
-        self._again(options)
+        self._again(self.options)  # settled, so that others beat it by what their clusters must be worth
         gain = 1.0
         while gain > 0.0 and len(self.history) < self.options.max_laps:
             gain = self._from_seeds(options)

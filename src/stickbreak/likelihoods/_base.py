@@ -202,7 +202,7 @@ class Likelihood(ABC):
         return [name for name in self.tunable if getattr(self, name) is None]
 
     def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """This likelihood with one of its `coupled` groups multiplied by a factor."""
+        """This likelihood with one of its hyperparameters, or a `coupled` group of them, multiplied by a factor."""
         scaled = self
         for name in names:
             scaled = scaled.scaled(name, factor)

@@ -22,7 +22,7 @@ GRAIN = 1.0 + 2.0**-48
 LARGEST_RATIO = 1e140  # of variances of prior and data: products of two such numbers stay in range
 RATIOS = f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
 LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, or shape, by which scales are divided
-LIMITS = {"degrees_of_freedom": (0.1, 1e6), "shape": (0.05, 1e6), "mean_precision": (1e-12, 1e6)}  # of what is learnt
+SPARE = 0.1, 1e6  # degrees of freedom beyond D - 1 that may be learnt
 FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations in them
 
 
@@ -145,23 +145,17 @@ def prior_degrees(degrees_of_freedom: float | None, D: int) -> float:
     return float(nu)
 
 
-def scaled_prior(likelihood: Any, name: str, factor: float, D: int) -> dict[str, Any]:
-    """One hyperparameter of a Gaussian family multiplied by a factor, within limits; of degrees of freedom those beyond D - 1."""
-    least = D - 1.0 if name == "degrees_of_freedom" else 0.0
-    before = getattr(likelihood, name) - least
-    return {name: least + within(before * factor, before, LIMITS.get(name, (0.0, np.inf)))}
-
-
-def within(value: Any, before: Any, limits: tuple[float, float]) -> Any:
-    """A value to be learnt, kept from going further beyond its limits than it was before."""
-    return np.clip(value, np.minimum(before, limits[0]), np.maximum(before, limits[1]))[()]
+def scaled_degrees(degrees_of_freedom: float, D: int, factor: float) -> float:
+    """Degrees of freedom of which those beyond D - 1 are multiplied by a factor, but not further out of range than they are."""
+    spare = degrees_of_freedom - (D - 1.0)
+    return D - 1.0 + float(np.clip(spare * factor, min(spare, SPARE[0]), max(spare, SPARE[1])))
 
 
 def fitted_scale(nu: float, B: Array, nus: Array, Ls: Array) -> Iterator[Array]:
     """Wishart scale matrices that fit clusters, as `Likelihood.fitted`, in place of B (D, D).
 
-    EM takes nu times the inverse of the mean of E[Lambda_k] = nu_k B_k^-1, and closes n / (nu + n) of the gap where clusters have n
-    rows.  The first proposal goes so much further that of equal clusters the whole gap is closed.
+    EM takes nu times the inverse of the mean of E[Lambda_k] = nu_k B_k^-1, and closes n / (nu + n) of the gap where clusters
+    have n rows.  The first proposal goes so much further that of equal clusters the whole gap is closed.
 
     nus, Ls : (K,) and (K, D, D), of the clusters; the latter Cholesky factors of B_k
     """

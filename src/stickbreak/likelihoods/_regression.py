@@ -13,7 +13,16 @@ from scipy.linalg import solve_triangular
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile, Size, features
-from ._hyperparameters import FARTHEST, check_between, check_coordinates, farthest, hyperparameter, positive, require
+from ._hyperparameters import (
+    FARTHEST,
+    check_between,
+    check_coordinates,
+    check_rounding,
+    farthest,
+    hyperparameter,
+    positive,
+    require,
+)
 from ._sample import Sample
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
@@ -249,10 +258,14 @@ class Regression(Likelihood):
 
     def scaled(self, name: str, factor: float) -> Self:
         """As others; of the degrees of freedom, those beyond q - 1."""
-        return replace(self, **quadratic.scaled_prior(self, name, factor, self._q))
+        if name != "degrees_of_freedom":
+            return super().scaled(name, factor)
+        return replace(self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, self._q, factor))
 
     def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """With other degrees of freedom and the scale in proportion to them, so that E[Lambda] stays."""
+        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
+        if set(names) != set(self.strength):
+            return super().scaled_together(names, factor)
         other = self.scaled("degrees_of_freedom", factor)
         return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
 
@@ -271,6 +284,7 @@ class Regression(Likelihood):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units, and that no more rows lack targets than there are rows."""
         check_coordinates(self.origin, self.unit)
+        check_rounding(self.rounding)
         if self.holes:
             check_between("numbers of rows without targets", S[:, -1], N)
 

@@ -119,9 +119,9 @@ class Sample:
         It is zero where few values are tied, infinite for constant columns, and otherwise the median, over tied values, of
         the distance to the nearest other value.
         """
-        few, constant = self._few(), self.deviation(self.mean()) == 0.0
-        steps = [0.0 if constant[d] else few._step(d) for d in range(self.D)]
-        return np.where(constant, np.inf, steps)
+        few, constant = self._few(), (self.deviation(self.mean()) == 0.0) & ~np.isnan(self.X).all(axis=0)
+        steps = [np.inf if constant[d] else few._step(d) for d in range(self.D)]
+        return np.array(steps)
 
     def take(self, columns: NDArray[np.integer]) -> "Sample":
         """The sample of some of the columns."""
@@ -139,6 +139,8 @@ class Sample:
         """The `resolution` of a column that is not constant."""
         seen = ~np.isnan(self.X[:, column])
         values, weights = self.X[seen, column], self.weights[seen]
+        if not len(values):
+            return 0.0
         order = np.argsort(values, kind="stable")
         values, weights = values[order], weights[order]
         first = np.flatnonzero(np.diff(values, prepend=-np.inf) > SAME * (values[-1] - values[0]))

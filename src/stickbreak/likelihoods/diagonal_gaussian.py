@@ -11,7 +11,7 @@ from scipy.special import gammaln, psi
 from ._base import Array
 from ._columns import IndependentColumns
 from ._gamma import normaliser_ratio
-from ._hyperparameters import check_between, check_coordinates, farthest, positive_values, require
+from ._hyperparameters import check_between, check_coordinates, check_rounding, farthest, positive_values, require
 from ._quadratic import (
     GRAIN,
     LEAST_SPARE,
@@ -20,7 +20,6 @@ from ._quadratic import (
     mean_prior,
     middle,
     rounding,
-    scaled_prior,
     standardised,
 )
 from ._sample import Sample
@@ -111,6 +110,7 @@ class DiagonalGaussian(IndependentColumns):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units, and that sums of squares are at least those of the means."""
         check_coordinates(self.origin, self.unit)
+        check_rounding(self.rounding)
         super().check_sums(N, S)
         n, (squares, sums) = self._split(N, S)
         check_between("squares of sums", sums**2 / np.maximum(n, TINY), squares)
@@ -156,10 +156,6 @@ class DiagonalGaussian(IndependentColumns):
         """Half the squared distance under the prior mean of the precision; a missing center is the prior mean."""
         center = np.where(np.isnan(center), self.mean, center)
         return np.asarray(0.5 * self.shape / self.rate * (x - center) ** 2)
-
-    def scaled(self, name: str, factor: float) -> Self:
-        """As others, within limits."""
-        return replace(self, **scaled_prior(self, name, factor, 1))
 
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With other rates, column by column: EM takes the shape divided by the mean of E[tau_k].

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile, Size
-from ._hyperparameters import check_coordinates, farthest
+from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
 
 
@@ -55,8 +55,8 @@ class Gaussian(Likelihood):
     Notes
     -----
     Defaults are scaled from the data without outliers.  Where values are tied, as rounding leaves them, a row counts as spread
-    evenly over the step of each value (`DiagonalGaussian`).  Constant columns are set aside: what is said of clusters concerns the
-    others, of which the prior has as many degrees of freedom fewer.
+    evenly over the step of each value (`DiagonalGaussian`).  Constant columns are set aside: what is said of clusters concerns
+    the others, of which the prior has as many degrees of freedom fewer.
 
     Products are formed after centring and scaling by the mean and spread of the data, and the prior is shifted with
     them, so that an offset in the data costs no precision.
@@ -176,10 +176,16 @@ class Gaussian(Likelihood):
 
     def scaled(self, name: str, factor: float) -> Self:
         """As others; of the degrees of freedom, those beyond D - 1."""
-        return replace(self, **quadratic.scaled_prior(self, name, factor, len(self._unit)))
+        if name != "degrees_of_freedom":
+            return super().scaled(name, factor)
+        return replace(
+            self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, len(self._unit), factor)
+        )
 
     def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """With other degrees of freedom and the scale in proportion to them, so that E[Lambda] stays."""
+        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
+        if set(names) != set(self.strength):
+            return super().scaled_together(names, factor)
         other = self.scaled("degrees_of_freedom", factor)
         return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
 
@@ -202,6 +208,7 @@ class Gaussian(Likelihood):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units; factoring shows whether the scatter is positive definite."""
         check_coordinates(self.origin, self.unit)
+        check_rounding(self.rounding)
 
     @property
     def _unit(self) -> Array:

@@ -124,10 +124,6 @@ class KnownCovarianceGaussian(Likelihood):
         kappa, m = self._update(np.atleast_1d(N), np.atleast_2d(S))
         return self._to_user(m[0] + rng.standard_normal((size, self.n_statistics)) * np.sqrt(1.0 + 1.0 / kappa))
 
-    def scaled(self, name: str, factor: float) -> Self:
-        """As others, within limits."""
-        return replace(self, **quadratic.scaled_prior(self, name, factor, 1))
-
     def resolved_columns(self) -> int:
         """The number of rows and columns of ``whitener``."""
         rows, columns = self._whitener.shape

@@ -9,7 +9,7 @@ from scipy.special import psi
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile
 from ._gamma import normaliser_ratio
-from ._hyperparameters import check_between, check_coordinates, farthest, positive, require
+from ._hyperparameters import check_between, check_coordinates, check_rounding, farthest, positive, require
 from ._sample import Sample
 
 TINY = 1e-300  # in place of a count of zero, to divide by
@@ -157,10 +157,6 @@ class SphericalGaussian(Likelihood):
         Z = m[0] + quadratic.sample_student(width, 2.0 * float(a[0]), rng, size)
         return np.asarray(self.origin + self.unit * Z)
 
-    def scaled(self, name: str, factor: float) -> Self:
-        """As others, within limits."""
-        return replace(self, **quadratic.scaled_prior(self, name, factor, 1))
-
     def resolved_columns(self) -> int:
         """The length of ``origin``."""
         return self._D
@@ -168,6 +164,7 @@ class SphericalGaussian(Likelihood):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the unit, and that sums of squares are at least those of the means."""
         check_coordinates(self.origin, self.unit)
+        check_rounding(self.rounding)
         check_between("squares of sums", (S[:, 1:] ** 2).sum(axis=1) / np.maximum(N, TINY), S[:, 0])
 
     @property
@@ -186,5 +183,10 @@ class SphericalGaussian(Likelihood):
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + N
         m = (self.mean_precision * m0 + S[:, 1:]) / kappa[:, None]
-        scatter = quadratic.GRAIN * S[:, 0] + N * self.rounding + self.mean_precision * (m0**2).sum() - kappa * (m**2).sum(axis=1)
+        scatter = (
+            quadratic.GRAIN * S[:, 0]
+            + N * self.rounding
+            + self.mean_precision * (m0**2).sum()
+            - kappa * (m**2).sum(axis=1)
+        )
         return kappa, m, 0.5 * np.maximum(scatter, 0.0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile, Size
-from ._hyperparameters import check_coordinates, farthest
+from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
 
 
@@ -55,7 +55,9 @@ class ZeroMeanGaussian(Likelihood):
         unit = sample.spread(np.zeros(sample.D))
         scale = quadratic.prior_scale(self.scale, unit**2, nu)
         lost = quadratic.rounding(sample, unit)
-        return replace(self, degrees_of_freedom=nu, scale=scale, unit=unit, rounding=np.where(np.isinf(lost), 1.0, lost))
+        return replace(
+            self, degrees_of_freedom=nu, scale=scale, unit=unit, rounding=np.where(np.isinf(lost), 1.0, lost)
+        )
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """The size of a family of all products of D columns."""
@@ -141,10 +143,16 @@ class ZeroMeanGaussian(Likelihood):
 
     def scaled(self, name: str, factor: float) -> Self:
         """As others; of the degrees of freedom, those beyond D - 1."""
-        return replace(self, **quadratic.scaled_prior(self, name, factor, len(self._unit)))
+        if name != "degrees_of_freedom":
+            return super().scaled(name, factor)
+        return replace(
+            self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, len(self._unit), factor)
+        )
 
     def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """With other degrees of freedom and the scale in proportion to them, so that E[Lambda] stays."""
+        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
+        if set(names) != set(self.strength):
+            return super().scaled_together(names, factor)
         other = self.scaled("degrees_of_freedom", factor)
         return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
 
@@ -162,6 +170,7 @@ class ZeroMeanGaussian(Likelihood):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units; factoring shows whether the scatter is positive definite."""
         check_coordinates(0.0, self.unit)
+        check_rounding(self.rounding)
 
     @property
     def _unit(self) -> Array:

@@ -1,6 +1,6 @@
 """Empirical Bayes: hyperparameters that raise the bound."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,9 @@ from ..likelihoods import Likelihood
 from .model import Model, score_terms
 from .summary import Summary
 
-OF_LIKELIHOOD = "likelihood."  # begins the names of its hyperparameters; other names are concentrations of the allocation
+OF_LIKELIHOOD = (
+    "likelihood."  # begins the names of its hyperparameters; other names are concentrations of the allocation
+)
 LARGEST_TERMS = 1e9  # nats: beyond, rounding of the scores of rows would decide
 
 
@@ -37,10 +39,8 @@ class _Learner:
         for name in names:
             self._try_fitted(name)
         together = [group for group in self.likelihood.coupled() if set(group) <= set(names)]
-        for name in names:
-            self._try_multiplied(lambda likelihood, factor, name=name: likelihood.scaled(name, factor))
-        for group in together:
-            self._try_multiplied(lambda likelihood, factor, group=group: likelihood.scaled_together(group, factor))
+        for group in [*([name] for name in names), *together]:
+            self._try_multiplied(group)
         return self.likelihood
 
     def _try_fitted(self, name: str) -> None:
@@ -48,11 +48,11 @@ class _Learner:
             if self._keep(fitted):
                 return
 
-    def _try_multiplied(self, scaled: Callable[[Likelihood, float], Likelihood]) -> None:
+    def _try_multiplied(self, names: Sequence[str]) -> None:
         before = self.likelihood
-        factor = best_factor(lambda factor: self._value(scaled(before, factor)))
+        factor = best_factor(lambda factor: self._value(before.scaled_together(names, factor)))
         if factor != 1.0:
-            self._keep(scaled(before, factor))
+            self._keep(before.scaled_together(names, factor))
 
     def _keep(self, likelihood: Likelihood) -> bool:
         """Keep a likelihood if it is better and scores of rows under it can be computed; whether it is kept."""
@@ -74,4 +74,3 @@ class _Learner:
         """`score_terms` under the parameters that the summary implies."""
         with np.errstate(all="ignore"):
             return score_terms(self.summary, *likelihood.weights(self.summary.N, self.summary.S))
-
