@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from ..model import Summary
+import numpy as np
+
+from ..model import Model, Summary
 from .init import from_seeds
-from .laps import Options
+from .laps import Laps, Options
 from .row_search import RowSearch
 
 SEEDS = 10  # at least, from which the first ascent with a prior that is learnt begins
@@ -26,17 +28,26 @@ class LearningSearch(RowSearch):
             super()._begin(start, options)
             return
         super()._begin(start, replace(options, learn=()))
-        self._again(self.options)  # settled, so that others beat it by what their clusters must be worth
-        gain = 1.0
+        best = self._in_hand
+        self._compete(
+            best.model, best.total, self.options
+        )  # settled: others must beat it by what their clusters are worth
+        gain = np.inf
         while gain > 0.0 and len(self.history) < self.options.max_laps:
-            gain = self._from_seeds(options)
+            seeds = min(max(SEEDS, MORE * self._in_hand.total.K), self.model.max_clusters)
+            rows = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
+            gain = self._compete(self.model, self.model.ordered(rows), options)
 
-    def _from_seeds(self, options: Options) -> float:
-        """An ascent from distant rows; what it gained, zero if the best model stays."""
-        best = self.best
-        assert best is not None
-        seeds = min(max(SEEDS, MORE * best.total.K), self.model.max_clusters)
-        start = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
-        trial = self._laps(self.model, self.moves, options, best)
-        trial.run(self.model.ordered(start))
+    def _compete(self, model: Model, start: Summary, options: Options) -> float:
+        """An ascent that learns, with merges and deletes; births can wait.  What it gained, zero if the best model stays."""
+        best = self._in_hand
+        if len(self.history) >= self.options.max_laps:
+            return 0.0
+        trial = self._laps(model, self._removals, options, best)
+        trial.run(start)
         return self._keep(best, trial)
+
+    @property
+    def _in_hand(self) -> Laps:
+        assert self.best is not None
+        return self.best
