@@ -150,6 +150,15 @@ def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def continued(estimator: Any, likelihood: Likelihood, source: ArraySource, learn: tuple[str, ...]) -> Likelihood:
+    """A likelihood with the hyperparameters to learn as the model that a mixture starts from has learnt them, if it does."""
+    first: Any = getattr(estimator.init, "model_", None)
+    own = [name.removeprefix(OF_LIKELIHOOD) for name in learn if name.startswith(OF_LIKELIHOOD)]
+    if first is None or estimator.init.n_features_in_ + estimator.init.n_targets_ != source.n_columns:
+        return likelihood
+    return likelihood.continued(own, first.likelihood)
+
+
 def moves(estimator: Any) -> tuple[str, ...]:
     """The moves of an estimator, in the order of `MOVES`."""
     return tuple(move for move in MOVES if move in set(estimator.moves))

@@ -268,13 +268,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
             likelihood = choices.likelihood(self, source)
+            learn = choices.learnt(self, likelihood)
+            likelihood = choices.continued(self, likelihood, source, learn)
             columns = survey(self, likelihood, source, threads)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             room = memory.room(self, likelihood, rows, columns)
             model = choices.model(self, likelihood, rows, columns, choices.allocation(self), room)
             batches = memory.n_batches(self, model.likelihood, rows)
-            learn = choices.learnt(self, likelihood)
             options = Options(batches, self.max_laps, self.tol, learn=learn)
             rng = np.random.default_rng(seed)
             total, model, history, trouble = self._ascend(

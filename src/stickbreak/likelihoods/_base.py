@@ -208,6 +208,12 @@ class Likelihood(ABC):
             scaled = scaled.scaled(name, factor)
         return scaled
 
+    def continued(self, names: Sequence[str], other: "Likelihood") -> Self:
+        """This likelihood with the hyperparameters ``names`` of another, where that is of the same family."""
+        if type(other) is not type(self):
+            return self
+        return replace(self, **{name: getattr(other, name) for name in names})
+
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """This likelihood with a hyperparameter of many numbers fitted to clusters, in ways of which the first may go too far.
 

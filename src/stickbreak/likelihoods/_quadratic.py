@@ -103,17 +103,17 @@ def _in_range(ratio: Any) -> Any:
     return (ratio >= 1.0 / LARGEST_RATIO) & (ratio <= LARGEST_RATIO)
 
 
-def middle(sample: Sample, unit: Array) -> tuple[Array, Array]:
-    """Mean and variance (D,) of the columns without outliers, from which default priors are scaled."""
+def coordinates(sample: Sample) -> tuple[Array, Array]:
+    """Origin and unit (D,) of working coordinates: mean and deviation of the columns without outliers; 1 where constant."""
     usual = sample.without_outliers()
-    center = usual.mean()
-    deviation = usual.deviation(center)
-    return center, np.where(deviation > 0.0, deviation, unit) ** 2
+    origin = usual.mean()
+    deviation = usual.deviation(origin)
+    return origin, np.where(deviation > 0.0, deviation, sample.spread(origin))
 
 
-def mean_prior(mean: Any, mean_precision: Any, default: Array, origin: Array, unit: Any) -> tuple[Array, float]:
-    """The prior mean m (D,) of a cluster's mean, if given, and kappa, by default 1e-3 rows."""
-    m = default if mean is None else column_values("mean", mean, len(origin))
+def mean_prior(mean: Any, mean_precision: Any, origin: Array, unit: Any) -> tuple[Array, float]:
+    """The prior mean m (D,) of a cluster's mean, by default that of the data, and kappa, by default 1e-3 rows."""
+    m = origin if mean is None else column_values("mean", mean, len(origin))
     limit = np.min(farthest(origin, unit))
     require(
         bool((np.abs(m) <= farthest(origin, unit)).all()), "mean", mean, f"near the data, within {limit:.3g} of zero"

@@ -16,9 +16,9 @@ from ._quadratic import (
     GRAIN,
     LEAST_SPARE,
     check_ratio,
+    coordinates,
     default_spread,
     mean_prior,
-    middle,
     rounding,
     standardised,
 )
@@ -86,17 +86,15 @@ class DiagonalGaussian(IndependentColumns):
     rounding: Any = field(default=None, repr=False)
 
     def _prior(self, sample: Sample) -> dict[str, Any]:
-        D, origin = sample.D, sample.mean()
-        unit = sample.spread(origin)
-        center, variance = middle(sample, unit)
-        mean, kappa = mean_prior(self.mean, self.mean_precision, center, origin, unit)
+        D, (origin, unit) = sample.D, coordinates(sample)
+        mean, kappa = mean_prior(self.mean, self.mean_precision, origin, unit)
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
         require(bool((shape >= LEAST_SPARE).all()), "shape", self.shape, f"at least {LEAST_SPARE:g}")
         if self.rate is None:
-            rate = default_spread("rate", variance, np.where(shape > 1.0, shape - 1.0, shape), "shape", self.shape)
+            rate = default_spread("rate", unit**2, np.where(shape > 1.0, shape - 1.0, shape), "shape", self.shape)
         else:
             rate = positive_values("rate", self.rate, D)
-            check_ratio("rate", self.rate, rate / variance)
+            check_ratio("rate", self.rate, rate / unit**2)
         return {
             "mean": mean,
             "mean_precision": kappa,

@@ -79,17 +79,15 @@ class Gaussian(Likelihood):
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
-        D, origin = sample.D, sample.mean()
-        unit = sample.spread(origin)
-        center, variance = quadratic.middle(sample, unit)
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, center, origin, unit)
-        nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
+        origin, unit = quadratic.coordinates(sample)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
+        nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
         return replace(
             self,
             mean=mean,
             mean_precision=kappa,
             degrees_of_freedom=nu,
-            scale=quadratic.prior_scale(self.scale, variance, nu),
+            scale=quadratic.prior_scale(self.scale, unit**2, nu),
             origin=origin,
             unit=unit,
             rounding=quadratic.rounding(sample, unit),

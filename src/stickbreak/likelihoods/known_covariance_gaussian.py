@@ -51,11 +51,9 @@ class KnownCovarianceGaussian(Likelihood):
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
-        D, origin = sample.D, sample.mean()
-        unit = sample.spread(origin)
-        center, variance = quadratic.middle(sample, unit)
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, center, origin, unit)
-        default = quadratic.SHARE_OF_SPREAD * variance
+        D, (origin, unit) = sample.D, quadratic.coordinates(sample)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
+        default = quadratic.SHARE_OF_SPREAD * unit**2
         sigma = quadratic.symmetric_matrix("covariance", default if self.covariance is None else self.covariance, D)
         whitener = _whitener(sigma)
         return replace(self, covariance=sigma, mean=mean, mean_precision=kappa, origin=origin, whitener=whitener)

@@ -211,6 +211,16 @@ class Product(Likelihood):
         scaled = part.scaled_together([self._named(name)[1] for name in names], factor)
         return replace(self, parts={**self.parts, first: (scaled, columns)})
 
+    def continued(self, names: Sequence[str], other: Likelihood) -> Self:
+        """With hyperparameters of the parts that have the same names in another product."""
+        parts = dict(self.parts)
+        for name in names:
+            first, own = self._named(name)
+            if isinstance(other, Product) and first in other.parts:
+                part, columns = parts[first]
+                parts[first] = (part.continued([own], other.parts[first][0]), columns)
+        return replace(self, parts=parts)
+
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With one hyperparameter of one part fitted to clusters."""
         first, own = self._named(name)

@@ -61,20 +61,19 @@ class SphericalGaussian(Likelihood):
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
-        origin = sample.mean()
-        variance = float((sample.deviation(origin) ** 2).sum() / sample.D) or 1.0
+        origin, units = quadratic.coordinates(sample)
+        constant = sample.deviation(sample.mean()) == 0.0
+        variance = float((units[~constant] ** 2).sum() / sample.D) or 1.0
         unit = float(np.sqrt(variance))
-        center, variances = quadratic.middle(sample, np.zeros(sample.D))
-        usual = float(variances.mean()) or variance
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, center, origin, unit)
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         require(shape >= quadratic.LEAST_SPARE, "shape", self.shape, f"at least {quadratic.LEAST_SPARE:g}")
         if self.rate is None:
             times = shape - 1.0 if shape > 1.0 else shape
-            rate = float(quadratic.default_spread("rate", np.asarray(usual), times, "shape", self.shape))
+            rate = float(quadratic.default_spread("rate", np.asarray(variance), times, "shape", self.shape))
         else:
             rate = positive("rate", self.rate)
-            quadratic.check_ratio("rate", self.rate, rate / usual)
+            quadratic.check_ratio("rate", self.rate, rate / variance)
         lost = quadratic.rounding(sample, np.full(sample.D, unit))
         return replace(
             self,
@@ -84,7 +83,7 @@ class SphericalGaussian(Likelihood):
             rate=rate,
             origin=origin,
             unit=unit,
-            rounding=float(np.where(np.isinf(lost), 0.0, lost).sum()),
+            rounding=float(np.where(np.isinf(lost), float(constant.all()), lost).sum()),
         )
 
     @property
