@@ -93,7 +93,7 @@ def test_clusters_are_described(fitted, X):
     assert adjusted_rand_score(labels, fitted.labels_) == 1.0
     np.testing.assert_allclose(fitted.weights_, [3 / 6, 2 / 6, 1 / 6], atol=0.01)
     for k, rows in enumerate(X[labels == label] for label in (2, 1, 0)):
-        np.testing.assert_allclose(fitted.means_[k], rows.mean(axis=0), atol=1e-3)
+        np.testing.assert_allclose(plain.means_[k], rows.mean(axis=0), atol=1e-3)
         shrunk = (rows.T - rows.mean(axis=0)[:, None]) @ (rows - rows.mean(axis=0)) + 0.1 * np.diag(X.var(axis=0))
         np.testing.assert_allclose(plain.covariances_[k], shrunk / (len(rows) + 1), rtol=1e-3, atol=1e-3)
 
