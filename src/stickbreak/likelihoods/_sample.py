@@ -17,6 +17,7 @@ RESOLVED = 4.0 * float(np.finfo(np.float64).eps)  # times its mean: a column tha
 FEW_ROWS = 10_000  # rows that show outliers and ties
 TAIL = 0.05  # share of the values on either side of the middle of a column
 FEW_TIES = 0.05  # share of the values that may be tied without meaning anything
+FEW_VALUES = 4  # values of a column that are codes even where all are as frequent
 SAME = 1e-12  # times the spread: values nearer to each other differ by rounding errors
 
 
@@ -116,8 +117,8 @@ class Sample:
     def resolution(self) -> Array:
         """The step between values of each column of dense rows, as rounding leaves it, (D,).
 
-        It is zero where few values are tied, infinite for constant columns, and otherwise the median, over tied values, of
-        the distance to the nearest other value.
+        It is infinite for constant columns, zero where few values are more frequent than others, and otherwise the median,
+        over tied values, of the distance to the nearest other value.
         """
         few, constant = self._few(), (self.deviation(self.mean()) == 0.0) & ~np.isnan(self.X).all(axis=0)
         steps = [np.inf if constant[d] else few._step(d) for d in range(self.D)]
@@ -147,7 +148,9 @@ class Sample:
         if len(first) < 2:
             return 0.0
         gaps = np.concatenate([[np.inf], np.diff(values[first]), [np.inf]])
-        tied = np.maximum(np.add.reduceat(weights, first) - weights.min(), 0.0)  # beyond what one row weighs
+        tied = np.add.reduceat(weights, first)
+        if len(tied) > FEW_VALUES:
+            tied = tied - tied.min()  # of values that all weigh the same, none is tied: nor if every row is repeated
         if tied.sum() <= FEW_TIES * weights.sum():
             return 0.0
         nearest = np.minimum(gaps[:-1], gaps[1:])
