@@ -149,8 +149,8 @@ class Sample:
             return 0.0
         gaps = np.concatenate([[np.inf], np.diff(values[first]), [np.inf]])
         tied = np.add.reduceat(weights, first)
-        if len(tied) > FEW_VALUES:
-            tied = tied - tied.min()  # of values that all weigh the same, none is tied: nor if every row is repeated
+        alone = tied.min() if len(tied) > FEW_VALUES else 1.0  # many values that all weigh the same are not tied
+        tied = np.maximum(tied - alone, 0.0)
         if tied.sum() <= FEW_TIES * weights.sum():
             return 0.0
         nearest = np.minimum(gaps[:-1], gaps[1:])
