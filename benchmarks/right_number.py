@@ -6,6 +6,7 @@ fitted again.  A gap is the bound of the fit less that of the rival, in nats: wh
 something.
 
     python benchmarks/right_number.py [--sets NAME ...] [--small] [--most-rows N] [--seeds N] [--json FILE]
+    python benchmarks/right_number.py --exact N [--small]
 """
 
 import argparse
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from baselines import baselines, fitted
+from exact_number import report_exact
 from right_number_data import DATA_SETS, DataSet
 
 NEAR, TOLERANCE = 1.0, 1e-6  # nats, and the share of the bound that a settled fit may have left
@@ -83,7 +85,13 @@ def main() -> None:
     parser.add_argument("--most-rows", type=int, default=sys.maxsize, metavar="N", help="leave out larger sets")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="fits to each set")
     parser.add_argument("--json", type=Path, metavar="FILE", help="append a line of JSON for each fit")
+    parser.add_argument(
+        "--exact", type=int, metavar="N", help="count how often K is exact, on N sets (`exact_number.py`)"
+    )
     options = parser.parse_args()
+    if options.exact is not None:
+        report_exact(options.exact, options.small)
+        return
     chosen = [DATA_SETS[name] for name in options.sets or (SMALL if options.small else DATA_SETS)]
     rows = []
     print(line({name: name for name in COLUMNS}))

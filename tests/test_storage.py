@@ -218,7 +218,7 @@ def test_another_safetensors_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ("3", "9.9, format 3; .* up to 2; upgrade"),
+        ("4", "9.9, format 4; .* up to 3; upgrade"),
         ("0", "version"),
         ("x", "version is 'x'"),
         ("9" * 5000, "version is '99999"),

@@ -34,6 +34,7 @@ from .model_values import (
     likelihood_classes,
 )
 from .moves import MoveRecord
+from .older_records import with_learn, with_rounding
 
 if TYPE_CHECKING:
     from .estimators._estimator import Estimator, Table
@@ -102,7 +103,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
     if dtype not in DTYPES:
         raise ValueError(f"unknown precision {dtype!r:.40}; known: {', '.join(DTYPES)}.")
     left = dict(tensors)
-    likelihood = decode(record["likelihood"], left, likelihood_classes())
+    likelihood = with_rounding(decode(record["likelihood"], left, likelihood_classes()))
     allocation = decode(record["allocation"], left, allocation_classes())
     summary = decode(record["summary"], left, SUMMARIES)
     expect(isinstance(likelihood, Likelihood), "likelihood", likelihood, "a likelihood")
@@ -157,7 +158,7 @@ def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
 
     if not isinstance(record, dict):
         raise TypeError(f"parameters must be a table; got {record!r:.80}.")
-    parameters = {key: decode(value, tensors, known_classes()) for key, value in record.items()}
+    parameters = {key: decode(value, tensors, known_classes()) for key, value in with_learn(record).items()}
     kind = ESTIMATORS[name]
     estimator = getattr(import_module(kind.module), name)(**parameters)
     getattr(_choices, kind.check)(estimator)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelFileError", "file_version", "load", "replacing", "save_model"]
 
 FORMAT = "stickbreak"
-FORMAT_VERSION = 2  # version 1 had the record in the metadata
+FORMAT_VERSION = 3  # version 1 had the record in the metadata; version 2 knew nothing of `learn` and of rounded values
 RECORD = "record"
 KEYS = {"format", "format_version", "stickbreak_version", "checksum"}
 DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)

@@ -466,7 +466,7 @@ def build(case: Case) -> Inputs:
     if case.allocation:
         parameters["allocation"] = allocation(case, given)
     if case.learns:
-        parameters["empirical_bayes"] = True
+        parameters["learn"] = case.learns
     first = start(case)
     if first is not None:
         parameters["init"] = first

@@ -86,7 +86,7 @@ def test_the_local_step_of_sparse_rows(name, naive, dtype, K):
         {"n_batches": 3},
         {"init": "k-means++", "n_init_clusters": 5, "moves": ()},
         {"algorithm": "stochastic", "n_batches": 3, "init": "random", "n_init_clusters": 4},
-        {"empirical_bayes": True},
+        {"learn": False},
     ],
     ids=str,
 )

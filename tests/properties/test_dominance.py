@@ -43,7 +43,7 @@ def test_no_rival_beats_a_default_fit(data, seed):
 
 def test_rivals_beat_a_fit_that_cannot_split():
     X, truth = grown(2, 4, 1000, 6.0, "equal").rows()
-    fit = fitted(X, "gaussian", moves=(), random_state=0, n_jobs=1)
+    fit = fitted(X, "gaussian", moves=(), learn=False, random_state=0, n_jobs=1)
     bounds = baselines(fit, X, truth)
     for rival in ("truth", "K/2 seeds", "K seeds", "2K seeds", "itself"):
         assert bounds[rival] > fit.lower_bound_ + 100.0
@@ -66,7 +66,7 @@ def test_a_rival_at_another_prior_is_refused():
     X, _ = grown(2, 4, 1000, 6.0, "equal").rows()
     fit = fitted(X, "gaussian", random_state=0, n_jobs=1)
     with pytest.raises(ValueError, match="at the prior of a rival"):
-        Rival(fit, X).bound(init="one", moves=(), empirical_bayes=True)
+        Rival(fit, X).bound(init="one", moves=(), learn=["scale"])
 
 
 def test_clusters_are_joined_by_the_highest_gain():

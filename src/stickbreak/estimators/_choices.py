@@ -23,8 +23,10 @@ from ..likelihoods import (
     Sample,
 )
 from ..model import Model
+from ..model.learning import OF_LIKELIHOOD
 from ._base import Columns
 
+CONCENTRATION = "concentration"  # of the allocation of a mixture
 MOVES = ("birth", "merge", "delete")
 AUTOMATIC: dict[str, type[Likelihood]] = {
     "numbers": DiagonalGaussian,
@@ -129,6 +131,34 @@ def check_start(model: Model, K: int) -> None:
         raise ValueError(f"init has {K} clusters, but the allocation has no more than {model.allocation.max_clusters}.")
 
 
+def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
+    """The hyperparameters of a mixture to learn, as `stickbreak.model.learning.tuned` names them.
+
+    likelihood : as it was given, before `Likelihood.resolve`
+    """
+    if isinstance(estimator.learn, (bool, np.bool_)):
+        return tuple(OF_LIKELIHOOD + name for name in likelihood.not_given()) if estimator.learn else ()
+    own = [OF_LIKELIHOOD + name for name in likelihood.tunables()]
+    found = []
+    for wanted in estimator.learn:
+        named = [CONCENTRATION] if wanted == CONCENTRATION else [n for n in own if f".{n}".endswith(f".{wanted}")]
+        if not named:
+            raise ValueError(
+                f"learn names {wanted!r:.80}, but what can be learnt is {', '.join([CONCENTRATION, *own])}."
+            )
+        found += named
+    return tuple(dict.fromkeys(found))
+
+
+def continued(estimator: Any, likelihood: Likelihood, source: ArraySource, learn: tuple[str, ...]) -> Likelihood:
+    """A likelihood with the hyperparameters to learn as the model that a mixture starts from has learnt them, if it does."""
+    first: Any = getattr(estimator.init, "model_", None)
+    own = [name.removeprefix(OF_LIKELIHOOD) for name in learn if name.startswith(OF_LIKELIHOOD)]
+    if first is None or estimator.init.n_features_in_ + estimator.init.n_targets_ != source.n_columns:
+        return likelihood
+    return likelihood.continued(own, first.likelihood)
+
+
 def moves(estimator: Any) -> tuple[str, ...]:
     """The moves of an estimator, in the order of `MOVES`."""
     return tuple(move for move in MOVES if move in set(estimator.moves))
@@ -148,7 +178,11 @@ def check(estimator: Any) -> None:
     _require(
         _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
     )
-    _require(isinstance(estimator.empirical_bayes, bool), "empirical_bayes", estimator, "True or False")
+    fits = isinstance(estimator.learn, (bool, np.bool_)) or (
+        isinstance(estimator.learn, (list, tuple, AbstractSet))
+        and all(isinstance(name, str) for name in estimator.learn)
+    )
+    _require(fits, "learn", estimator, "True, False, or names of hyperparameters in a list, tuple or set")
     _named("allocation", estimator, ("dp", "finite"), "update")
     _require_unit(estimator, "rows")
     if isinstance(estimator.init, str):

@@ -14,7 +14,7 @@ from ..data import ArraySource, Chunk
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.distinct import Collapsed
 from ..data.frames import Levels
-from ..inference import Options, RowSearch, Threads
+from ..inference import LearningSearch, Options, Threads
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
 from ..likelihoods._base import Rows
 from ..model import Model, Summary
@@ -34,10 +34,12 @@ def choose_start(
     collapsed: Collapsed | None,
     threads: Threads,
     rng: np.random.Generator,
+    learn: tuple[str, ...],
 ) -> Summary:
     """The summary that ``estimator.init`` stands for.
 
     collapsed : how the source came about, where repeated rows were collapsed
+    learn : the hyperparameters to learn
     """
     init = estimator.init
     if isinstance(init, type(estimator)):
@@ -47,16 +49,21 @@ def choose_start(
     if init != "one":
         return from_seeds(model, source, estimator.n_init_clusters, init == "k-means++", rng)
     if choices.stochastic(estimator.algorithm) is not None:
-        return _found_on_sample(estimator, model, source, threads, rng)
+        return _found_on_sample(estimator, model, source, threads, rng, learn)
     return one_cluster(model)
 
 
 def _found_on_sample(
-    estimator: Any, model: Model, source: ArraySource, threads: Threads, rng: np.random.Generator
+    estimator: Any,
+    model: Model,
+    source: ArraySource,
+    threads: Threads,
+    rng: np.random.Generator,
+    learn: tuple[str, ...],
 ) -> Summary:
     sample = source.sample(SEARCH_ROWS, rng)
-    options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE))
-    search = RowSearch(model, sample, choices.MOVES, threads, rng, options)
+    options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learn)
+    search = LearningSearch(model, sample, choices.MOVES, threads, rng, options)
     search.run(one_cluster(model))
     return search.total * (source.total_weight / sample.total_weight)
 

@@ -15,7 +15,7 @@ from ..allocations import Allocation
 from ..data import ArraySource
 from ..data.distinct import collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
-from ..inference import Options, RowSearch, Stochastic, Threads
+from ..inference import LearningSearch, Options, Stochastic, Threads
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
@@ -64,8 +64,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
-    empirical_bayes : bool, default False
-        Learn the hyperparameters too: between laps, multiply each by the factor that raises the ELBO most.
+    learn : bool or sequence of str, default True
+        The hyperparameters to learn between laps, to values that raise the ELBO (empirical Bayes).  True: those of the
+        likelihood that are not given.  False: none.  Names, such as "scale", "mean_precision" or "degrees_of_freedom": those,
+        given or not; "concentration" is that of the Dirichlet process, "likelihood.concentration" that of a `Multinomial`,
+        and "part.scale" is that of one part of a `Product`.
     tol : float >= 0, default 0.01
         Nats: converged when a lap raises the ELBO by less than this for each cluster, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
@@ -133,7 +136,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
-        empirical_bayes: bool = False,
+        learn: bool | Sequence[str] = True,
         tol: float = 0.01,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -149,7 +152,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.moves = moves
         self.n_init = n_init
         self.max_laps = max_laps
-        self.empirical_bayes = empirical_bayes
+        self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -269,13 +272,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
             likelihood = choices.likelihood(self, source)
+            learn = choices.learnt(self, likelihood)
+            likelihood = choices.continued(self, likelihood, source, learn)
             columns, self.data_check_ = checked(self, likelihood, source, threads)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             room = memory.room(self, likelihood, rows, columns)
             model = choices.model(self, likelihood, rows, columns, choices.allocation(self), room)
             batches = memory.n_batches(self, model.likelihood, rows)
-            learn = ("likelihood", "concentration") if self.empirical_bayes else ()
             options = Options(batches, self.max_laps, self.tol, learn=learn)
             rng = np.random.default_rng(seed)
             total, model, history, trouble = self._ascend(
@@ -284,8 +288,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 threads,
                 rng,
                 options,
-                lambda rng: choose_start(self, model, rows, collapsed, threads, rng),
-                RowSearch,
+                lambda rng: choose_start(self, model, rows, collapsed, threads, rng, learn),
+                LearningSearch,
             )
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_

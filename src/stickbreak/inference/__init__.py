@@ -3,6 +3,7 @@
 from .executor import Threads
 from .gibbs import Chain
 from .laps import Options
+from .learning_search import LearningSearch
 from .row_search import RowSearch
 from .search import Search
 from .state_search import StateSearch
@@ -13,6 +14,7 @@ from .trace import Lap, ascents
 __all__ = [
     "Chain",
     "Lap",
+    "LearningSearch",
     "Options",
     "RowSearch",
     "Search",

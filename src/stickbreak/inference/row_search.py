@@ -61,9 +61,8 @@ class RowSearch(MergingSearch[Survey]):
         if start.K == 1 and "birth" in self.moves and rows > 0:
             start = self._begin_with(self._sampled(rows, self.options), start)
             self._found_on_sample = start.K
-        best = self._laps(self.model, self.moves, coarse)
-        self.best, best.schedule.tries = best, self._tries(start.K)
-        best.run(start)
+        self._begin(start, coarse)
+        assert self.best is not None
         gain, least = np.inf, 0.0
         while gain > least and len(self.history) < self.options.max_laps:
             before, least = self.best.bound, WORTHWHILE * self.options.tol * self.best.total.K
@@ -74,6 +73,12 @@ class RowSearch(MergingSearch[Survey]):
         self.best.polish(self.options)
         if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
             self.best.polish(self.options)
+
+    def _begin(self, start: Summary, options: Options) -> None:
+        """The first ascent."""
+        best = self._laps(self.model, self.moves, options)
+        self.best, best.schedule.tries = best, self._tries(start.K)
+        best.run(start)
 
     def _tries(self, K: int) -> int:
         """How often births of K clusters may fail."""

@@ -1,7 +1,7 @@
 """What a likelihood must say: its features, its weights, its marginal likelihood and how to show itself."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
@@ -75,7 +75,8 @@ class Likelihood(ABC):
     takes_negative : whether values may be negative
     domain : in words, the values that rows may hold
     measures : whether columns are numbers on a scale, modelled by their mean and variance
-    tunable : the hyperparameters, positive numbers or arrays, that empirical Bayes multiplies by a factor
+    tunable : the hyperparameters, positive numbers or arrays, that can be learnt: empirical Bayes multiplies them by a factor
+    strength : those of them that grow together when the prior is to count for more rows
     """
 
     takes_sparse: ClassVar[bool] = False
@@ -84,6 +85,7 @@ class Likelihood(ABC):
     domain: ClassVar[str] = "finite numbers"
     measures: ClassVar[bool] = False
     tunable: ClassVar[tuple[str, ...]] = ()
+    strength: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def resolve(self, sample: Sample) -> Self:
@@ -200,6 +202,34 @@ class Likelihood(ABC):
     def tunables(self) -> list[str]:
         """The names of the hyperparameters that `scaled` takes."""
         return list(self.tunable)
+
+    def coupled(self) -> list[list[str]]:
+        """The groups of their names that `scaled_together` takes."""
+        return [list(self.strength)] if self.strength else []
+
+    def not_given(self) -> list[str]:
+        """The names of those of the hyperparameters that `resolve` has yet to set."""
+        return [name for name in self.tunable if getattr(self, name) is None]
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """This likelihood with one of its hyperparameters, or a `coupled` group of them, multiplied by a factor."""
+        scaled = self
+        for name in names:
+            scaled = scaled.scaled(name, factor)
+        return scaled
+
+    def continued(self, names: Sequence[str], other: "Likelihood") -> Self:
+        """This likelihood with the hyperparameters ``names`` of another, where that is of the same family."""
+        if type(other) is not type(self):
+            return self
+        return replace(self, **{name: getattr(other, name) for name in names})
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """This likelihood with a hyperparameter of many numbers fitted to clusters, in ways of which the first may go too far.
+
+        The last is a step of EM, which raises the sum of the log marginals.  No hyperparameter need be fitted.
+        """
+        return iter(())
 
     def scaled(self, name: str, factor: float) -> Self:
         """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""

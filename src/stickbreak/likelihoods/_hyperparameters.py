@@ -75,6 +75,11 @@ def check_between(name: str, sums: Array, most: Array | float = np.inf) -> None:
         raise ValueError(f"{name} are impossible: one is {float(sums[~fine][0]):g}.")
 
 
+def check_rounding(rounding: Any) -> None:
+    """Refuse variances of rounding errors that cannot be."""
+    require(bool((np.asarray(rounding) >= 0.0).all()), "rounding", rounding, "at least 0")
+
+
 def check_coordinates(origin: Any, unit: Any) -> None:
     """Refuse origins and units of working coordinates that are not finite, or units that cannot be squared."""
     require(bool(np.isfinite(origin).all()), "origin", origin, "finite")

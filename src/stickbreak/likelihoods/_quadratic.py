@@ -1,5 +1,6 @@
 """Shared by likelihoods whose statistics are products of columns: symmetric packing and Wishart normalisers."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.special import gammaln, psi
 
 from ._base import Array, Size
 from ._hyperparameters import column_values, farthest, hyperparameter, positive, require
+from ._sample import Sample
 
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 
@@ -21,6 +23,7 @@ GRAIN = 1.0 + 2.0**-48
 LARGEST_RATIO = 1e140  # of variances of prior and data: products of two such numbers stay in range
 RATIOS = f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
 LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, or shape, by which scales are divided
+SPARE = 0.1, 1e6  # degrees of freedom beyond D - 1 that may be learnt
 FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations in them
 
 
@@ -39,6 +42,16 @@ def size(D: int) -> Size:
 def upper_triangle(D: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows a and columns b of the distinct products, a <= b."""
     return np.triu_indices(D)
+
+
+def embedded(values: Array, columns: NDArray[np.intp], D: int) -> Array:
+    """Vectors (n, J) or matrices (n, J, J) of some columns as those of all D, zero elsewhere."""
+    if len(columns) == D:
+        return values
+    out = np.zeros((len(values),) + (D,) * (values.ndim - 1))
+    place = (columns,) if values.ndim == 2 else (columns[:, None], columns)
+    out[:, *place] = values
+    return out
 
 
 def unpack_symmetric(P: Array, D: int) -> Array:
@@ -91,6 +104,14 @@ def _in_range(ratio: Any) -> Any:
     return (ratio >= 1.0 / LARGEST_RATIO) & (ratio <= LARGEST_RATIO)
 
 
+def coordinates(sample: Sample) -> tuple[Array, Array]:
+    """Origin and unit (D,) of working coordinates: mean and deviation of the columns without outliers; 1 where constant."""
+    usual = sample.without_outliers()
+    origin = usual.mean()
+    deviation = usual.deviation(origin)
+    return origin, np.where(deviation > 0.0, deviation, sample.spread(origin))
+
+
 def mean_prior(mean: Any, mean_precision: Any, origin: Array, unit: Any) -> tuple[Array, float]:
     """The prior mean m (D,) of a cluster's mean, by default that of the data, and kappa, by default 1e-3 rows."""
     m = origin if mean is None else column_values("mean", mean, len(origin))
@@ -123,6 +144,39 @@ def prior_degrees(degrees_of_freedom: float | None, D: int) -> float:
     fine = nu.ndim == 0 and bool(np.isfinite(nu) and nu - (D - 1) >= LEAST_SPARE)
     require(fine, "degrees_of_freedom", degrees_of_freedom, f"a number greater than D - 1 = {D - 1}")
     return float(nu)
+
+
+def scaled_degrees(degrees_of_freedom: float, D: int, factor: float) -> float:
+    """Degrees of freedom of which those beyond D - 1 are multiplied by a factor, but not further out of range than they are."""
+    spare = degrees_of_freedom - (D - 1.0)
+    return D - 1.0 + float(np.clip(spare * factor, min(spare, SPARE[0]), max(spare, SPARE[1])))
+
+
+def fitted_scale(nu: float, B: Array, nus: Array, Ls: Array) -> Iterator[Array]:
+    """Wishart scale matrices that fit clusters, as `Likelihood.fitted`, in place of B (D, D).
+
+    EM takes nu times the inverse of the mean of E[Lambda_k] = nu_k B_k^-1, and closes n / (nu + n) of the gap where clusters
+    have n rows.  The first proposal goes so much further that of equal clusters the whole gap is closed.
+
+    nus, Ls : (K,) and (K, D, D), of the clusters; the latter Cholesky factors of B_k
+    """
+    halves = np.linalg.inv(Ls)
+    mean = (nus[:, None, None] * (halves.swapaxes(1, 2) @ halves)).mean(axis=0)
+    half = np.linalg.inv(cholesky(mean))
+    change = nu * (half.T @ half) - B
+    change = 0.5 * (change + change.T)
+    more = float((nus - nu).mean())
+    if more > 0.0:
+        yield B + change * ((nu + more) / more)
+    yield B + change
+
+
+def rounding(sample: Sample, unit: Array) -> Array:
+    """Variance (D,) of what rounding has taken from values, uniform within a step, in squares of ``unit``.
+
+    Infinite for constant columns, which say nothing.  See `DiagonalGaussian`.
+    """
+    return np.asarray((sample.resolution() / unit) ** 2 / 12.0)
 
 
 def cholesky(B: Array) -> Array:

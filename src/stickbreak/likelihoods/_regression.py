@@ -1,6 +1,7 @@
 """Shared by likelihoods that regress some columns of a row on others: the matrix-normal-Wishart algebra."""
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,7 +13,16 @@ from scipy.linalg import solve_triangular
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile, Size, features
-from ._hyperparameters import FARTHEST, check_between, check_coordinates, farthest, hyperparameter, positive, require
+from ._hyperparameters import (
+    FARTHEST,
+    check_between,
+    check_coordinates,
+    check_rounding,
+    farthest,
+    hyperparameter,
+    positive,
+    require,
+)
 from ._sample import Sample
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
@@ -85,7 +95,8 @@ class Regression(Likelihood):
     """
 
     measures: ClassVar[bool] = True
-    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "scale")
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "degrees_of_freedom", "scale")
+    strength: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
 
     intercept: bool = field(default=True, kw_only=True)
     mean: Any = field(default=None, kw_only=True)
@@ -94,6 +105,7 @@ class Regression(Likelihood):
     scale: Any = field(default=None, kw_only=True)
     origin: Any = field(default=None, repr=False, kw_only=True)
     unit: Any = field(default=None, repr=False, kw_only=True)
+    rounding: Any = field(default=None, repr=False, kw_only=True)
     holes: bool = field(default=False, repr=False, kw_only=True)
 
     @abstractmethod
@@ -115,6 +127,8 @@ class Regression(Likelihood):
             unit=sample.spread(origin),
             holes=bool(sample.missing[y].any()),
         )
+        lost = quadratic.rounding(sample.take(y), draft.unit[y])
+        draft = replace(draft, rounding=np.where(np.isinf(lost), 1.0, lost))
         near = bool((np.abs(draft._working_mean) <= FARTHEST).all())
         require(near, "mean", self.mean, f"within {FARTHEST:g} of zero in units of the columns")
         variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
@@ -160,7 +174,7 @@ class Regression(Likelihood):
         V = np.zeros((len(N), D + 1, D + 1))
         V[:, order[:, None], order] = half.swapaxes(1, 2) @ half
         logdet = quadratic.expected_log_determinant(belief.nu, quadratic.log_determinant(belief.noise), q)
-        b = 0.5 * (logdet - V[:, D, D])
+        b = 0.5 * (logdet - V[:, D, D] - V[:, self._y, self._y] @ self.rounding)
         W = np.hstack([-0.5 * quadratic.pack_quadratic(V[:, :D, :D]), -V[:, :D, D]])
         return np.hstack([W, -b[:, None]]) if self.holes else W, b
 
@@ -243,6 +257,27 @@ class Regression(Likelihood):
         """The columns of targets."""
         return np.isin(np.arange(D), self._columns(D)[0])
 
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others; of the degrees of freedom, those beyond q - 1."""
+        if name != "degrees_of_freedom":
+            return super().scaled(name, factor)
+        return replace(self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, self._q, factor))
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
+        if set(names) != set(self.strength):
+            return super().scaled_together(names, factor)
+        other = self.scaled("degrees_of_freedom", factor)
+        return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With other scale matrices."""
+        if name == "scale":
+            belief, unit = self._update(N, S), self._unit[self._y]
+            units = np.outer(unit, unit)
+            for B in quadratic.fitted_scale(self.degrees_of_freedom, self.scale / units, belief.nu, belief.noise):
+                yield replace(self, scale=B * units)
+
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
         return len(self._unit)
@@ -250,6 +285,7 @@ class Regression(Likelihood):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units, and that no more rows lack targets than there are rows."""
         check_coordinates(self.origin, self.unit)
+        check_rounding(self.rounding)
         if self.holes:
             check_between("numbers of rows without targets", S[:, -1], N)
 
@@ -351,6 +387,8 @@ class Regression(Likelihood):
         squares = np.flatnonzero(self._order < len(self._unit))  # of columns; 1 times 1 is a count
         J[:, squares, squares] *= quadratic.GRAIN
         J += self._prior
+        targets = np.arange(self._M, self._M + self._q)
+        J[:, targets, targets] += self._counts(N, S)[:, None] * self.rounding
         return _Belief(self.degrees_of_freedom + self._counts(N, S), quadratic.cholesky(J), self._M)
 
     def _nothing(self) -> tuple[Array, Array]:

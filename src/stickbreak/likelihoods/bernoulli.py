@@ -43,6 +43,7 @@ class Bernoulli(IndependentColumns):
     takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "0 or 1"
     tunable: ClassVar[tuple[str, ...]] = ("a", "b")
+    strength: ClassVar[tuple[str, ...]] = ("a", "b")
 
     a: Any = None
     b: Any = None

@@ -1,16 +1,27 @@
 """Gaussian with independent columns."""
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
 from ._base import Array
 from ._columns import IndependentColumns
 from ._gamma import normaliser_ratio
-from ._hyperparameters import check_between, check_coordinates, farthest, positive_values, require
-from ._quadratic import GRAIN, LEAST_SPARE, check_ratio, default_spread, mean_prior, standardised
+from ._hyperparameters import check_between, check_coordinates, check_rounding, farthest, positive_values, require
+from ._quadratic import (
+    GRAIN,
+    LEAST_SPARE,
+    check_ratio,
+    coordinates,
+    default_spread,
+    mean_prior,
+    rounding,
+    standardised,
+)
 from ._sample import Sample
 
 TINY = 1e-300  # in place of a count of zero, to divide by
@@ -37,6 +48,14 @@ class DiagonalGaussian(IndependentColumns):
 
     Missing values are integrated out exactly.
 
+    A value that was rounded to steps of width w stands for values u spread evenly over its step.  Where values are tied, its
+    density is that of these on average,
+
+        E[log p(u | mu, tau)] = log p(x | mu, tau) - tau w^2 / 24  <=  log( P(step of x | mu, tau) / w )
+
+    so that w^2 / 12 is added to each square, no cluster is narrower than rounding can tell, and the bound is one on the
+    probability of the steps.  Constant columns are set aside.
+
     Parameters
     ----------
     mean : float or array (D,), default: the mean of the data
@@ -57,6 +76,7 @@ class DiagonalGaussian(IndependentColumns):
     nonnegative: ClassVar[bool] = False
     measures: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
+    strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
     mean: Any = None
     mean_precision: Any = None
@@ -64,10 +84,10 @@ class DiagonalGaussian(IndependentColumns):
     rate: Any = None
     origin: Any = field(default=None, repr=False)
     unit: Any = field(default=None, repr=False)
+    rounding: Any = field(default=None, repr=False)
 
     def _prior(self, sample: Sample) -> dict[str, Any]:
-        D, origin = sample.D, sample.mean()
-        unit = sample.spread(origin)
+        D, (origin, unit) = sample.D, coordinates(sample)
         mean, kappa = mean_prior(self.mean, self.mean_precision, origin, unit)
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
         require(bool((shape >= LEAST_SPARE).all()), "shape", self.shape, f"at least {LEAST_SPARE:g}")
@@ -76,11 +96,20 @@ class DiagonalGaussian(IndependentColumns):
         else:
             rate = positive_values("rate", self.rate, D)
             check_ratio("rate", self.rate, rate / unit**2)
-        return {"mean": mean, "mean_precision": kappa, "shape": shape, "rate": rate, "origin": origin, "unit": unit}
+        return {
+            "mean": mean,
+            "mean_precision": kappa,
+            "shape": shape,
+            "rate": rate,
+            "origin": origin,
+            "unit": unit,
+            "rounding": rounding(sample, unit),
+        }
 
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units, and that sums of squares are at least those of the means."""
         check_coordinates(self.origin, self.unit)
+        check_rounding(self.rounding)
         super().check_sums(N, S)
         n, (squares, sums) = self._split(N, S)
         check_between("squares of sums", sums**2 / np.maximum(n, TINY), squares)
@@ -100,18 +129,19 @@ class DiagonalGaussian(IndependentColumns):
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         kappa, m, a, b = self._update(n, sums)
-        tau = a / b
-        return (-0.5 * tau * GRAIN, tau * m), 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * m**2)
+        tau = np.where(self._constant, 0.0, a / b)
+        constant = 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * (m**2 + self._lost))
+        return (-0.5 * tau * GRAIN, tau * m), np.where(self._constant, 0.0, constant)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
         (kappa, _, spread), zero = self._seen(n, sums), np.zeros(1)
         nothing = self._seen(zero, (zero, zero))[2]  # so that nothing gains nothing, to the last bit
         prior, gain = self.rate / self.unit**2 + nothing, np.maximum(spread - nothing, 0.0)
         ratio = normaliser_ratio(self.shape, prior, 0.5 * n, gain)
-        return np.asarray(ratio - 0.5 * np.log(kappa / self.mean_precision))
+        return np.where(self._constant, 0.0, ratio - 0.5 * np.log(kappa / self.mean_precision))
 
     def _base(self, x: Array) -> Array:
-        return np.broadcast_to(-HALF_LOG_2PI - np.log(self.unit), x.shape)
+        return np.broadcast_to(np.where(self._constant, 0.0, -HALF_LOG_2PI - np.log(self.unit)), x.shape)
 
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
         """Student-t with 2 a' degrees of freedom, mean m', squared width b' (kappa' + 1) / (a' kappa')."""
@@ -119,12 +149,37 @@ class DiagonalGaussian(IndependentColumns):
         width = 2.0 * b * (kappa + 1.0) / kappa
         squares = ((x - self.origin) / self.unit - m) ** 2 / width
         constant = gammaln(a + 0.5) - gammaln(a) - 0.5 * np.log(np.pi * width) - np.log(self.unit)
-        return np.asarray(constant - (a + 0.5) * np.log1p(squares))
+        return np.where(self._constant, 0.0, constant - (a + 0.5) * np.log1p(squares))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
         """Half the squared distance under the prior mean of the precision; a missing center is the prior mean."""
         center = np.where(np.isnan(center), self.mean, center)
         return np.asarray(0.5 * self.shape / self.rate * (x - center) ** 2)
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With other rates, column by column: EM takes the shape divided by the mean of E[tau_k].
+
+        The first proposal goes further, as that of `fitted_scale`.
+        """
+        if name != "rate":
+            return
+        n, sums = self._split(N, S)
+        _, _, a, b = self._update(n, sums)
+        change = np.where(self._constant, 1.0, self.shape / (a / b).mean(axis=0) * self.unit**2 / self.rate)
+        more = np.maximum(0.5 * n.mean(axis=0), LEAST_SPARE)
+        with np.errstate(over="ignore"):
+            yield replace(self, rate=self.rate * change ** ((self.shape + more) / more))
+        yield replace(self, rate=self.rate * change)
+
+    @property
+    def _constant(self) -> NDArray[np.bool_]:
+        """Which columns are constant."""
+        return np.asarray(np.isinf(self.rounding))
+
+    @property
+    def _lost(self) -> Array:
+        """The variance that rounding took from each value, (D,), in working coordinates; zero for constant columns."""
+        return np.where(self._constant, 0.0, self.rounding)
 
     def _moments(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array]:
         _, m, a, b = self._update(n, sums)
@@ -145,5 +200,5 @@ class DiagonalGaussian(IndependentColumns):
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + n
         m = (self.mean_precision * m0 + sums[1]) / kappa
-        scatter = GRAIN * sums[0] + self.mean_precision * m0**2 - kappa * m**2
+        scatter = GRAIN * sums[0] + n * self._lost + self.mean_precision * m0**2 - kappa * m**2
         return kappa, m, 0.5 * np.maximum(scatter, 0.0)

@@ -46,6 +46,7 @@ class Gamma(IndependentColumns):
     takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "positive numbers"
     tunable: ClassVar[tuple[str, ...]] = ("shape", "rate")
+    strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
     known_shape: Any = 1.0
     shape: Any = None

@@ -1,5 +1,6 @@
 """Gaussian with unknown mean and full covariance."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile, Size
-from ._hyperparameters import check_coordinates, farthest
+from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
 
 
@@ -38,7 +39,7 @@ class Gaussian(Likelihood):
     with statistics t(x) = [x_a x_b (a <= b), x].  After N rows with sums s = sum r x and scatter S = sum r x x':
 
         kappa_k = kappa + N,   nu_k = nu + N,   m_k = (kappa m + s) / kappa_k,
-        B_k = B + S + kappa m m' - kappa_k m_k m_k'
+        B_k = B + S + N diag(step^2 / 12) + kappa m m' - kappa_k m_k m_k'
 
     Parameters
     ----------
@@ -53,6 +54,10 @@ class Gaussian(Likelihood):
 
     Notes
     -----
+    Defaults are scaled from the data without outliers.  Where values are tied, as rounding leaves them, a row counts as spread
+    evenly over the step of each value (`DiagonalGaussian`).  Constant columns are set aside: what is said of clusters concerns
+    the others, of which the prior has as many degrees of freedom fewer.
+
     Products are formed after centring and scaling by the mean and spread of the data, and the prior is shifted with
     them, so that an offset in the data costs no precision.
 
@@ -62,7 +67,8 @@ class Gaussian(Likelihood):
     """
 
     measures: ClassVar[bool] = True
-    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "scale")
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "degrees_of_freedom", "scale")
+    strength: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
 
     mean: Any = None
     mean_precision: Any = None
@@ -70,15 +76,23 @@ class Gaussian(Likelihood):
     scale: Any = None
     origin: Any = field(default=None, repr=False)
     unit: Any = field(default=None, repr=False)
+    rounding: Any = field(default=None, repr=False)
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
-        D, origin = sample.D, sample.mean()
-        unit = sample.spread(origin)
+        origin, unit = quadratic.coordinates(sample)
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
-        nu = quadratic.prior_degrees(self.degrees_of_freedom, D)
-        B = quadratic.prior_scale(self.scale, unit**2, nu)
-        return replace(self, mean=mean, mean_precision=kappa, degrees_of_freedom=nu, scale=B, origin=origin, unit=unit)
+        nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
+        return replace(
+            self,
+            mean=mean,
+            mean_precision=kappa,
+            degrees_of_freedom=nu,
+            scale=quadratic.prior_scale(self.scale, unit**2, nu),
+            origin=origin,
+            unit=unit,
+            rounding=quadratic.rounding(sample, unit),
+        )
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """The size of a family of all products of D columns."""
@@ -101,16 +115,20 @@ class Gaussian(Likelihood):
 
     def log_base(self, X: Array) -> Array:
         """Log h(x) = -(D / 2) log 2 pi - sum_d log unit_d, (n,)."""
-        return np.full(len(X), -0.5 * len(self._unit) * np.log(2.0 * np.pi) - np.log(self._unit).sum())
+        units = self._unit[self._live]
+        return np.full(len(X), -0.5 * len(units) * np.log(2.0 * np.pi) - np.log(units).sum())
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[-Lambda / 2] on products, E[Lambda mu] on columns; b = E[log |Lambda| - mu' Lambda mu] / 2."""
-        q, D = self._update(N, S), len(self._unit)
+        q, live = self._update(N, S), self._live
+        D = q.m.shape[1]
         P = q.nu[:, None, None] * quadratic.inverses(q.L)  # E[Lambda]
         Pm = np.einsum("kab,kb->ka", P, q.m)
         logdet = quadratic.expected_log_determinant(q.nu, quadratic.log_determinant(q.L), D)
-        b = 0.5 * (logdet - D / q.kappa - np.einsum("ka,ka->k", Pm, q.m))
-        return np.hstack([-0.5 * quadratic.pack_quadratic(P), Pm]), b
+        lost = np.einsum("kaa,a->k", P, self.rounding[live])
+        b = 0.5 * (logdet - D / q.kappa - np.einsum("ka,ka->k", Pm, q.m) - lost)
+        whole, own = (quadratic.embedded(values, live, len(self._unit)) for values in (P, Pm))
+        return np.hstack([-0.5 * quadratic.pack_quadratic(whole), own]), b
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa_k, nu_k, B_k) - logZ(kappa, nu, B), (K,)."""
@@ -124,10 +142,12 @@ class Gaussian(Likelihood):
 
     def posterior(self, N: Array, S: Array) -> GaussianPosterior:
         """Posterior means of mu and of the covariance, B_k / (nu_k - D - 1) (where that exists, else B_k / nu_k)."""
-        q, D = self._update(N, S), len(self._unit)
-        spare = np.where(q.nu > D + 1.0, q.nu - D - 1.0, q.nu)
-        covariances = q.L @ q.L.swapaxes(1, 2) / spare[:, None, None]
-        return GaussianPosterior(self.origin + q.m * self._unit, covariances * np.outer(self._unit, self._unit))
+        q, live, D = self._update(N, S), self._live, len(self._unit)
+        least = q.m.shape[1] + 1.0
+        spare = np.where(q.nu > least, q.nu - least, q.nu)
+        covariances = quadratic.embedded(q.L @ q.L.swapaxes(1, 2) / spare[:, None, None], live, D)
+        means = self.origin + quadratic.embedded(q.m, live, D) * self._unit
+        return GaussianPosterior(means, covariances * np.outer(self._unit, self._unit))
 
     def profile(self, N: Array, S: Array) -> Profile:
         """Mean and variance of each column under each cluster."""
@@ -136,20 +156,49 @@ class Gaussian(Likelihood):
 
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Student-t with nu_k - D + 1 degrees of freedom, mean m_k, shape B_k (kappa_k + 1) / (kappa_k dof), (n, K)."""
-        q, Z, D = self._update(N, S), self._to_work(X), len(self._unit)
+        q, Z = self._update(N, S), self._to_work(X)[:, self._live]
+        D = Z.shape[1]
         out = np.empty((len(Z), len(N)))
         for k in range(len(N)):
             L, dof = self._predictive(q, k)
             logdet = float(quadratic.log_determinant(L))
             out[:, k] = quadratic.log_student(quadratic.mahalanobis(Z - q.m[k], L), logdet, dof, D)
-        return np.asarray(out - np.log(self._unit).sum())
+        return np.asarray(out - np.log(self._unit[self._live]).sum())
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
         """Draw ``size`` rows (size, D) from the predictive Student-t of one cluster."""
         q = self._update(np.atleast_1d(N), np.atleast_2d(S))
         L, dof = self._predictive(q, 0)
-        Z = q.m[0] + quadratic.sample_student(L, dof, rng, size)
+        drawn = q.m[0] + quadratic.sample_student(L, dof, rng, size)
+        Z = quadratic.embedded(drawn, self._live, len(self._unit))
         return np.asarray(self.origin + Z * self._unit)
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others; of the degrees of freedom, those beyond D - 1."""
+        if name != "degrees_of_freedom":
+            return super().scaled(name, factor)
+        return replace(
+            self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, len(self._unit), factor)
+        )
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
+        if set(names) != set(self.strength):
+            return super().scaled_together(names, factor)
+        other = self.scaled("degrees_of_freedom", factor)
+        return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With other scale matrices."""
+        live = self._live
+        if name != "scale" or not len(live):
+            return
+        q, units = self._update(N, S), self._unit[live]
+        nu = self.degrees_of_freedom - (len(self._unit) - len(live))
+        for B in quadratic.fitted_scale(nu, self._scale, q.nu, q.L):
+            scale = self.scale.copy()
+            scale[live[:, None], live] = B * np.outer(units, units)
+            yield replace(self, scale=scale)
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
@@ -158,6 +207,7 @@ class Gaussian(Likelihood):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units; factoring shows whether the scatter is positive definite."""
         check_coordinates(self.origin, self.unit)
+        check_rounding(self.rounding)
 
     @property
     def _unit(self) -> Array:
@@ -169,19 +219,35 @@ class Gaussian(Likelihood):
         return np.asarray((X - self.origin) / self._unit)
 
     def _predictive(self, q: _NormalWishart, k: int) -> tuple[Array, float]:
-        dof = float(q.nu[k]) - len(self._unit) + 1.0
+        dof = float(q.nu[k]) - q.m.shape[1] + 1.0
         return q.L[k] * np.sqrt((q.kappa[k] + 1.0) / (q.kappa[k] * dof)), dof
 
+    @property
+    def _live(self) -> NDArray[np.intp]:
+        """The columns that are not constant."""
+        return np.flatnonzero(np.isfinite(self.rounding))
+
     def _update(self, N: Array, S: Array) -> _NormalWishart:
-        D, P = len(self._unit), quadratic.n_products(len(self._unit))
-        m0 = self._to_work(np.asarray(self.mean))
-        kappa, nu = self.mean_precision + N, self.degrees_of_freedom + N
-        m = (self.mean_precision * m0 + S[:, P:]) / kappa[:, None]
+        """Of the columns that are not constant: the prior of a part of the columns has as many degrees of freedom fewer."""
+        D, P, live = len(self._unit), quadratic.n_products(len(self._unit)), self._live
+        m0 = self._to_work(np.asarray(self.mean))[live]
+        kappa, nu = self.mean_precision + N, self.degrees_of_freedom - (D - len(live)) + N
+        m = (self.mean_precision * m0 + S[:, P:][:, live]) / kappa[:, None]
         B = quadratic.unpack_symmetric(S[:, :P], D)
-        B += self.scale / np.outer(self._unit, self._unit) + self.mean_precision * np.outer(m0, m0)
+        if len(live) < D:
+            B = B[:, live[:, None], live]
+        B += self._scale + self.mean_precision * np.outer(m0, m0)
         B -= kappa[:, None, None] * (m[:, :, None] * m[:, None, :])
+        B[:, np.arange(len(live)), np.arange(len(live))] += N[:, None] * self.rounding[live]
         return _NormalWishart(kappa, nu, m, quadratic.cholesky(B))
 
+    @property
+    def _scale(self) -> Array:
+        """B of the columns that are not constant, in working coordinates."""
+        live = self._live
+        units = self._unit[live]
+        return np.asarray(self.scale[live[:, None], live] / np.outer(units, units))
+
     def _log_normaliser(self, q: _NormalWishart) -> Array:
-        D = len(self._unit)
+        D = q.m.shape[1]
         return np.asarray(quadratic.log_wishart(q.nu, quadratic.log_determinant(q.L), D) - 0.5 * D * np.log(q.kappa))

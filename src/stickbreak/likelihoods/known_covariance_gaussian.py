@@ -52,8 +52,7 @@ class KnownCovarianceGaussian(Likelihood):
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
-        D, origin = sample.D, sample.mean()
-        unit = sample.spread(origin)
+        D, (origin, unit) = sample.D, quadratic.coordinates(sample)
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
         default = quadratic.SHARE_OF_SPREAD * unit**2
         sigma = quadratic.symmetric_matrix("covariance", default if self.covariance is None else self.covariance, D)

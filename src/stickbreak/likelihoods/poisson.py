@@ -56,6 +56,7 @@ class Poisson(IndependentColumns):
     takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "whole numbers of at least 0 (and exposures above 0)"
     tunable: ClassVar[tuple[str, ...]] = ("shape", "rate")
+    strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
     shape: Any = None
     rate: Any = None

@@ -197,11 +197,45 @@ class Product(Likelihood):
         """Those of the parts, as ``part.hyperparameter``."""
         return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.tunables()]
 
+    def coupled(self) -> list[list[str]]:
+        """Those of the parts, as ``part.hyperparameter``."""
+        groups = [(name, group) for name, (part, _) in self.parts.items() for group in part.coupled()]
+        return [[f"{name}.{own}" for own in group] for name, group in groups]
+
+    def not_given(self) -> list[str]:
+        """Those of the parts, as ``part.hyperparameter``."""
+        return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.not_given()]
+
     def scaled(self, name: str, factor: float) -> Self:
         """With one hyperparameter of one part multiplied by a factor."""
-        first, own = name.rsplit(".", 1) if name.rsplit(".", 1)[0] in self.parts else name.split(".", 1)
+        first, own = self._named(name)
         part, columns = self.parts[first]
         return replace(self, parts={**self.parts, first: (part.scaled(own, factor), columns)})
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """With a group of hyperparameters of one part multiplied by a factor."""
+        first, _ = self._named(names[0])
+        part, columns = self.parts[first]
+        scaled = part.scaled_together([self._named(name)[1] for name in names], factor)
+        return replace(self, parts={**self.parts, first: (scaled, columns)})
+
+    def continued(self, names: Sequence[str], other: Likelihood) -> Self:
+        """With hyperparameters of the parts that have the same names in another product."""
+        parts = dict(self.parts)
+        for name in names:
+            first, own = self._named(name)
+            if isinstance(other, Product) and first in other.parts:
+                part, columns = parts[first]
+                parts[first] = (part.continued([own], other.parts[first][0]), columns)
+        return replace(self, parts=parts)
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With one hyperparameter of one part fitted to clusters."""
+        first, own = self._named(name)
+        s = next(s for part, (_, _, s) in zip(self.parts, self._split(S)) if part == first)
+        part, columns = self.parts[first]
+        for fitted in part.fitted(own, N, s):
+            yield replace(self, parts={**self.parts, first: (fitted, columns)})
 
     def refuse(self, value: float, column: int, where: str) -> NoReturn:
         """Raise the error of the part to which the column belongs."""
@@ -234,6 +268,13 @@ class Product(Likelihood):
         for part, columns in self._parts:
             which[columns] |= says(part, len(columns)) & part.describes(len(columns))
         return which
+
+    def _named(self, name: str) -> tuple[str, str]:
+        """The part and the hyperparameter of ``part.hyperparameter``, where either may be of parts itself."""
+        first, _, own = name.rpartition(".")
+        if first not in self.parts:
+            first, _, own = name.partition(".")
+        return first, own
 
     @property
     def _parts(self) -> list[tuple[Likelihood, NDArray[np.intp]]]:

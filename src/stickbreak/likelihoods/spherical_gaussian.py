@@ -9,7 +9,7 @@ from scipy.special import psi
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile
 from ._gamma import normaliser_ratio
-from ._hyperparameters import check_between, check_coordinates, farthest, positive, require
+from ._hyperparameters import check_between, check_coordinates, check_rounding, farthest, positive, require
 from ._sample import Sample
 
 TINY = 1e-300  # in place of a count of zero, to divide by
@@ -50,6 +50,7 @@ class SphericalGaussian(Likelihood):
 
     measures: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
+    strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
     mean: Any = None
     mean_precision: Any = None
@@ -57,12 +58,15 @@ class SphericalGaussian(Likelihood):
     rate: Any = None
     origin: Any = field(default=None, repr=False)
     unit: Any = field(default=None, repr=False)
+    rounding: Any = field(default=None, repr=False)
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
-        origin = sample.mean()
-        variance = float((sample.deviation(origin) ** 2).sum() / sample.D) or 1.0
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, np.sqrt(variance))
+        origin, units = quadratic.coordinates(sample)
+        constant = sample.deviation(sample.mean()) == 0.0
+        variance = float((units[~constant] ** 2).sum() / sample.D) or 1.0
+        unit = float(np.sqrt(variance))
+        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         require(shape >= quadratic.LEAST_SPARE, "shape", self.shape, f"at least {quadratic.LEAST_SPARE:g}")
         if self.rate is None:
@@ -71,8 +75,16 @@ class SphericalGaussian(Likelihood):
         else:
             rate = positive("rate", self.rate)
             quadratic.check_ratio("rate", self.rate, rate / variance)
+        lost = quadratic.rounding(sample, np.full(sample.D, unit))
         return replace(
-            self, mean=mean, mean_precision=kappa, shape=shape, rate=rate, origin=origin, unit=float(np.sqrt(variance))
+            self,
+            mean=mean,
+            mean_precision=kappa,
+            shape=shape,
+            rate=rate,
+            origin=origin,
+            unit=unit,
+            rounding=float(np.where(np.isinf(lost), float(constant.all()), lost).sum()),
         )
 
     @property
@@ -100,7 +112,7 @@ class SphericalGaussian(Likelihood):
         """-E[tau] / 2 on the squared length, E[tau] m' on columns; b = D (E[log tau] - 1 / kappa') / 2 - E[tau] m'm' / 2."""
         kappa, m, a, b = self._update(N, S)
         tau, D = a / b, self._D
-        constant = 0.5 * (D * (psi(a) - np.log(b) - 1.0 / kappa) - tau * (m**2).sum(axis=1))
+        constant = 0.5 * (D * (psi(a) - np.log(b) - 1.0 / kappa) - tau * ((m**2).sum(axis=1) + self.rounding))
         return np.column_stack([-0.5 * tau * quadratic.GRAIN, tau[:, None] * m]), np.asarray(constant)
 
     def log_marginal(self, N: Array, S: Array) -> Array:
@@ -152,6 +164,7 @@ class SphericalGaussian(Likelihood):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the unit, and that sums of squares are at least those of the means."""
         check_coordinates(self.origin, self.unit)
+        check_rounding(self.rounding)
         check_between("squares of sums", (S[:, 1:] ** 2).sum(axis=1) / np.maximum(N, TINY), S[:, 0])
 
     @property
@@ -170,5 +183,10 @@ class SphericalGaussian(Likelihood):
         m0 = (self.mean - self.origin) / self.unit
         kappa = self.mean_precision + N
         m = (self.mean_precision * m0 + S[:, 1:]) / kappa[:, None]
-        scatter = quadratic.GRAIN * S[:, 0] + self.mean_precision * (m0**2).sum() - kappa * (m**2).sum(axis=1)
+        scatter = (
+            quadratic.GRAIN * S[:, 0]
+            + N * self.rounding
+            + self.mean_precision * (m0**2).sum()
+            - kappa * (m**2).sum(axis=1)
+        )
         return kappa, m, 0.5 * np.maximum(scatter, 0.0)

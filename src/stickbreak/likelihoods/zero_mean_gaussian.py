@@ -1,5 +1,6 @@
 """Gaussian with mean zero and full covariance."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile, Size
-from ._hyperparameters import check_coordinates, farthest
+from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
 
 
@@ -41,17 +42,23 @@ class ZeroMeanGaussian(Likelihood):
     """
 
     measures: ClassVar[bool] = True
-    tunable: ClassVar[tuple[str, ...]] = ("scale",)
+    tunable: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
+    strength: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
 
     degrees_of_freedom: Any = None
     scale: Any = None
     unit: Any = field(default=None, repr=False)
+    rounding: Any = field(default=None, repr=False)
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
         unit = sample.spread(np.zeros(sample.D))
-        return replace(self, degrees_of_freedom=nu, scale=quadratic.prior_scale(self.scale, unit**2, nu), unit=unit)
+        scale = quadratic.prior_scale(self.scale, unit**2, nu)
+        lost = quadratic.rounding(sample, unit)
+        return replace(
+            self, degrees_of_freedom=nu, scale=scale, unit=unit, rounding=np.where(np.isinf(lost), 1.0, lost)
+        )
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """The size of a family of all products of D columns."""
@@ -81,6 +88,7 @@ class ZeroMeanGaussian(Likelihood):
         nu, L = self._update(N, S)
         P = nu[:, None, None] * quadratic.inverses(L)
         b = 0.5 * quadratic.expected_log_determinant(nu, quadratic.log_determinant(L), len(self._unit))
+        b -= 0.5 * np.einsum("kaa,a->k", P, self.rounding)
         return -0.5 * quadratic.pack_quadratic(P), b
 
     def log_marginal(self, N: Array, S: Array) -> Array:
@@ -133,6 +141,28 @@ class ZeroMeanGaussian(Likelihood):
         dof = float(nu[0]) - len(self._unit) + 1.0
         return np.asarray(quadratic.sample_student(L[0] / np.sqrt(dof), dof, rng, size) * self._unit)
 
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others; of the degrees of freedom, those beyond D - 1."""
+        if name != "degrees_of_freedom":
+            return super().scaled(name, factor)
+        return replace(
+            self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, len(self._unit), factor)
+        )
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
+        if set(names) != set(self.strength):
+            return super().scaled_together(names, factor)
+        other = self.scaled("degrees_of_freedom", factor)
+        return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With other scale matrices."""
+        if name == "scale":
+            units = np.outer(self._unit, self._unit)
+            for B in quadratic.fitted_scale(self.degrees_of_freedom, self.scale / units, *self._update(N, S)):
+                yield replace(self, scale=B * units)
+
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
         return len(self._unit)
@@ -140,6 +170,7 @@ class ZeroMeanGaussian(Likelihood):
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units; factoring shows whether the scatter is positive definite."""
         check_coordinates(0.0, self.unit)
+        check_rounding(self.rounding)
 
     @property
     def _unit(self) -> Array:
@@ -150,4 +181,5 @@ class ZeroMeanGaussian(Likelihood):
     def _update(self, N: Array, S: Array) -> tuple[Array, Array]:
         B = quadratic.unpack_symmetric(S, len(self._unit))
         B += self.scale / np.outer(self._unit, self._unit)
+        B[:, np.arange(len(self._unit)), np.arange(len(self._unit))] += N[:, None] * self.rounding
         return np.asarray(self.degrees_of_freedom + N), quadratic.cholesky(B)

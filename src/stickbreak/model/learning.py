@@ -1,53 +1,76 @@
 """Empirical Bayes: hyperparameters that raise the bound."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import groupby
 
 import numpy as np
 
 from ..allocations._base import best_factor
 from ..likelihoods import Likelihood
-from ..likelihoods._base import largest_terms
 from .model import Model, score_terms
 from .summary import Summary
 
+OF_LIKELIHOOD = (
+    "likelihood."  # begins the names of its hyperparameters; other names are concentrations of the allocation
+)
+LARGEST_TERMS = 1e9  # nats: beyond, rounding of the scores of rows would decide
 
-def tuned(model: Model, summary: Summary, names: tuple[str, ...]) -> Model:
+
+def tuned(model: Model, summary: Summary, names: Sequence[str]) -> Model:
     """The model with the hyperparameters ``names`` set to values that raise the ELBO of the summary, one after another.
 
-    "likelihood" stands for all positive hyperparameters of the likelihood, each multiplied by a factor; other names are
-    concentrations of the allocation.  Summaries do not depend on hyperparameters, and the bound at the optimal global step
-    is a function of the summary alone, so this is coordinate ascent on the same ELBO: it never goes down.
+    Summaries do not depend on hyperparameters, and the bound at the optimal global step is a function of the summary alone, so
+    this is coordinate ascent on the same ELBO: it never goes down.  What cannot be computed is not taken.
     """
-    likelihood = _tuned(model.likelihood, summary) if "likelihood" in names else model.likelihood
-    return replace(model, likelihood=likelihood, allocation=model.allocation.tuned(summary, names))
+    own = [name.removeprefix(OF_LIKELIHOOD) for name in names if name.startswith(OF_LIKELIHOOD)]
+    likelihood = _Learner(model.likelihood, summary).learnt(own)
+    return replace(model, likelihood=likelihood, allocation=model.allocation.tuned(summary, tuple(names)))
 
 
-def _tuned(likelihood: Likelihood, summary: Summary) -> Likelihood:
-    tunables = likelihood.tunables()
-    together = groupby(tunables, lambda name: name.rpartition(".")[0])  # of each part: how strong its prior is
-    for group in [[name] for name in tunables] + [list(group) for _, group in together]:
-        tried = _scaled(likelihood, group, best_factor(partial(_log_marginal, likelihood, summary, group)))
-        if _terms(tried, summary) <= max(largest_terms(np.float64), _terms(likelihood, summary)):
-            likelihood = tried
-    return likelihood
+class _Learner:
+    """The best likelihood so far, and the sum of its log marginals of a summary."""
 
+    def __init__(self, likelihood: Likelihood, summary: Summary) -> None:
+        self.likelihood, self.summary = likelihood, summary
+        self.value = self._value(likelihood)
 
-def _terms(likelihood: Likelihood, summary: Summary) -> float:
-    """`score_terms` under the parameters that a summary implies: where they are too large, rounding decides the bound.
+    def learnt(self, names: Sequence[str]) -> Likelihood:
+        """The likelihood after one step for each hyperparameter, and for those that say how strong a prior is, together."""
+        for name in names:
+            self._try_fitted(name)
+        together = [group for group in self.likelihood.coupled() if set(group) <= set(names)]
+        for group in [*([name] for name in names), *together]:
+            self._try_multiplied(group)
+        return self.likelihood
 
-    Where rows repeat, a prior of ever narrower clusters raises the bound without end.
-    """
-    with np.errstate(over="ignore"):
-        return score_terms(summary, *likelihood.weights(summary.N, summary.S))
+    def _try_fitted(self, name: str) -> None:
+        for fitted in self.likelihood.fitted(name, self.summary.N, self.summary.S):
+            if self._keep(fitted):
+                return
 
+    def _try_multiplied(self, names: Sequence[str]) -> None:
+        before = self.likelihood
+        factor = best_factor(lambda factor: self._value(before.scaled_together(names, factor)))
+        if factor != 1.0:
+            self._keep(before.scaled_together(names, factor))
 
-def _scaled(likelihood: Likelihood, names: list[str], factor: float) -> Likelihood:
-    for name in names:
-        likelihood = likelihood.scaled(name, factor)
-    return likelihood
+    def _keep(self, likelihood: Likelihood) -> bool:
+        """Keep a likelihood if it is better and scores of rows under it can be computed; whether it is kept."""
+        value = self._value(likelihood)
+        if not value > self.value or self._terms(likelihood) > max(LARGEST_TERMS, self._terms(self.likelihood)):
+            return False
+        self.likelihood, self.value = likelihood, value
+        return True
 
+    def _value(self, likelihood: Likelihood) -> float:
+        """The sum of the log marginals, NaN where it cannot be computed."""
+        try:
+            with np.errstate(all="ignore"):
+                return float(likelihood.log_marginal(self.summary.N, self.summary.S).sum())
+        except (FloatingPointError, ValueError):
+            return np.nan
 
-def _log_marginal(likelihood: Likelihood, summary: Summary, names: list[str], factor: float) -> float:
-    return float(_scaled(likelihood, names, factor).log_marginal(summary.N, summary.S).sum())
+    def _terms(self, likelihood: Likelihood) -> float:
+        """`score_terms` under the parameters that the summary implies."""
+        with np.errstate(all="ignore"):
+            return score_terms(self.summary, *likelihood.weights(self.summary.N, self.summary.S))

@@ -1,0 +1,51 @@
+"""The search for the clusters of a mixture whose prior is learnt along with them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..model import Model, Summary
+from .init import from_seeds
+from .laps import Laps, Options
+from .row_search import RowSearch
+
+SEEDS = 10  # at least, from which the first ascent with a prior that is learnt begins
+MORE = 2  # times as many seeds as clusters were found
+
+
+@dataclass
+class LearningSearch(RowSearch):
+    """Find the best mixture and its prior, from one cluster where the start is that.
+
+    A prior learnt from one cluster makes that cost nothing and bars every split, and the default prior may bar what a learnt
+    one allows.  So where a search begins, on the smallest sample, several ascents compete, and that with the highest bound
+    goes on: from one cluster with the prior as it is, then learnt; and from distant rows, twice as many as there are clusters
+    in hand, learning from the first lap, until more do not help.  The rounds that follow learn all along.
+    """
+
+    def _begin(self, start: Summary, options: Options) -> None:
+        if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:
+            super()._begin(start, options)
+            return
+        super()._begin(start, replace(options, learn=()))
+        best = self._in_hand
+        self._compete(best.model, best.total, self.options)  # settled: others must be better by what clusters are worth
+        gain = np.inf
+        while gain > 0.0 and len(self.history) < self.options.max_laps:
+            seeds = min(max(SEEDS, MORE * self._in_hand.total.K), self.model.max_clusters)
+            rows = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
+            gain = self._compete(self.model, self.model.ordered(rows), options)
+
+    def _compete(self, model: Model, start: Summary, options: Options) -> float:
+        """An ascent that learns, with merges and deletes; births can wait.  What it gained, zero if the best model stays."""
+        best = self._in_hand
+        if len(self.history) >= self.options.max_laps:
+            return 0.0
+        trial = self._laps(model, self._removals, options, best)
+        trial.run(start)
+        return self._keep(best, trial)
+
+    @property
+    def _in_hand(self) -> Laps:
+        assert self.best is not None
+        return self.best

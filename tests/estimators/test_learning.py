@@ -1,0 +1,250 @@
+"""Hyperparameters that are learnt: they raise the bound, and nothing else about a fit changes."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+
+from stickbreak import Mixture
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.likelihoods import Bernoulli, Gaussian
+from stickbreak.model import Model, local_step
+from stickbreak.model.learning import OF_LIKELIHOOD, tuned
+
+ALLOCATIONS = {"dp": DirichletProcess(3.0), "finite": FiniteDirichlet(5, 0.7)}
+every_allocation = pytest.mark.parametrize("allocation", ALLOCATIONS)
+
+
+def data(family, n=200):
+    rng = np.random.default_rng(0)
+    return family.rows(rng, n, 3), rng.integers(3, size=n)
+
+
+def fit(family, X, **parameters):
+    defaults = {"likelihood": family.make(X.shape[1]), "random_state": 0, "n_jobs": 1, "max_laps": 40}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Mixture(**{**defaults, **parameters}).fit(X)
+
+
+def learning_all(family):
+    return [*(OF_LIKELIHOOD + name for name in family.make(3).tunables()), "concentration"]
+
+
+@every_allocation
+def test_learning_never_lowers_the_bound_and_ends_above_a_fit_without(family, allocation):
+    """From where the fit without ended: from labels, the two may end at different optima."""
+    X, labels = data(family)
+    options = {"allocation": ALLOCATIONS[allocation], "moves": (), "tol": 1e-6}
+    plain = fit(family, X, init=labels, learn=False, **options)
+    learn = learning_all(family)
+    found, other = (fit(family, X, learn=learn, init=init, **options) for init in (plain, labels))
+    for bounds in (np.array(found.lower_bounds_), np.array(other.lower_bounds_)):
+        assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
+    assert found.lower_bound_ >= plain.lower_bound_ - 1e-9 * abs(plain.lower_bound_)
+    assert found.lower_bound_ == found.model_.bound(found.summary_)
+    assert found.model_.allocation.concentration != ALLOCATIONS[allocation].concentration
+    likelihood, before = found.model_.likelihood, plain.model_.likelihood
+    N, S = found.summary_.N, found.summary_.S
+    assert likelihood.log_marginal(N, S).sum() > before.log_marginal(N, S).sum()
+
+
+@pytest.mark.parametrize("algorithm", ["full", "memoized", "stochastic"])
+def test_learning_works_with_moves_and_every_algorithm(known_families, algorithm):
+    for name in ("gaussian-default", "poisson-default", "product-missing"):
+        X, _ = data(known_families[name])
+        options = {"algorithm": algorithm, "n_batches": 2, "learn": learning_all(known_families[name])}
+        found = fit(known_families[name], X, **options)
+        bounds = np.array(found.lower_bounds_)
+        assert np.isfinite(bounds).all()
+        if algorithm != "stochastic":
+            assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))
+        R = found.predict_proba(X)
+        assert R.shape == (len(X), found.n_clusters_)
+        assert fit(known_families[name], X, **options).lower_bounds_ == found.lower_bounds_
+
+
+def test_one_step_of_learning_is_as_good_as_a_search_over_factors_of_each(family, naive):
+    """Against a grid of factors, one hyperparameter after the other."""
+    X, labels = data(family)
+    model = Model(family.likelihood(X), DirichletProcess(3.0))
+    summary = model.ordered(naive.summarise(model.likelihood, X, np.eye(3)[labels]))
+    names = model.likelihood.tunables()
+    found = tuned(model, summary, [*(OF_LIKELIHOOD + name for name in names), "concentration"])
+    assert found.bound(summary) >= model.bound(summary)
+    grid = np.exp(np.linspace(-2.0, 2.0, 201))
+
+    def gains(likelihoods):
+        with np.errstate(all="ignore"):
+            values = np.array([q.log_marginal(summary.N, summary.S).sum() for q in likelihoods])
+        return np.nan_to_num(values, nan=-np.inf)
+
+    start = best = model.likelihood
+    for name in names:
+        candidates = [best.scaled(name, factor) for factor in grid]
+        best = candidates[gains(candidates).argmax()]
+    near = 0.02 + 1e-4 * abs(gains([best])[0])  # the grid has steps of two percent
+    fitted = any(
+        gains([other])[0] > gains([start])[0] for name in names for other in start.fitted(name, summary.N, summary.S)
+    )
+    assert gains([found.likelihood])[0] >= gains([best])[0] - (
+        10.0 if fitted else near
+    )  # steps of another kind come first
+    allocations = [model.allocation.scaled(factor).bound(summary) for factor in grid]
+    assert found.allocation.bound(summary) == pytest.approx(max(allocations), abs=1e-3)
+
+
+def test_steps_of_expectation_maximisation_raise_the_log_marginals(family, naive):
+    """The last of the ways in which a hyperparameter of many numbers is fitted; the fixed point is a stationary point."""
+    X, labels = data(family)
+    likelihood = family.likelihood(X)
+    summary = naive.summarise(likelihood, X, np.eye(3)[labels])
+    for name in likelihood.tunables():
+        for _ in range(3):
+            ways = list(likelihood.fitted(name, summary.N, summary.S))
+            if not ways:
+                break
+            before, after = (q.log_marginal(summary.N, summary.S).sum() for q in (likelihood, ways[-1]))
+            assert after >= before - 1e-9 * abs(before)
+            likelihood = ways[-1]
+
+
+def test_the_prior_of_many_clusters_is_recovered():
+    """Coins whose chances come from Beta(2, 6): empirical Bayes finds its mean and its width."""
+    rng = np.random.default_rng(1)
+    chance = rng.beta(2.0, 6.0, (40, 150))
+    labels = np.repeat(np.arange(40), 50)
+    X = (rng.random((2000, 150)) < chance[labels]).astype(float)
+    found = Mixture(Bernoulli(1.0, 1.0), init=labels, moves=(), learn=("a", "b"), n_jobs=1, max_laps=100).fit(X)
+    a, b = found.model_.likelihood.a, found.model_.likelihood.b
+    assert (a / (a + b)).mean() == pytest.approx(0.25, abs=0.02)
+    assert (a + b).mean() == pytest.approx(8.0, rel=0.15)
+
+
+def test_hyperparameters_given_are_learnt_from():
+    rng = np.random.default_rng(2)
+    X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in (-9.0, 0.0, 9.0)])
+    options = {"init": np.repeat([0, 1, 2], 60), "moves": (), "n_jobs": 1, "max_laps": 300, "tol": 1e-9}
+    given = Gaussian(scale=np.diag([400.0, 0.01]))
+    found = Mixture(given, learn=["scale"], **options).fit(X)
+    plain = Mixture(given, learn=False, **options).fit(X)
+    assert found.lower_bound_ > plain.lower_bound_
+    assert given.scale[0, 0] == 400.0  # an object of the user is not changed
+    model = found.model_.likelihood
+    assert (model.mean_precision, model.degrees_of_freedom) == (1e-3, 4.0)
+    within = np.diag(model.scale) / np.diag(given.scale)
+    assert within[0] < 1.0 < within[1]
+    assert found.get_params()["likelihood"] is given
+
+
+def test_what_is_given_is_not_learnt():
+    rng = np.random.default_rng(2)
+    X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in (-9.0, 0.0, 9.0)])
+    found = Mixture(Gaussian(scale=2.0, mean_precision=0.3), random_state=0, n_jobs=1).fit(X).model_.likelihood
+    np.testing.assert_array_equal(found.scale, 2.0 * np.eye(2))
+    assert found.mean_precision == 0.3
+    assert found.degrees_of_freedom != 4.0
+    plain = Mixture(learn=False, random_state=0, n_jobs=1).fit(X).model_.likelihood
+    assert (plain.mean_precision, plain.degrees_of_freedom) == (1e-3, 4.0)
+
+
+def test_names_say_what_is_learnt(known_families):
+    X, labels = data(known_families["product-missing"])
+    options = {"init": labels, "moves": (), "max_laps": 5}
+    before = fit(known_families["product-missing"], X, learn=False, **options).model_
+    after = fit(known_families["product-missing"], X, learn=["concentration", "numbers.rate"], **options).model_
+    changed = {
+        f"{name}.{own}"
+        for name, (part, _) in after.likelihood.parts.items()
+        for own in part.tunables()
+        if not np.array_equal(getattr(part, own), getattr(before.likelihood.parts[name][0], own))
+    }
+    assert changed == {"numbers.rate"}
+    assert after.allocation.concentration != before.allocation.concentration
+
+
+@pytest.mark.parametrize("value", [None, 1, "scale", np.nan, [1.0], {"scale": 1.0}])
+def test_learn_is_true_or_false_or_names(value):
+    with pytest.raises(ValueError, match="learn must be True, False, or names"):
+        Mixture(learn=value).fit(np.eye(5))
+
+
+def test_names_of_nothing_are_refused_with_those_there_are():
+    with pytest.raises(
+        ValueError, match=r"learn names 'rate', but what can be learnt is concentration, likelihood\.mean_pre"
+    ):
+        Mixture(learn=["rate"]).fit(np.eye(5))
+
+
+def rounded_rows():
+    rng = np.random.default_rng(3)
+    Z = rng.standard_normal((1500, 3))
+    atom = np.where(rng.random(1500) < 0.95, 0.0, rng.exponential(1.0, 1500))
+    return {
+        "tenths": (Z.round(1), 1),
+        "whole numbers": ((2.0 * Z).round(), 1),
+        "coarse": (Z.round(), 1),
+        "constant column": (np.column_stack([Z, np.full(1500, 7.0)]), 1),
+        "rounded copy": (np.column_stack([Z, Z[:, 0].round(1)]), 1),
+        "copy": (np.column_stack([Z, Z[:, 0]]), 1),
+        "mostly zero": (np.column_stack([Z, atom]), 3),
+        "an outlier": (np.vstack([Z, np.full((1, 3), 1e4)]), 2),
+    }
+
+
+@pytest.mark.parametrize("name", rounded_rows())
+def test_rounding_and_ties_make_no_clusters(name):
+    X, most = rounded_rows()[name]
+    assert Mixture(random_state=0, n_jobs=1).fit(X).n_clusters_ <= most
+
+
+@pytest.mark.parametrize("name", ["gaussian", "diagonal_gaussian"])
+def test_a_constant_column_says_nothing(name):
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (-6.0, 0.0, 6.0)])
+    wide = np.column_stack([X[:, 0], np.full(300, 3.0), X[:, 1]])
+    without, found = (Mixture(name, learn=False, random_state=0, n_jobs=1).fit(Y) for Y in (X, wide))
+    assert found.n_clusters_ == without.n_clusters_ == 3
+    assert found.lower_bound_ == pytest.approx(without.lower_bound_, rel=1e-9)
+    np.testing.assert_allclose(found.predict_proba(wide), without.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(found.score_samples(wide), without.score_samples(X), rtol=1e-6)
+    assert (found.means_[:, 1] == 3.0).all()
+
+
+def test_the_bound_of_rounded_values_is_one_on_the_probability_of_their_steps():
+    """With the cluster's parameters nearly known: the log probability of the step of each value, over its width."""
+    X = np.random.default_rng(5).normal(0.0, 1.2, (400, 1)).round()
+    prior = Gaussian(mean=0.0, mean_precision=1e9, degrees_of_freedom=1e9, scale=1.44e9)
+    found = Mixture(prior, learn=False, moves=(), n_jobs=1).fit(X)
+    exact = np.log(norm.cdf((X + 0.5) / 1.2) - norm.cdf((X - 0.5) / 1.2)).sum()
+    assert exact - 0.05 * len(X) < found.lower_bound_ < exact
+    assert found.lower_bound_ < norm.logpdf(X, 0.0, 1.2).sum()
+
+
+def test_a_learnt_model_is_saved_and_continued(tmp_path, known_families):
+    from stickbreak import load
+
+    family = known_families["product-missing"]
+    X, labels = data(family)
+    found = fit(family, X, learn=["rate", "concentration"], init=labels, moves=())
+    found.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.lower_bound_ == found.lower_bound_
+    assert again.get_params()["learn"] == ["rate", "concentration"]
+    np.testing.assert_array_equal(again.predict_proba(X), found.predict_proba(X))
+    for (part, _), (other, _) in zip(again.model_.likelihood.parts.values(), found.model_.likelihood.parts.values()):
+        for name in part.tunables():
+            np.testing.assert_array_equal(getattr(part, name), getattr(other, name))
+
+
+def test_learning_is_a_step_that_only_the_prior_sees(known_families, naive):
+    """The responsibilities of the next lap follow from the new prior by plain variational inference."""
+    family = known_families["poisson-default"]
+    X, labels = data(family)
+    options = {"init": labels, "moves": (), "algorithm": "full"}
+    one, two = (fit(family, X, max_laps=n, **options) for n in (1, 2))
+    parameters = one.model_.parameters(one.summary_, np.dtype(float))
+    summary, _ = local_step(one.model_, parameters, X, np.ones(len(X)))
+    naive.assert_same(one.model_.ordered(summary), two.summary_, rtol=1e-9)
