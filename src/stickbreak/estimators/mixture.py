@@ -276,7 +276,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             likelihood = families[selection.family]
             columns = survey(self, likelihood, source, threads)
             model, _, options = self._problem(likelihood, rows, columns)
-            begun = selection.found if self.init == "one" and self.n_init == 1 else None
+            begun = selection.found if isinstance(self.init, str) and self.init == "one" and self.n_init == 1 else None
             if begun is not None:
                 model = begun.model
             total, model, history, trouble = self._ascend(
