@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._arguments import real, shown
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
@@ -16,11 +17,13 @@ from ..likelihoods import (
     Bernoulli,
     Categorical,
     DiagonalGaussian,
+    Gaussian,
     Likelihood,
     Multinomial,
     Poisson,
     Product,
     Sample,
+    SphericalGaussian,
 )
 from ..model import Model
 from ..model.learning import OF_LIKELIHOOD
@@ -34,6 +37,8 @@ AUTOMATIC: dict[str, type[Likelihood]] = {
     "bits": Bernoulli,
     "categories": Categorical,
 }
+NUMBERS: list[type[Likelihood]] = [DiagonalGaussian, SphericalGaussian, Gaussian]
+MOST_CORRELATED = 200  # columns of numbers whose covariances are tried
 FEW = 10.0
 COUNT = "a whole number of at least 1, below 2^31"
 MOST_WHOLE = 1 << 63
@@ -41,10 +46,21 @@ PRIOR_ROWS = 100_000  # rows that default priors are scaled from
 
 
 def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likelihood:
-    """The likelihood of an estimator, or ``choice`` in its place, its columns located in the table."""
+    """The likelihood of an estimator, or ``choice`` in its place, its columns located in the table; the first of several."""
+    return next(iter(candidates(estimator, source, choice).values()))
+
+
+def candidates(estimator: Any, source: ArraySource, choice: Any = None) -> dict[str, Likelihood]:
+    """The likelihoods that an estimator, or ``choice`` in its place, may mean, by name; their columns located in the table."""
     choice = estimator.likelihood if choice is None else choice
     if isinstance(choice, str):
-        choice = automatic(source, estimator.levels_) if choice == "auto" else REGISTRY[choice]()
+        found = automatic(source, estimator.levels_) if choice == "auto" else {choice: REGISTRY[choice]()}
+    else:
+        found = {type(choice).__name__: choice}
+    return {name: _located(estimator, family, source) for name, family in found.items()}
+
+
+def _located(estimator: Any, choice: Likelihood, source: ArraySource) -> Likelihood:
     check_sparse(choice, source)
     n_targets = source.n_columns - estimator.n_features_in_
     located: Likelihood = choice.locate(_names(estimator, source), source.n_columns)
@@ -102,27 +118,57 @@ def model(
     return Model(likelihood.resolve(sample), allocation, room)
 
 
-def automatic(source: ArraySource, levels: Mapping[int, Any]) -> Likelihood:
-    """A likelihood for a table by what its columns hold.
+def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likelihood]:
+    """The likelihoods that suit a table by what its columns hold, by the family of its numbers.
 
     Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0 to 1e12, with some below 10: Poisson.  Other
-    numbers: DiagonalGaussian.  CSR: Multinomial.
+    numbers: DiagonalGaussian, SphericalGaussian, or Gaussian if none is missing and there are few enough.  Such a family
+    may describe whole numbers, too.  CSR: Multinomial.
     """
     if isinstance(source, SparseSource):
-        return Multinomial()
+        return {"multinomial": Multinomial()}
     whole, least, most = (np.full(source.n_columns, value) for value in (True, np.inf, -np.inf))
+    missing = np.zeros(source.n_columns, np.bool_)
     for chunk in source.batches(1)[0]:
         X, _ = source.read(chunk)
         source.release()
-        whole &= (np.isnan(X) | (np.floor(X) == X)).all(axis=0)
+        absent = np.isnan(X)
+        missing |= absent.any(axis=0)
+        whole &= (absent | (np.floor(X) == X)).all(axis=0)
         least, most = np.fmin(least, np.fmin.reduce(X, axis=0)), np.fmax(most, np.fmax.reduce(X, axis=0))
     counted = whole & (least >= 0.0) & (least < FEW) & (most <= Poisson().largest)
     kinds = np.where(counted, np.where(most <= 1.0, "bits", "counts"), "numbers").astype(object)
     kinds[list(levels)] = "categories"
-    parts = {kind: (family(), np.flatnonzero(kinds == kind)) for kind, family in AUTOMATIC.items() if kind in kinds}
+    counted = kinds == "counts"
+    measured = np.where(counted, "numbers", kinds)  # counts may as well be measurements, such as grey values
+    found = _families(kinds, missing)
+    return found | {
+        f"{name}, counts too": family for name, family in _families(measured, missing).items() if counted.any()
+    }
+
+
+def _families(kinds: NDArray[Any], missing: NDArray[np.bool_]) -> dict[str, Likelihood]:
+    """The likelihoods of columns of these kinds (D,), some with ``missing`` values, by the family of their numbers."""
+    numbers = np.flatnonzero(kinds == "numbers")
+    families = NUMBERS if len(numbers) > 1 else NUMBERS[:1]
+    if missing[numbers].any():
+        families = [family for family in families if family.takes_missing]
+    if len(numbers) > MOST_CORRELATED:
+        families = [family for family in families if family is not Gaussian]
+    return {_name(family): _with_numbers(family, kinds) for family in families}
+
+
+def _with_numbers(numbers: type[Likelihood], kinds: NDArray[Any]) -> Likelihood:
+    """The likelihood of columns of these kinds (D,), with a family for those of numbers."""
+    families = AUTOMATIC | {"numbers": numbers}
+    parts = {kind: (family(), np.flatnonzero(kinds == kind)) for kind, family in families.items() if kind in kinds}
     if len(parts) == 1:
         return next(iter(parts.values()))[0]
     return Product(parts)
+
+
+def _name(family: type[Likelihood]) -> str:
+    return next(name for name, known in REGISTRY.items() if known is family)
 
 
 def check_start(model: Model, K: int) -> None:

@@ -1,6 +1,6 @@
 """The mixture estimator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from ._base import Columns, as_source, survey
 from ._check import checked
 from ._estimator import Estimator, Table
 from ._reader import Reader, by_chunk
+from ._selection import Problem, Selection, select
 from ._start import choose_start
 
 Array = NDArray[np.floating]
@@ -90,6 +91,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         The fields of ``posterior_``: those that the likelihood has.
     levels_ : dict
         The names of the levels of columns that held categories, by the number of the column.
+    selection_ : list of Candidate
+        With ``likelihood="auto"`` and several families for the columns of numbers: each with its ELBO, clusters and seconds
+        on a sample (all rows, where they are few), best first.  Empty where there was nothing to choose.
     labels_ : array (N,)
         The most probable cluster of each row.
     lower_bound_ : float
@@ -271,26 +275,30 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
-            likelihood = choices.likelihood(self, source)
-            learn = choices.learnt(self, likelihood)
-            likelihood = choices.continued(self, likelihood, source, learn)
-            columns, self.data_check_ = checked(self, likelihood, source, threads)
+            families = choices.candidates(self, source)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
-            room = memory.room(self, likelihood, rows, columns)
-            model = choices.model(self, likelihood, rows, columns, choices.allocation(self), room)
-            batches = memory.n_batches(self, model.likelihood, rows)
-            options = Options(batches, self.max_laps, self.tol, learn=learn)
             rng = np.random.default_rng(seed)
+            selection = self._select(families, rows, threads, rng) if len(families) > 1 else Selection.only(families)
+            likelihood = families[selection.family]
+            learn = choices.learnt(self, likelihood)
+            columns, self.data_check_ = checked(self, likelihood, source, threads)
+            model, _, options = self._problem(choices.continued(self, likelihood, source, learn), rows, columns, learn)
+            begun = selection.found if isinstance(self.init, str) and self.init == "one" and self.n_init == 1 else None
+            if begun is not None:
+                model = begun.model
             total, model, history, trouble = self._ascend(
                 model,
                 rows,
                 threads,
                 rng,
                 options,
-                lambda rng: choose_start(self, model, rows, collapsed, threads, rng, learn),
+                lambda rng: (
+                    choose_start(self, model, rows, collapsed, threads, rng, learn) if begun is None else begun.total
+                ),
                 LearningSearch,
             )
+            self.selection_ = selection.candidates
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
@@ -302,6 +310,24 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 trouble = "interrupted while labelling the rows: the model is complete, but labels_ is not set."
         self.converged_ = trouble is None
         return trouble
+
+    def _problem(self, likelihood: Likelihood, rows: ArraySource, columns: Columns, learn: tuple[str, ...]) -> Problem:
+        """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
+        room = memory.room(self, likelihood, rows, columns)
+        model = choices.model(self, likelihood, rows, columns, choices.allocation(self), room)
+        batches = memory.n_batches(self, model.likelihood, rows)
+        return Problem(model, rows, Options(batches, self.max_laps, self.tol, learn=learn))
+
+    def _select(
+        self, families: Mapping[str, Likelihood], rows: ArraySource, threads: Threads, rng: np.random.Generator
+    ) -> Selection:
+        """The likelihood that explains a sample of the rows best."""
+
+        def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
+            learn = choices.learnt(self, likelihood)
+            return self._problem(likelihood, few, survey(self, likelihood, few, threads), learn)
+
+        return select(families, problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
 
     def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""

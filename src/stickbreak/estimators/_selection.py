@@ -1,0 +1,92 @@
+"""The choice of a likelihood by the bound: short searches on a sample of the rows, one for each candidate."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from ..data import ArraySource
+from ..inference import LearningSearch, Options, Threads
+from ..inference.init import one_cluster
+from ..likelihoods import Likelihood
+from ..model import Model, Summary
+
+FEWEST_ROWS = 5000  # of the sample
+SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more than these
+
+
+class Problem(NamedTuple):
+    """What a search needs: the rows, the model before any of them is seen, and options."""
+
+    model: Model
+    source: ArraySource
+    options: Options
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a likelihood explains of a table.
+
+    Attributes
+    ----------
+    family : its name, or that of its part for numbers
+    lower_bound : the ELBO of all rows, as far as those of the sample tell
+    n_clusters : clusters found in the sample
+    seconds : time of the search
+    """
+
+    family: str
+    lower_bound: float
+    n_clusters: int
+    seconds: float
+
+
+class Found(NamedTuple):
+    """The outcome of a search of all rows."""
+
+    model: Model
+    total: Summary
+
+
+class Selection(NamedTuple):
+    """The best family, all candidates, best first, and what was found with the best one if the sample was all rows."""
+
+    family: str
+    candidates: list[Candidate]
+    found: Found | None
+
+    @classmethod
+    def only(cls, families: Mapping[str, Likelihood]) -> Self:
+        """The one family there is."""
+        return cls(next(iter(families)), [], None)
+
+
+def select(
+    families: Mapping[str, Likelihood],
+    problem: Callable[[Likelihood, ArraySource], Problem],
+    source: ArraySource,
+    moves: tuple[str, ...],
+    threads: Threads,
+    rng: np.random.Generator,
+) -> Selection:
+    """Search a sample with each of several likelihoods; the bound of its summary, as if of all rows, says which is best.
+
+    problem : what a search with a likelihood on some rows is
+    """
+    rows = min(max(FEWEST_ROWS, source.n_rows // SMALLER), MOST_ROWS)
+    sample = source.sample(rows, rng)
+    candidates, found = [], {}
+    for family, likelihood in families.items():
+        began = time.perf_counter()
+        model, few, options = problem(likelihood, sample)
+        search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options)
+        search.run(one_cluster(model))
+        total = search.total * (source.total_weight / few.total_weight)
+        bound = search.found.bound(total)
+        candidates.append(Candidate(family, bound, total.K, time.perf_counter() - began))
+        found[family] = Found(search.found, total)
+    candidates.sort(key=lambda candidate: -candidate.lower_bound)
+    best = candidates[0].family
+    return Selection(best, candidates, found[best] if sample is source else None)
