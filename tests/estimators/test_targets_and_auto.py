@@ -8,7 +8,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import Mixture, load
-from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, LinearRegression, Multinomial, Poisson, Product
+from stickbreak.data import ArraySource
+from stickbreak.estimators._choices import automatic
+from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, LinearRegression, Multinomial, Product
 
 
 def lines(q=1, n=300, seed=0):
@@ -95,8 +97,7 @@ def test_other_families_ignore_y():
 # Likelihoods chosen column by column ----------------------------------------------------------------------------------
 
 
-def kinds(found):
-    likelihood = found.model_.likelihood
+def kinds(likelihood):
     if not isinstance(likelihood, Product):
         return type(likelihood).__name__
     return {type(part).__name__: list(columns) for part, columns in likelihood.parts.values()}
@@ -119,8 +120,14 @@ def test_columns_say_what_they_hold(holes):
     )
     if holes:
         X[::7] = np.nan
-    found = fit("auto", X, max_laps=3)
-    assert kinds(found) == {"DiagonalGaussian": [0, 3, 4, 6, 7], "Poisson": [2], "Bernoulli": [1, 5]}
+    families = automatic(ArraySource(X), {})
+    first = next(iter(families.values()))
+    assert kinds(first) == {"DiagonalGaussian": [0, 3, 4, 6, 7], "Poisson": [2], "Bernoulli": [1, 5]}
+    assert kinds(families["diagonal_gaussian, counts too"]) == {
+        "DiagonalGaussian": [0, 2, 3, 4, 6, 7],
+        "Bernoulli": [1, 5],
+    }
+    assert ("gaussian" in families) == (not holes)
 
 
 @pytest.mark.parametrize(
@@ -129,28 +136,49 @@ def test_columns_say_what_they_hold(holes):
 )
 def test_tables_of_one_kind_need_no_product(values, family):
     for X in (values, values.astype(np.float32)):
-        assert kinds(fit("auto", X, max_laps=3)) == family
-    same = {"Bernoulli": Bernoulli, "Poisson": Poisson, "DiagonalGaussian": DiagonalGaussian}[family]
-    assert fit("auto", values, max_laps=3).lower_bounds_ == fit(same(), values, max_laps=3).lower_bounds_
+        assert kinds(next(iter(automatic(ArraySource(X), {}).values()))) == family
+
+
+def test_zeros_and_ones_need_no_choice():
+    found = fit("auto", np.eye(6), max_laps=3)
+    assert found.selection_ == []
+    assert found.lower_bounds_ == fit(Bernoulli(), np.eye(6), max_laps=3).lower_bounds_
 
 
 def test_all_rows_are_looked_at():
     """What tells a column apart may stand in the last row."""
     X = np.ones((9000, 2))
     X[-1] = [0.5, 4.0]
-    assert kinds(fit("auto", X, max_laps=2)) == {"DiagonalGaussian": [0], "Poisson": [1]}
+    families = automatic(ArraySource(X), {})
+    assert kinds(families["diagonal_gaussian"]) == {"DiagonalGaussian": [0], "Poisson": [1]}
+
+
+@pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "spherical_gaussian"])
+def test_the_family_of_numbers_is_the_one_that_the_rows_come_from(family):
+    rng = np.random.default_rng(5)
+    widths = {"spherical_gaussian": np.eye(3), "diagonal_gaussian": np.diag([0.2, 1.0, 3.0])}
+    shape = widths.get(family, np.array([[1.0, 0.0, 0.0], [0.9, 0.3, 0.0], [-0.8, 0.2, 0.3]]))
+    X = np.concatenate([rng.standard_normal((300, 3)) @ shape.T + 20.0 * k for k in range(3)])
+    found = fit("auto", X)
+    assert found.selection_[0].family == family
+    assert found.n_clusters_ == 3
+    bounds = [candidate.lower_bound for candidate in found.selection_]
+    assert bounds == sorted(bounds, reverse=True)
+    assert len(bounds) == 3
+    assert found.lower_bound_ >= bounds[0] - 1e-6 * abs(bounds[0])  # the sample was all rows
+    assert fit(family, X).lower_bound_ == pytest.approx(found.lower_bound_, abs=3.0)
 
 
 def test_sparse_rows_are_documents():
     C = sparse.csr_array(np.random.default_rng(4).poisson(0.3, (60, 8)).astype(float))
     found = fit("auto", C, max_laps=3)
-    assert kinds(found) == "Multinomial"
+    assert kinds(found.model_.likelihood) == "Multinomial"
     assert found.lower_bounds_ == fit(Multinomial(), C, max_laps=3).lower_bounds_
 
 
 def test_new_values_are_judged_by_what_was_chosen():
     X = np.column_stack([np.arange(40.0) % 2, np.arange(40.0) % 5])
-    found = fit("auto", X, max_laps=3)
+    found = fit(automatic(ArraySource(X), {})["diagonal_gaussian"], X, max_laps=3)
     for column, value, words in ((0, 2.0, "Bernoulli takes 0 or 1"), (1, 0.5, "Poisson takes whole numbers")):
         wrong = X.copy()
         wrong[6, column] = value
@@ -164,4 +192,4 @@ def test_the_choice_does_not_change_the_parameter():
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.fit(np.eye(5)).fit(np.random.default_rng(0).normal(size=(30, 2)))
     assert estimator.likelihood == "auto"
-    assert kinds(estimator) == "DiagonalGaussian"
+    assert kinds(estimator.model_.likelihood) in ("DiagonalGaussian", "SphericalGaussian", "Gaussian")
