@@ -237,9 +237,10 @@ def info(model: Path, /, *, clusters: int = 20, search: bool = False) -> None:
         ("prior", f"{_hyperparameters(estimator.model_.allocation)}"),
         ("", f"{_hyperparameters(estimator.model_.likelihood)}"),
         ("fit", f"{_count(estimator.n_laps_, 'lap')}, {end}, {estimator.history_[-1].seconds:.1f} s"),
+        *_choice(estimator),
         ("ELBO", f"{estimator.lower_bound_:,.2f}, {estimator.lower_bound_ / rows:.4f} per row"),
     ):
-        print(f"{name:6}{text}")
+        print(f"{name:8}{text}")
     print()
     table = topic_table if isinstance(estimator, TopicModel) else cluster_table
     console = Console(markup=False, emoji=False)  # names are shown as they are
@@ -335,6 +336,16 @@ def _write(out: Path, result: NDArray[Any], thing: str) -> None:
         else:
             names = ",".join(f"{thing}_{k}" for k in range(result.shape[1]))
             np.savetxt(file, result, fmt="%.10g", delimiter=",", header=names, comments="")
+
+
+def _choice(model: Any) -> list[tuple[str, str]]:
+    """The family that was chosen, and by how much."""
+    candidates = getattr(model, "selection_", [])
+    if not candidates:
+        return []
+    best, second, *_ = candidates
+    ahead = best.lower_bound - second.lower_bound
+    return [("family", f"{best.family}, by {ahead:,.1f} nats before {second.family}, of {len(candidates)} tried")]
 
 
 def _units(model: Any) -> str:

@@ -38,6 +38,7 @@ from .older_records import with_learn, with_rounding
 
 if TYPE_CHECKING:
     from .estimators._estimator import Estimator, Table
+    from .estimators._selection import Candidate
 
 OF_UNIT = {"rows": Summary, "documents": DocumentSummary, "sequences": SequenceSummary}
 DTYPES = ("float32", "float64")
@@ -76,6 +77,7 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
         "feature_names": None if names is None else [str(name) for name in names],
         "levels": [[int(d), list(levels)] for d, levels in estimator.levels_.items()],
         "data_check": [asdict(finding) for finding in estimator.data_check_],
+        "selection": [asdict(candidate) for candidate in getattr(estimator, "selection_", [])],
         "converged": bool(estimator.converged_),
         "lower_bound": float(estimator.lower_bound_),
         "history": [vars(lap) | {"moves": [asdict(move) for move in lap.moves]} for lap in estimator.history_],
@@ -95,7 +97,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
     ------
     ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it is not consistent.
     """
-    expect_keys("record", record, RECORD, optional={"lower_bound", "data_check"})
+    expect_keys("record", record, RECORD, optional={"lower_bound", "data_check", "selection"})
     name = as_text("estimator", record["estimator"])
     if name not in ESTIMATORS:
         raise ValueError(f"unknown estimator {name!r:.40}; known: {', '.join(ESTIMATORS)}.")
@@ -121,6 +123,8 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
     estimator.data_check_ = [_finding(entry) for entry in as_list("data_check", record.get("data_check", []))]
+    if name == "Mixture":
+        estimator.selection_ = [_candidate(entry) for entry in as_list("selection", record.get("selection", []))]
     estimator.converged_ = as_flag("converged", record["converged"])
     return estimator
 
@@ -265,6 +269,16 @@ def _lap(record: Any) -> Lap:
     values |= {name: as_whole(name, record[name], least) for name, least in COUNTED.items()}
     values["origin"] = as_text("origin", record["origin"])
     return Lap(**values, moves=tuple(_move(entry) for entry in as_list("moves", record["moves"])))
+
+
+def _candidate(record: Any) -> "Candidate":
+    from .estimators._selection import Candidate
+
+    expect_keys("candidate", record, {f.name for f in fields(Candidate)})
+    bound, seconds = (as_number(name, record[name]) for name in ("lower_bound", "seconds"))
+    return Candidate(
+        as_text("family", record["family"]), bound, as_whole("n_clusters", record["n_clusters"], 1), seconds
+    )
 
 
 def _move(record: Any) -> MoveRecord:

@@ -154,7 +154,7 @@ def test_all_rows_are_looked_at():
 
 
 @pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "spherical_gaussian"])
-def test_the_family_of_numbers_is_the_one_that_the_rows_come_from(family):
+def test_the_family_of_numbers_is_the_one_that_the_rows_come_from(family, tmp_path):
     rng = np.random.default_rng(5)
     widths = {"spherical_gaussian": np.eye(3), "diagonal_gaussian": np.diag([0.2, 1.0, 3.0])}
     shape = widths.get(family, np.array([[1.0, 0.0, 0.0], [0.9, 0.3, 0.0], [-0.8, 0.2, 0.3]]))
@@ -167,6 +167,8 @@ def test_the_family_of_numbers_is_the_one_that_the_rows_come_from(family):
     assert len(bounds) == 3
     assert found.lower_bound_ >= bounds[0] - 1e-6 * abs(bounds[0])  # the sample was all rows
     assert fit(family, X).lower_bound_ == pytest.approx(found.lower_bound_, abs=3.0)
+    found.save(tmp_path / "model")
+    assert load(tmp_path / "model").selection_ == found.selection_
 
 
 def test_sparse_rows_are_documents():
