@@ -9,6 +9,8 @@ import pytest
 
 from stickbreak import Mixture, load
 from stickbreak.data.frames import Encoded, encode, mixed_frame
+from stickbreak.estimators import _choices as choices
+from stickbreak.estimators._base import as_source
 from stickbreak.likelihoods import Bernoulli, Categorical, DiagonalGaussian, Poisson, Product
 
 N = 240
@@ -92,10 +94,10 @@ def test_a_frame_is_read_as_numbers_and_levels(library):
 def test_auto_chooses_a_likelihood_for_every_column(library):
     """The same as a Product of them for the codes."""
     found = mixture(**START).fit(frame(library))
-    by_hand = mixture(Product(PARTS), **START).fit(codes())
-    assert {name: list(c) for name, (_, c) in found.model_.likelihood.parts.items()} == {
-        name: c for name, (_, c) in PARTS.items()
-    }
+    families = choices.candidates(found, as_source(found, frame(library)))
+    first = families["diagonal_gaussian"]
+    assert {name: list(c) for name, (_, c) in first.parts.items()} == {name: c for name, (_, c) in PARTS.items()}
+    by_hand = mixture(families[found.selection_[0].family], **START).fit(codes())
     assert found.lower_bounds_ == by_hand.lower_bounds_
     np.testing.assert_array_equal(found.labels_, by_hand.labels_)
     assert list(found.feature_names_in_) == ["size", "colour", "flag", "count", "grade"]

@@ -72,7 +72,7 @@ def test_one_step_of_learning_is_as_good_as_a_search_over_factors_of_each(family
     model = Model(family.likelihood(X), DirichletProcess(3.0))
     summary = model.ordered(naive.summarise(model.likelihood, X, np.eye(3)[labels]))
     names = model.likelihood.tunables()
-    found = tuned(model, summary, [*(OF_LIKELIHOOD + name for name in names), "concentration"])
+    found = tuned(model, summary, [*(OF_LIKELIHOOD + name for name in names), "concentration"], np.dtype(float))
     assert found.bound(summary) >= model.bound(summary)
     grid = np.exp(np.linspace(-2.0, 2.0, 201))
 

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from ..data import ArraySource
 from ..inference import LearningSearch, Options, Threads
 from ..inference.init import one_cluster
-from ..likelihoods import Likelihood
+from ..likelihoods import Likelihood, Product
 from ..model import Model, Summary
 
 FEWEST_ROWS = 5000  # of the sample
@@ -32,7 +32,7 @@ class Candidate:
     Attributes
     ----------
     family : its name, or that of its part for numbers
-    lower_bound : the ELBO of all rows, as far as those of the sample tell
+    lower_bound : the ELBO of all rows, as far as those of the sample tell, less what the learnt hyperparameters cost
     n_clusters : clusters found in the sample
     seconds : time of the search
     """
@@ -63,6 +63,22 @@ class Selection(NamedTuple):
         return cls(next(iter(families)), [], None)
 
 
+def n_hyperparameters(likelihood: Likelihood, total: Summary) -> int:
+    """How many numbers of a prior are learnt: one for each factor, all of a vector or symmetric matrix that is fitted."""
+    found = 0
+    for name in likelihood.tunables():
+        fitted = next(likelihood.fitted(name, total.N, total.S), None)
+        value = np.zeros(()) if fitted is None else np.asarray(_hyperparameter(fitted, name))
+        found += len(value) * (len(value) + 1) // 2 if value.ndim == 2 else value.size
+    return found
+
+
+def _hyperparameter(likelihood: Likelihood, name: str) -> Any:
+    """The value of a hyperparameter, named as `Likelihood.tunables` does."""
+    part, _, own = name.rpartition(".")
+    return getattr(likelihood.parts[part][0] if isinstance(likelihood, Product) else likelihood, own)
+
+
 def select(
     families: Mapping[str, Likelihood],
     problem: Callable[[Likelihood, ArraySource], Problem],
@@ -72,6 +88,9 @@ def select(
     rng: np.random.Generator,
 ) -> Selection:
     """Search a sample with each of several likelihoods; the bound of its summary, as if of all rows, says which is best.
+
+    Hyperparameters that are learnt cost half the logarithm of the number of rows each, as in BIC (Schwarz 1978): a family that
+    others hold as a special case is otherwise never ahead.
 
     problem : what a search with a likelihood on some rows is
     """
@@ -84,7 +103,10 @@ def select(
         search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options)
         search.run(one_cluster(model))
         total = search.total * (source.total_weight / few.total_weight)
-        bound = search.found.bound(total)
+        cost = (
+            0.5 * np.log(source.total_weight) * n_hyperparameters(search.found.likelihood, total) * bool(options.learn)
+        )
+        bound = search.found.bound(total) - float(cost)
         candidates.append(Candidate(family, bound, total.K, time.perf_counter() - began))
         found[family] = Found(search.found, total)
     candidates.sort(key=lambda candidate: -candidate.lower_bound)

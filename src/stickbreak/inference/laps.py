@@ -282,7 +282,7 @@ class Laps:
         self._reorder()
         self.total = self._memo.total
         if self.options.learn:
-            self.model = tuned(self.model, self.total, self.options.learn)
+            self.model = tuned(self.model, self.total, self.options.learn, self.source.dtype)
         log_marginal = self.model.log_marginal(self.total)
         self.bound = self._check(self.model.bound(self.total, log_marginal), self.bound, "a move, or the end of a lap")
         rising = self._recorded > -np.inf and self.bound - self._recorded > RISING * abs(self.bound)

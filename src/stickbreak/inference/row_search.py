@@ -146,12 +146,16 @@ class RowSearch(MergingSearch[Survey]):
         Parameters fitted to rows of one cluster explain them better by half a nat each, for every row that a row of the sample
         stands for.  Each e-fold of rows adds as much to what the parameters cost.
         """
-        model, total = laps.model, laps.total
+        model, total, hopeful = laps.model, laps.total, super()._hopeful(laps)
         cost = model.parameter_cost(total)
-        halves = (model.parameter_cost(total * np.e) - cost) * [self._rows_each(laps, i) for i in laps.schedule.ids]
+        try:
+            more = model.parameter_cost(total * np.e)
+        except FloatingPointError:  # clusters as narrow as rounding allows
+            return hopeful
+        halves = (more - cost) * [self._rows_each(laps, i) for i in laps.schedule.ids]
         return [
             (gain, k, children)
-            for gain, k, children in super()._hopeful(laps)
+            for gain, k, children in hopeful
             if gain + model.parameter_cost(children).sum() - cost[k] > CHANCE * halves[k]
         ]
 

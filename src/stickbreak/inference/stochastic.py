@@ -88,7 +88,7 @@ class StochasticLaps:
                     xi = self.schedule.step(t)
                     mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
             if self.options.learn:
-                self.model = tuned(self.model, mixed, self.options.learn)
+                self.model = tuned(self.model, mixed, self.options.learn, self.source.dtype)
             before, bound = bound, self.model.bound(mixed)
             self._record(began, mixed, bound)
             moved, counts = np.abs(mixed.N - counts).max() / rows, mixed.N

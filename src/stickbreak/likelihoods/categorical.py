@@ -87,6 +87,10 @@ class Categorical(Likelihood):
         F = int(levels.sum())
         return Size.of_columns(F)._replace(entries=min(F, 3 * len(largest)))
 
+    def continued(self, names: Sequence[str], other: Likelihood) -> Self:
+        """As it is: the levels of other data may be others."""
+        return self
+
     @property
     def n_statistics(self) -> int:
         """F, the number of levels of all columns together."""

@@ -79,7 +79,11 @@ class Gamma(IndependentColumns):
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         a, b = self._update(n, sums)
-        return (-a / b,), self.known_shape * (psi(a) - np.log(b))
+        with np.errstate(over="ignore"):
+            mean = a / b
+        if not np.isfinite(mean).all():
+            raise FloatingPointError("the rate of a cluster is beyond the range of numbers: its values are too small.")
+        return (-mean,), self.known_shape * (psi(a) - np.log(b))
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
         return normaliser_ratio(self.shape, self.rate, self.known_shape * n, sums[0])

@@ -7,31 +7,32 @@ import numpy as np
 
 from ..allocations._base import best_factor
 from ..likelihoods import Likelihood
+from ..likelihoods._base import largest_terms
 from .model import Model, score_terms
 from .summary import Summary
 
-OF_LIKELIHOOD = (
-    "likelihood."  # begins the names of its hyperparameters; other names are concentrations of the allocation
-)
-LARGEST_TERMS = 1e9  # nats: beyond, rounding of the scores of rows would decide
+OF_LIKELIHOOD = "likelihood."  # begins the names of its hyperparameters; others are concentrations of the allocation
+LARGEST_TERMS = 1e9  # nats: beyond, rounding of the scores of rows would decide, in double precision
+LARGEST_WEIGHT = 1e120  # of a statistic, such as the rate of durations that are all zero: beyond, products overflow
 
 
-def tuned(model: Model, summary: Summary, names: Sequence[str]) -> Model:
+def tuned(model: Model, summary: Summary, names: Sequence[str], dtype: np.dtype[np.floating]) -> Model:
     """The model with the hyperparameters ``names`` set to values that raise the ELBO of the summary, one after another.
 
     Summaries do not depend on hyperparameters, and the bound at the optimal global step is a function of the summary alone, so
-    this is coordinate ascent on the same ELBO: it never goes down.  What cannot be computed is not taken.
+    this is coordinate ascent on the same ELBO: it never goes down.  What cannot be computed in the precision of the rows,
+    ``dtype``, is not taken.
     """
     own = [name.removeprefix(OF_LIKELIHOOD) for name in names if name.startswith(OF_LIKELIHOOD)]
-    likelihood = _Learner(model.likelihood, summary).learnt(own)
+    likelihood = _Learner(model.likelihood, summary, min(LARGEST_TERMS, largest_terms(dtype))).learnt(own)
     return replace(model, likelihood=likelihood, allocation=model.allocation.tuned(summary, tuple(names)))
 
 
 class _Learner:
     """The best likelihood so far, and the sum of its log marginals of a summary."""
 
-    def __init__(self, likelihood: Likelihood, summary: Summary) -> None:
-        self.likelihood, self.summary = likelihood, summary
+    def __init__(self, likelihood: Likelihood, summary: Summary, most: float) -> None:
+        self.likelihood, self.summary, self.most = likelihood, summary, most
         self.value = self._value(likelihood)
 
     def learnt(self, names: Sequence[str]) -> Likelihood:
@@ -57,7 +58,7 @@ class _Learner:
     def _keep(self, likelihood: Likelihood) -> bool:
         """Keep a likelihood if it is better and scores of rows under it can be computed; whether it is kept."""
         value = self._value(likelihood)
-        if not value > self.value or self._terms(likelihood) > max(LARGEST_TERMS, self._terms(self.likelihood)):
+        if not value > self.value or self._terms(likelihood) > max(self.most, self._terms(self.likelihood)):
             return False
         self.likelihood, self.value = likelihood, value
         return True
@@ -71,6 +72,10 @@ class _Learner:
             return np.nan
 
     def _terms(self, likelihood: Likelihood) -> float:
-        """`score_terms` under the parameters that the summary implies."""
-        with np.errstate(all="ignore"):
-            return score_terms(self.summary, *likelihood.weights(self.summary.N, self.summary.S))
+        """`score_terms` under the parameters that the summary implies; infinite where these cannot be computed."""
+        try:
+            with np.errstate(all="ignore"):
+                W, bias = likelihood.weights(self.summary.N, self.summary.S)
+                return score_terms(self.summary, W, bias) if np.abs(W).max(initial=0.0) < LARGEST_WEIGHT else np.inf
+        except FloatingPointError:
+            return np.inf
