@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess
-from stickbreak.likelihoods import REGISTRY, Bernoulli, Categorical, Poisson, Sample, _base
+from stickbreak.likelihoods import REGISTRY, Bernoulli, Categorical, Multinomial, Poisson, Sample, _base
 from stickbreak.likelihoods._base import features, prefers_sparse
 from stickbreak.model import Model, local_step
 
@@ -289,3 +289,13 @@ def test_scores_of_bits_with_weights_of_any_size_are_finite(seed):
             found = Mixture("bernoulli", random_state=0, max_laps=15).fit(rows, sample_weight=weights)
         assert np.isfinite(found.score_samples(rows)).all()
         assert np.isfinite(found.score_samples(1.0 - X)).all()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e12, 1e15, 1e18])
+def test_strong_priors_of_words_cost_no_digits(size):
+    """The marginal likelihood of a few counts is a product of a few factors (c + i) / (C + j), whatever the prior."""
+    c = size * np.array([1.0, 2.0, 3.0])
+    S = np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    prior = Multinomial(concentration=c).resolve(Sample.of(np.ones((4, 3))))
+    factors = np.log1p(np.array([0.0, 1.0, 2.0, 0.0]) / c[0]) + np.log(c[[0, 0, 0, 2]]) - np.log(c.sum() + np.arange(4))
+    np.testing.assert_allclose(prior.log_marginal(S[:, 0] * 0.0 + 1.0, S), [factors.sum(), 0.0], rtol=1e-12, atol=1e-12)

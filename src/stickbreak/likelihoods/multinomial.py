@@ -1,17 +1,17 @@
 """Counts of many kinds, such as the words of a document."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import gammaln, psi, xlogy
+from scipy.special import psi, xlogy
 
 from ..kernels.counts import dirichlet_multinomials, multinomial_coefficients
 from ._base import Array, Likelihood, Profile, Rows, Size
 from ._draws import poisson
+from ._gamma import log_gamma_ratio
 from ._hyperparameters import LARGEST, check_between, positive_values, require
 from ._sample import Sample
 
@@ -108,13 +108,15 @@ class Multinomial(Likelihood):
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p] = psi(c + s) - psi(sum); b = 0."""
         c = self._concentration + np.maximum(S, 0.0)  # extrapolated sums may miss zero
-        return self._each_kind(psi, S) - psi(c.sum(axis=1, keepdims=True)), np.zeros(len(N))
+        return self._digammas(S) - psi(c.sum(axis=1, keepdims=True)), np.zeros(len(N))
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over kinds of log Gamma(c + s) / Gamma(c), over that of the totals, (K,)."""
-        prior = self._concentration
-        kinds = (self._each_kind(gammaln, S) - gammaln(prior)).sum(axis=1)
-        return np.asarray(kinds - gammaln(prior.sum() + S.sum(axis=1)) + gammaln(prior.sum()))
+        kinds, counted = np.zeros(S.shape), S > NOTHING
+        kinds[counted] = log_gamma_ratio(S[counted], np.broadcast_to(self._concentration, S.shape)[counted])
+        return np.asarray(
+            kinds.sum(axis=1) - log_gamma_ratio(np.maximum(S.sum(axis=1), 0.0), self._concentration.sum())
+        )
 
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """N(x) KL(p(x) || p(c)) for the smoothed frequencies p(x) = (c + x) / N(x), N(x) = sum_d (c_d + x_d), (n, J)."""
@@ -159,12 +161,12 @@ class Multinomial(Likelihood):
         require(0.0 <= self.length < np.inf, "length", self.length, "a number of at least 0")
         check_between("sums of counts", S)
 
-    def _each_kind(self, function: Callable[[Array], Array], S: Array) -> Array:
-        """A function of c + S (K, D), computed once for all clusters without any count of a kind."""
+    def _digammas(self, S: Array) -> Array:
+        """psi(c + S) (K, D), computed once for all clusters without any count of a kind."""
         prior = self._concentration
-        values = np.array(np.broadcast_to(function(prior), S.shape))
+        values = np.array(np.broadcast_to(psi(prior), S.shape))
         counted = S > NOTHING
-        values[counted] = function((prior + S)[counted])
+        values[counted] = psi((prior + S)[counted])
         return values
 
     @property
