@@ -19,7 +19,7 @@ COARSE = 100.0  # excursions are compared when settled to this multiple of the t
 SETTLE, SETTLE_TOPICS = 12, 4  # laps before the topics of an excursion must pay: of groups of rows, and of words
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance, for each topic, is the last
 WORTHWHILE_TOPIC = (
-    0.2  # of what its parameters cost: if the topics that an excursion adds gain less each, it is the last
+    0.2  # of what its parameters cost: the topics that an excursion adds must gain as much each, or it is the last
 )
 FEWEST = 64  # topics of the first excursion
 SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
