@@ -109,7 +109,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _refresh(self) -> float:
         """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""
         best, bound = self.outcome, self.outcome.bound
-        if best.total.K > 1 and len(self.history) < self.options.max_laps:
+        if len(self.history) < self.options.max_laps:
             again = self._laps(self.model, self._removals, self.options, best, origin="topics alone")
             again.patience = FRESH_PATIENCE
             again.run(Summary(best.total.N, best.total.S, best.total.H, best.total.base))
