@@ -6,7 +6,7 @@ the windows are its texts cut into documents of six words.
 
 A rival is another fit with the same prior: from the true topics; of as many topics as are true, given; the fit started from
 itself; and of one topic.  A gap is the bound of the fit less that of the rival, in nats: where it is negative, the search has
-missed something.
+missed something.  The last column, s, is CPU seconds of the fit.
 
     python benchmarks/right_topics.py [--sets NAME ...] [--small] [--seeds N] [--starts N ...]
 """

@@ -84,6 +84,13 @@ def test_half_of_the_laps_at_most_are_of_samples():
     assert [lap.sample_rows > 0 for lap in model.history_] == [True, False]
 
 
+@pytest.mark.filterwarnings("ignore:not converged")
+@pytest.mark.parametrize("max_laps", [1, 2, 3])
+def test_laps_on_samples_of_samples_stay_within_the_limit(max_laps):
+    X = np.random.default_rng(2).normal(size=(90_000, 1))
+    assert Mixture(random_state=0, max_laps=max_laps).fit(X).n_laps_ == max_laps
+
+
 def test_nothing_is_shown_unless_on_a_terminal(capsys):
     with Progress(10, 10) as progress:
         progress(lap(1))

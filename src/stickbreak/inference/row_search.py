@@ -58,7 +58,7 @@ class RowSearch(MergingSearch[Survey]):
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         rows = sample_rows(self.source.n_rows, self.source.row_size, self.model.likelihood.n_statistics)
-        if start.K == 1 and "birth" in self.moves and rows > 0:
+        if start.K == 1 and self._may_grow() and rows > 0 and self._laps_left > 1:
             start = self._begin_with(self._sampled(rows, self.options), start)
             self._found_on_sample = start.K
         self._begin(start, coarse)

@@ -77,6 +77,10 @@ class Search(ABC):
     def _scaled(self, sampled: Self) -> Summary:
         return sampled.total * (self.source.total_weight / sampled.source.total_weight)
 
+    @property
+    def _laps_left(self) -> int:
+        return self.options.max_laps - len(self.history)
+
     def _may_grow(self) -> bool:
         return "birth" in self.moves and len(self.history) < self.options.max_laps
 
@@ -140,9 +144,7 @@ class Search(ABC):
         hopeful = self._hopeful(laps)[: max(0, model.max_clusters - total.K)]
         if not hopeful:
             return None
-        rows = Summary(
-            total.N, total.S, total.H, total.base
-        )  # what is known of documents does not say how they will be
+        rows = Summary(total.N, total.S, total.H, total.base)  # without what is known of documents, which will change
         start = rows.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
         for _, _, children in hopeful:
             start = start.exchange((), children)

@@ -56,7 +56,7 @@ class StateSearch(Search):
             descent = Descent(self.model, self._sequences, self.threads, self.rng.spawn(1)[0], self.options)
             start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
-        elif begun:
+        elif begun and self._laps_left > 1:
             sampled = self._sampled(max(SAMPLE_ROWS, self.source.n_rows // SMALLER), coarse)
             sampled.patience = AT_FIRST
             start = self._begin_with(sampled, start)

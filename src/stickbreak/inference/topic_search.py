@@ -19,7 +19,7 @@ COARSE = 100.0  # excursions are compared when settled to this multiple of the t
 SETTLE, SETTLE_TOPICS = 12, 4  # laps before the topics of an excursion must pay: of groups of rows, and of words
 WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance, for each topic, is the last
 WORTHWHILE_TOPIC = (
-    0.2  # of what its parameters cost: if the topics that an excursion adds gain less each, it is the last
+    0.2  # of what its parameters cost: the topics that an excursion adds must gain as much each, or it is the last
 )
 FEWEST = 64  # topics of the first excursion
 SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
@@ -109,7 +109,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _refresh(self) -> float:
         """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""
         best, bound = self.outcome, self.outcome.bound
-        if best.total.K > 1 and len(self.history) < self.options.max_laps:
+        if len(self.history) < self.options.max_laps:
             again = self._laps(self.model, self._removals, self.options, best, origin="topics alone")
             again.patience = FRESH_PATIENCE
             again.run(Summary(best.total.N, best.total.S, best.total.H, best.total.base))

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,43 +23,11 @@ from ._hyperparameters import (
     positive,
     require,
 )
+from ._regression_belief import Belief, RegressionPosterior
 from ._sample import Sample
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too
-
-
-class RegressionPosterior(NamedTuple):
-    """Posterior means of the coefficients (K, q, P) of P regressors, intercepts (K, q) and covariances (K, q, q)."""
-
-    coefficients: Array
-    intercepts: Array
-    covariances: Array
-
-
-class _Belief(NamedTuple):
-    """Posterior of M regressors, in working coordinates: nu' (K,) and L (K, M + q, M + q), Cholesky factors of J'."""
-
-    nu: Array
-    L: Array
-    M: int
-
-    @property
-    def means(self) -> Array:
-        """M' = Q P^-1, (K, q, M)."""
-        return self.L[:, self.M :, : self.M] @ np.linalg.inv(self.L[:, : self.M, : self.M])
-
-    @property
-    def noise(self) -> Array:
-        """R (K, q, q), with B' = R R'."""
-        return self.L[:, self.M :, self.M :]
-
-    @property
-    def log_normaliser(self) -> Array:
-        """LogZ(nu', J') = logZ of the Wishart - (q / 2) log |K'|, (K,)."""
-        K, B = quadratic.log_determinant(self.L[:, : self.M, : self.M]), quadratic.log_determinant(self.noise)
-        q = self.noise.shape[1]
-        return np.asarray(quadratic.log_wishart(self.nu, B, q) - 0.5 * q * K)
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,14 +350,14 @@ class Regression(Likelihood):
         """Sums of products over the rows with targets, (K, *place.shape)."""
         return np.asarray(np.column_stack([S, self._counts(N, S)])[:, place])
 
-    def _update(self, N: Array, S: Array) -> _Belief:
+    def _update(self, N: Array, S: Array) -> Belief:
         J = self._products(N, S, self._place_stacked)
         squares = np.flatnonzero(self._order < len(self._unit))  # of columns; 1 times 1 is a count
         J[:, squares, squares] *= quadratic.GRAIN
         J += self._prior
         targets = np.arange(self._M, self._M + self._q)
         J[:, targets, targets] += self._counts(N, S)[:, None] * self.rounding
-        return _Belief(self.degrees_of_freedom + self._counts(N, S), quadratic.cholesky(J), self._M)
+        return Belief(self.degrees_of_freedom + self._counts(N, S), quadratic.cholesky(J), self._M)
 
     def _nothing(self) -> tuple[Array, Array]:
         """Counts and statistics of an empty cluster."""
