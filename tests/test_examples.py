@@ -161,8 +161,8 @@ def test_what_comes_for_free():
     counted, weights = np.unique(X, axis=0, return_counts=True)
     weighted = Mixture(Geometric(), **options).fit(counted, sample_weight=weights)
     assert weighted.lower_bound_ == pytest.approx(dense.lower_bound_, rel=1e-6)
-    learnt = Mixture(Geometric(), learn=("a", "b"), **options).fit(X)
-    assert learnt.lower_bound_ > dense.lower_bound_
+    plain = Mixture(Geometric(), learn=False, **options).fit(X)
+    assert dense.lower_bound_ > plain.lower_bound_
     steps = Mixture(Geometric(), algorithm="stochastic", init=dense, max_laps=30, tol=1e-3, **options).fit(X)
     assert steps.lower_bound_ == pytest.approx(dense.lower_bound_, rel=1e-2)
     both = Product({"failures": (Geometric(), range(4)), "size": (DiagonalGaussian(), [4])})

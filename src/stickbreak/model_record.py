@@ -34,7 +34,7 @@ from .model_values import (
     likelihood_classes,
 )
 from .moves import MoveRecord
-from .older_records import with_learn, with_rounding
+from .older_records import as_known, with_learn
 
 if TYPE_CHECKING:
     from .estimators._estimator import Estimator, Table
@@ -105,7 +105,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
     if dtype not in DTYPES:
         raise ValueError(f"unknown precision {dtype!r:.40}; known: {', '.join(DTYPES)}.")
     left = dict(tensors)
-    likelihood = with_rounding(decode(record["likelihood"], left, likelihood_classes()))
+    likelihood = as_known(decode(record["likelihood"], left, likelihood_classes()))
     allocation = decode(record["allocation"], left, allocation_classes())
     summary = decode(record["summary"], left, SUMMARIES)
     expect(isinstance(likelihood, Likelihood), "likelihood", likelihood, "a likelihood")

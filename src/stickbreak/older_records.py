@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .likelihoods import Likelihood, Product
+from .likelihoods import DiagonalGaussian, Product, SphericalGaussian
+from .likelihoods._wishart_prior import WishartPrior, prior_scale
 
 
 def with_learn(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -16,13 +17,17 @@ def with_learn(parameters: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
-def with_rounding(likelihood: Any) -> Any:
-    """A likelihood: before format 3, values were taken as they are, and so they stay."""
+def as_known(likelihood: Any) -> Any:
+    """A likelihood: before format 3, values were taken as they are, and so they stay; scale matrices were whole."""
     if isinstance(likelihood, Product):
-        parts = {name: (with_rounding(part), columns) for name, (part, columns) in likelihood.parts.items()}
+        parts = {name: (as_known(part), columns) for name, (part, columns) in likelihood.parts.items()}
         return replace(likelihood, parts=parts)
-    if not isinstance(likelihood, Likelihood) or getattr(likelihood, "rounding", 0.0) is not None:
-        return likelihood
     known: Any = likelihood
-    spread = known.scale if hasattr(known, "scale") else known.rate
-    return replace(known, rounding=np.zeros(np.shape(spread)[:1])[()])
+    if isinstance(known, WishartPrior) and known.pattern is None and np.ndim(known.scale) == 2:
+        variances = np.diagonal(known.scale)
+        known = replace(known, **prior_scale(known.scale, None, variances, known.scale, 1.0)._asdict())
+    exact = isinstance(known, WishartPrior | DiagonalGaussian | SphericalGaussian) and known.rounding is None
+    if exact:
+        spread = known.scale if isinstance(known, WishartPrior) else known.rate
+        known = replace(known, rounding=np.zeros(np.shape(spread)[:1])[()])
+    return known

@@ -72,9 +72,6 @@ def expected_failures(estimator):
     if estimator.likelihood in ("multinomial", "auto"):
         for kind in ("matrix", "array"):
             failures[f"check_estimator_sparse_{kind}"] = "the check reads the tags of classifiers"
-    failures["check_sample_weight_equivalence_on_dense_data"] = (
-        "random seeds differ, and priors are learnt to a tolerance"
-    )
     return failures
 
 

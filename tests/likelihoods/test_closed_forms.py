@@ -320,8 +320,10 @@ def test_a_tunable_hyperparameter_changes_the_marginal(family, naive):
     now = likelihood.log_marginal(N, S)[0]
     assert likelihood.tunables()
     for name in likelihood.tunables():
-        assert abs(likelihood.scaled(name, 3.0).log_marginal(N, S)[0] - now) > 1e-3, name
-        again = likelihood.scaled(name, 3.0).scaled(name, 1.0 / 3.0)
+        other = likelihood.scaled(name, 1.0 / 3.0)
+        if name != "correlation" or (likelihood.correlation < 1.0 and len(likelihood.scale) > 1):
+            assert abs(other.log_marginal(N, S)[0] - now) > 1e-3, name
+        again = other.scaled(name, 3.0)
         assert again.log_marginal(N, S)[0] == pytest.approx(now, rel=1e-12)
 
 

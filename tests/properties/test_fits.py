@@ -308,8 +308,7 @@ def test_few_heavy_rows_are_clusters_among_many_light_ones(seed):
     X = np.concatenate([light, heavy + 1e-3 * rng.normal(size=(8, 1))])
     found = Mixture(random_state=seed, n_jobs=1).fit(X, sample_weight=np.repeat([1.0, 1e5], [30_000, 8]))
     labels = found.labels_[-8:]
-    assert len(set(labels[:4])) == len(set(labels[4:])) == 1
-    assert labels[0] != labels[4]
+    assert not set(labels[:4]) & set(labels[4:])  # the four may be several: each is as many as 1e5 equal rows
     assert not set(labels) & set(found.labels_[:-8])
 
 
@@ -412,7 +411,7 @@ def test_a_whole_stochastic_step_is_a_lap(family, allocation, naive):
     """One batch and xi = 1: the first two laps of full inference."""
     X = rows(family, "clusters", seed=13)
     labels = np.searchsorted(np.cumsum([0.6, 0.3]), np.arange(len(X)) / len(X))
-    common = {"allocation": allocation, "init": labels, "moves": (), "max_laps": 2}
+    common = {"allocation": allocation, "init": labels, "moves": (), "max_laps": 2, "learn": False}
     step = fit(family, X, algorithm=Stochastic(delay=0.0, decay=1.0), n_batches=1, **common)
     full = fit(family, X, algorithm="full", **common)
     np.testing.assert_allclose(step.lower_bounds_, full.lower_bounds_, rtol=1e-10)

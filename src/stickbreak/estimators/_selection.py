@@ -1,17 +1,18 @@
 """The choice of a likelihood by the bound: short searches on a sample of the rows, one for each candidate."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from ..data import ArraySource
 from ..inference import LearningSearch, Options, Threads
 from ..inference.init import one_cluster
-from ..likelihoods import Likelihood, Product
+from ..likelihoods import Likelihood
 from ..model import Model, Summary
+from ..model.learning import OF_LIKELIHOOD
 
 FEWEST_ROWS = 5000  # of the sample
 SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more than these
@@ -63,22 +64,6 @@ class Selection(NamedTuple):
         return cls(next(iter(families)), [], None)
 
 
-def n_hyperparameters(likelihood: Likelihood, total: Summary) -> int:
-    """How many numbers of a prior are learnt: one for each factor, all of a vector or symmetric matrix that is fitted."""
-    found = 0
-    for name in likelihood.tunables():
-        fitted = next(likelihood.fitted(name, total.N, total.S), None)
-        value = np.zeros(()) if fitted is None else np.asarray(_hyperparameter(fitted, name))
-        found += len(value) * (len(value) + 1) // 2 if value.ndim == 2 else value.size
-    return found
-
-
-def _hyperparameter(likelihood: Likelihood, name: str) -> Any:
-    """The value of a hyperparameter, named as `Likelihood.tunables` does."""
-    part, _, own = name.rpartition(".")
-    return getattr(likelihood.parts[part][0] if isinstance(likelihood, Product) else likelihood, own)
-
-
 def select(
     families: Mapping[str, Likelihood],
     problem: Callable[[Likelihood, ArraySource], Problem],
@@ -103,12 +88,16 @@ def select(
         search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options)
         search.run(one_cluster(model))
         total = search.total * (source.total_weight / few.total_weight)
-        cost = (
-            0.5 * np.log(source.total_weight) * n_hyperparameters(search.found.likelihood, total) * bool(options.learn)
-        )
+        cost = 0.5 * np.log(source.total_weight) * _n_learnt(search.found.likelihood, options.learn)
         bound = search.found.bound(total) - float(cost)
         candidates.append(Candidate(family, bound, total.K, time.perf_counter() - began))
         found[family] = Found(search.found, total)
     candidates.sort(key=lambda candidate: -candidate.lower_bound)
     best = candidates[0].family
     return Selection(best, candidates, found[best] if sample is source else None)
+
+
+def _n_learnt(likelihood: Likelihood, names: Sequence[str]) -> int:
+    """How many numbers of its prior are learnt, of the hyperparameters that `tuned` is told."""
+    own = [name.removeprefix(OF_LIKELIHOOD) for name in names if name.startswith(OF_LIKELIHOOD)]
+    return sum(likelihood.n_learnt(name) for name in own)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
+from ..data.distinct import distinct_rows
 from ..likelihoods._base import Rows, entries, features
 from ..model import Model, Summary
 from ..model.products import add_product
@@ -30,7 +31,7 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
     """
     F = entries(model.likelihood, source.row_size)
     sample = source.sample(max(min(SAMPLE_ROWS, SAMPLE_NUMBERS // F), 4 * K), rng)
-    X, weights = sample.take(sample.present())
+    X, weights = distinct_rows(*sample.take(sample.present()))
     T = features(model.likelihood, X)
     labels = nearest_seeds(model, X, weights, K, rng, distance_biased)
     return hard_summary(T, weights, labels) * float(source.total_weight / weights.sum())

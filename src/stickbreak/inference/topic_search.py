@@ -71,16 +71,32 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         while self._may_grow() and self._grow(chain, min(wanted, self.model.max_clusters), coarse):
             wanted = 2 * self.total.K
         while len(self.history) < self.options.max_laps:
-            K, best = self.total.K, self.outcome
-            annealed = chain.from_summary(best.total, LAST_SWEEPS, self.threads)
-            if self._removals:
-                annealed = chain.pruned(annealed, self.threads)
-            trial = self._laps(best.model, self._removals, coarse, best, SETTLE_TOPICS, "annealing")
-            trial.run(annealed.summary)
-            self._keep(best, trial)
-            self._settle()
+            K = self.total.K
+            self._anneal(chain, self.total, coarse)
+            fewer = self._nearly_as_good()
+            if fewer is not None:
+                self._anneal(chain, fewer, coarse)
             if self.total.K >= K:
                 break
+
+    def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
+        """A long ascent from topics, annealed, and what follows from the best model then."""
+        best = self.outcome
+        annealed = chain.from_summary(start, LAST_SWEEPS, self.threads)
+        if self._removals:
+            annealed = chain.pruned(annealed, self.threads)
+        trial = self._laps(best.model, self._removals, options, best, SETTLE_TOPICS, "annealing")
+        trial.run(annealed.summary)
+        self._keep(best, trial)
+        self._settle()
+
+    def _nearly_as_good(self) -> Summary | None:
+        """The outcome of the last ascent from fewer topics, if it lacks less than what the parameters of one cost."""
+        best, trial = self.outcome, self.trial
+        if trial is None or trial.origin != "merges" or not 0 < trial.total.K < best.total.K or self._laps_left <= 0:
+            return None
+        near = best.bound - trial.bound < float(best.model.parameter_cost(best.total).mean())
+        return trial.total if near else None
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""

@@ -231,6 +231,10 @@ class Likelihood(ABC):
         """
         return iter(())
 
+    def n_learnt(self, name: str) -> int:
+        """How many numbers of a hyperparameter are learnt: one for a factor, all of those that are `fitted`."""
+        return 1
+
     def scaled(self, name: str, factor: float) -> Self:
         """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""
         return replace(self, **{name: getattr(self, name) * factor})

@@ -1,6 +1,5 @@
 """Shared by likelihoods whose statistics are products of columns: symmetric packing and Wishart normalisers."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -68,17 +67,6 @@ def pack_quadratic(M: Array) -> Array:
     """The weights (K, D (D + 1) / 2) on packed products that give the quadratic forms z' M_k z, squares times `GRAIN`."""
     a, b = upper_triangle(M.shape[-1])
     return np.asarray(M[:, a, b] * np.where(a == b, GRAIN, 2.0))
-
-
-def prior_scale(scale: Any, variance: Array, degrees_of_freedom: float) -> Array:
-    """The Wishart scale matrix B (D, D) from a number, variances, a matrix, or None: 0.1 diag(variance) per spare degree."""
-    D = len(variance)
-    if scale is None:
-        spare = max(degrees_of_freedom - D - 1.0, 1.0)
-        return np.diag(default_spread("scale", variance, spare, "degrees_of_freedom", degrees_of_freedom))
-    B = symmetric_matrix("scale", scale, D)
-    check_ratio("scale", scale, np.diagonal(B) / variance)
-    return B
 
 
 def default_spread(name: str, variance: Array, times: Any, factor: str, value: Any) -> Array:
@@ -150,25 +138,6 @@ def scaled_degrees(degrees_of_freedom: float, D: int, factor: float) -> float:
     """Degrees of freedom of which those beyond D - 1 are multiplied by a factor, but not further out of range than they are."""
     spare = degrees_of_freedom - (D - 1.0)
     return D - 1.0 + float(np.clip(spare * factor, min(spare, SPARE[0]), max(spare, SPARE[1])))
-
-
-def fitted_scale(nu: float, B: Array, nus: Array, Ls: Array) -> Iterator[Array]:
-    """Wishart scale matrices that fit clusters, as `Likelihood.fitted`, in place of B (D, D).
-
-    EM takes nu times the inverse of the mean of E[Lambda_k] = nu_k B_k^-1, and closes n / (nu + n) of the gap where clusters
-    have n rows.  The first proposal goes so much further that of equal clusters the whole gap is closed.
-
-    nus, Ls : (K,) and (K, D, D), of the clusters; the latter Cholesky factors of B_k
-    """
-    halves = np.linalg.inv(Ls)
-    mean = (nus[:, None, None] * (halves.swapaxes(1, 2) @ halves)).mean(axis=0)
-    half = np.linalg.inv(cholesky(mean))
-    change = nu * (half.T @ half) - B
-    change = 0.5 * (change + change.T)
-    more = float((nus - nu).mean())
-    if more > 0.0:
-        yield B + change * ((nu + more) / more)
-    yield B + change
 
 
 def rounding(sample: Sample, unit: Array) -> Array:

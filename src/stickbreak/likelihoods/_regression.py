@@ -1,7 +1,6 @@
 """Shared by likelihoods that regress some columns of a row on others: the matrix-normal-Wishart algebra."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ from scipy.linalg import solve_triangular
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Size, features
+from ._base import Array, Profile, Size, features
 from ._hyperparameters import (
     FARTHEST,
     check_between,
@@ -25,13 +24,14 @@ from ._hyperparameters import (
 )
 from ._regression_belief import Belief, RegressionPosterior
 from ._sample import Sample
+from ._wishart_prior import WishartPrior, Wisharts, prior_scale
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too
 
 
 @dataclass(frozen=True, eq=False)
-class Regression(Likelihood):
+class Regression(WishartPrior):
     """Base of the families in which q columns y of a row are a noisy linear function of its other columns.
 
         y | r, A, Lambda ~ Normal(A r, Lambda^-1),   A | Lambda ~ MatrixNormal(M0, Lambda^-1, K0^-1),
@@ -63,17 +63,18 @@ class Regression(Likelihood):
     """
 
     measures: ClassVar[bool] = True
-    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "degrees_of_freedom", "scale")
-    strength: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", *WishartPrior.tunable)
 
     intercept: bool = field(default=True, kw_only=True)
     mean: Any = field(default=None, kw_only=True)
     mean_precision: Any = field(default=None, kw_only=True)
     degrees_of_freedom: Any = field(default=None, kw_only=True)
     scale: Any = field(default=None, kw_only=True)
+    correlation: Any = field(default=None, kw_only=True)
     origin: Any = field(default=None, repr=False, kw_only=True)
     unit: Any = field(default=None, repr=False, kw_only=True)
     rounding: Any = field(default=None, repr=False, kw_only=True)
+    pattern: Any = field(default=None, repr=False, kw_only=True)
     holes: bool = field(default=False, repr=False, kw_only=True)
 
     @abstractmethod
@@ -99,8 +100,10 @@ class Regression(Likelihood):
         draft = replace(draft, rounding=np.where(np.isinf(lost), 1.0, lost))
         near = bool((np.abs(draft._working_mean) <= FARTHEST).all())
         require(near, "mean", self.mean, f"within {FARTHEST:g} of zero in units of the columns")
-        variance = draft._residual_variance(sample) * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
-        return replace(draft, scale=quadratic.prior_scale(self.scale, variance, draft.degrees_of_freedom))
+        residuals, pattern = draft._residuals(sample)
+        variance = residuals * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
+        scale = prior_scale(self.scale, self.correlation, variance, pattern, draft.degrees_of_freedom)
+        return replace(draft, **scale._asdict())
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """The size of a family of all products of D columns."""
@@ -225,26 +228,10 @@ class Regression(Likelihood):
         """The columns of targets."""
         return np.isin(np.arange(D), self._columns(D)[0])
 
-    def scaled(self, name: str, factor: float) -> Self:
-        """As others; of the degrees of freedom, those beyond q - 1."""
-        if name != "degrees_of_freedom":
-            return super().scaled(name, factor)
-        return replace(self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, self._q, factor))
-
-    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
-        if set(names) != set(self.strength):
-            return super().scaled_together(names, factor)
-        other = self.scaled("degrees_of_freedom", factor)
-        return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
-
-    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With other scale matrices."""
-        if name == "scale":
-            belief, unit = self._update(N, S), self._unit[self._y]
-            units = np.outer(unit, unit)
-            for B in quadratic.fitted_scale(self.degrees_of_freedom, self.scale / units, belief.nu, belief.noise):
-                yield replace(self, scale=B * units)
+    def _wisharts(self, N: Array, S: Array) -> Wisharts:
+        belief = self._update(N, S)
+        unit = self._unit[self._y]
+        return Wisharts(np.arange(self._q), unit, self.degrees_of_freedom, belief.nu, belief.noise)
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
@@ -252,6 +239,7 @@ class Regression(Likelihood):
 
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units, and that no more rows lack targets than there are rows."""
+        super().check_sums(N, S)
         check_coordinates(self.origin, self.unit)
         check_rounding(self.rounding)
         if self.holes:
@@ -371,14 +359,19 @@ class Regression(Likelihood):
         square = (sums[:, r[:, None], r] + A_TRACE * np.eye(len(r))) / n[:, :, None]
         return mean, square - mean[:, :, None] * mean[:, None, :]
 
-    def _residual_variance(self, sample: Sample) -> Array:
-        """Variance of the targets about the line that the prior of A and the whole sample suggest, (q,)."""
+    def _residuals(self, sample: Sample) -> tuple[Array, Array]:
+        """Variances (q,) and correlations (q, q) of the targets about the line that the prior of A and the sample suggest."""
         w, M = sample.weights, self._M
         N, S = np.atleast_1d(w.sum()), w[None] @ features(self, sample.X)
         J = self._prior + self._products(N, S, self._place_stacked)[0]
-        explained = (J[:M, M:] * np.linalg.solve(J[:M, :M], J[:M, M:])).sum(axis=0)
-        variance = (np.diagonal(J)[M:] - explained) / (self._counts(N, S)[0] or 1.0)
-        return np.asarray(np.where(variance > 1e-12, variance, 1.0) * self._unit[self._y] ** 2)
+        covariance = J[M:, M:] - J[M:, :M] @ np.linalg.solve(J[:M, :M], J[:M, M:])
+        covariance /= self._counts(N, S)[0] or 1.0
+        variance = np.diagonal(covariance)
+        varies = variance > 1e-12
+        deviation = np.where(varies, np.sqrt(np.abs(variance)), np.inf)
+        pattern = covariance / np.outer(deviation, deviation)
+        np.fill_diagonal(pattern, 1.0)
+        return np.where(varies, variance, 1.0) * self._unit[self._y] ** 2, pattern
 
 
 def _prior_mean(mean: Any, center: Array, P: int, intercept: bool) -> Array:

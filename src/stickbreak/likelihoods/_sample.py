@@ -103,6 +103,19 @@ class Sample:
         deviation = self.deviation(center)
         return np.where(deviation > 0.0, deviation, 1.0)
 
+    def correlations(self, center: Array, deviation: Array) -> Array:
+        """Weighted correlations (D, D) of the columns of dense rows, missing values as ``center``; zero for constant columns.
+
+        deviation : (D,) of the size of those of the columns about ``center``
+        """
+        Z = np.nan_to_num((self.X - center) / deviation)
+        C = (Z * (self.weights / self.weights.sum())[:, None]).T @ Z
+        sizes = np.sqrt(np.diagonal(C))
+        C /= np.where(sizes > 0.0, sizes, 1.0)
+        C /= np.where(sizes > 0.0, sizes, 1.0)[:, None]
+        np.fill_diagonal(C, 1.0)
+        return np.asarray(C)
+
     def without_outliers(self) -> "Sample":
         """The sample of dense rows, with values far outside of the middle 90% of their column moved to its fences.
 

@@ -41,6 +41,9 @@ class AutoregressiveGaussian(Regression):
         nu.
     scale : float, array (D,) or array (D, D), default 0.5 x the residual variances of one regression x (nu - D - 1)
         B, positive definite, in squared units of the data: E[covariance] = B / (nu - D - 1).
+    correlation : float from 0 to 1, default 0, or 1 where the scale is a matrix
+        lambda, the share of the correlations C of the residuals of one regression, or of that matrix, that is expected
+        within clusters: B_ab = s_a s_b ((1 - lambda) delta_ab + lambda C_ab).
 
     References
     ----------

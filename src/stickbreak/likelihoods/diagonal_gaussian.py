@@ -156,6 +156,10 @@ class DiagonalGaussian(IndependentColumns):
         center = np.where(np.isnan(center), self.mean, center)
         return np.asarray(0.5 * self.shape / self.rate * (x - center) ** 2)
 
+    def n_learnt(self, name: str) -> int:
+        """One, or the rates of the columns."""
+        return len(self.rate) if name == "rate" else 1
+
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With other rates, column by column: EM takes the shape divided by the mean of E[tau_k].
 

@@ -1,6 +1,5 @@
 """Gaussian with unknown mean and full covariance."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -9,9 +8,10 @@ from numpy.typing import NDArray
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Profile, Size
 from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
+from ._wishart_prior import WishartPrior, Wisharts, prior_scale
 
 
 class GaussianPosterior(NamedTuple):
@@ -31,7 +31,7 @@ class _NormalWishart(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian(Likelihood):
+class Gaussian(WishartPrior):
     """Gaussian likelihood with full covariance and its Normal-Wishart prior.
 
         x | mu, Lambda ~ Normal(mu, Lambda^-1),   mu | Lambda ~ Normal(m, (kappa Lambda)^-1),   Lambda ~ Wishart(nu, B^-1)
@@ -51,6 +51,9 @@ class Gaussian(Likelihood):
         nu.
     scale : float, array (D,) or array (D, D), default 0.1 x the variances of the data x (nu - D - 1)
         B, positive definite, in squared units of the data: E[covariance] = B / (nu - D - 1).
+    correlation : float from 0 to 1, default 0, or 1 where the scale is a matrix
+        lambda, the share of the correlations C of the data, or of that matrix, that is expected within clusters:
+        B_ab = s_a s_b ((1 - lambda) delta_ab + lambda C_ab).
 
     Notes
     -----
@@ -67,31 +70,33 @@ class Gaussian(Likelihood):
     """
 
     measures: ClassVar[bool] = True
-    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "degrees_of_freedom", "scale")
-    strength: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
+    tunable: ClassVar[tuple[str, ...]] = ("mean_precision", *WishartPrior.tunable)
 
     mean: Any = None
     mean_precision: Any = None
     degrees_of_freedom: Any = None
     scale: Any = None
+    correlation: Any = None
     origin: Any = field(default=None, repr=False)
     unit: Any = field(default=None, repr=False)
     rounding: Any = field(default=None, repr=False)
+    pattern: Any = field(default=None, repr=False)
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         origin, unit = quadratic.coordinates(sample)
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
         nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
+        pattern = sample.without_outliers().correlations(origin, unit)
         return replace(
             self,
             mean=mean,
             mean_precision=kappa,
             degrees_of_freedom=nu,
-            scale=quadratic.prior_scale(self.scale, unit**2, nu),
             origin=origin,
             unit=unit,
             rounding=quadratic.rounding(sample, unit),
+            **prior_scale(self.scale, self.correlation, unit**2, pattern, nu)._asdict(),
         )
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
@@ -173,32 +178,9 @@ class Gaussian(Likelihood):
         Z = quadratic.embedded(drawn, self._live, len(self._unit))
         return np.asarray(self.origin + Z * self._unit)
 
-    def scaled(self, name: str, factor: float) -> Self:
-        """As others; of the degrees of freedom, those beyond D - 1."""
-        if name != "degrees_of_freedom":
-            return super().scaled(name, factor)
-        return replace(
-            self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, len(self._unit), factor)
-        )
-
-    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
-        if set(names) != set(self.strength):
-            return super().scaled_together(names, factor)
-        other = self.scaled("degrees_of_freedom", factor)
-        return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
-
-    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With other scale matrices."""
-        live = self._live
-        if name != "scale" or not len(live):
-            return
-        q, units = self._update(N, S), self._unit[live]
-        nu = self.degrees_of_freedom - (len(self._unit) - len(live))
-        for B in quadratic.fitted_scale(nu, self._scale, q.nu, q.L):
-            scale = self.scale.copy()
-            scale[live[:, None], live] = B * np.outer(units, units)
-            yield replace(self, scale=scale)
+    def _wisharts(self, N: Array, S: Array) -> Wisharts:
+        q, live = self._update(N, S), self._live
+        return Wisharts(live, self._unit[live], self.degrees_of_freedom - (len(self._unit) - len(live)), q.nu, q.L)
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
@@ -206,6 +188,7 @@ class Gaussian(Likelihood):
 
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units; factoring shows whether the scatter is positive definite."""
+        super().check_sums(N, S)
         check_coordinates(self.origin, self.unit)
         check_rounding(self.rounding)
 

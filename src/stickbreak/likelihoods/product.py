@@ -206,6 +206,11 @@ class Product(Likelihood):
         """Those of the parts, as ``part.hyperparameter``."""
         return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.not_given()]
 
+    def n_learnt(self, name: str) -> int:
+        """That of one part."""
+        first, own = self._named(name)
+        return self.parts[first][0].n_learnt(own)
+
     def scaled(self, name: str, factor: float) -> Self:
         """With one hyperparameter of one part multiplied by a factor."""
         first, own = self._named(name)

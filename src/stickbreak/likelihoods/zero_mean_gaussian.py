@@ -1,6 +1,5 @@
 """Gaussian with mean zero and full covariance."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -9,9 +8,10 @@ from numpy.typing import NDArray
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Profile, Size
 from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
+from ._wishart_prior import WishartPrior, Wisharts, prior_scale
 
 
 class ZeroMeanGaussianPosterior(NamedTuple):
@@ -22,7 +22,7 @@ class ZeroMeanGaussianPosterior(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ZeroMeanGaussian(Likelihood):
+class ZeroMeanGaussian(WishartPrior):
     """Zero-mean Gaussian likelihood with full covariance and its Wishart prior, for image patches and other textures.
 
         x | Lambda ~ Normal(0, Lambda^-1),   Lambda ~ Wishart(nu, B^-1)
@@ -35,6 +35,9 @@ class ZeroMeanGaussian(Likelihood):
         nu.
     scale : float, array (D,) or array (D, D), default 0.1 x the mean squares of the data x (nu - D - 1)
         B, positive definite, in squared units of the data: E[covariance] = B / (nu - D - 1).
+    correlation : float from 0 to 1, default 0, or 1 where the scale is a matrix
+        lambda, the share of the correlations C of the data, or of that matrix, that is expected
+        within clusters: B_ab = s_a s_b ((1 - lambda) delta_ab + lambda C_ab).
 
     References
     ----------
@@ -42,22 +45,27 @@ class ZeroMeanGaussian(Likelihood):
     """
 
     measures: ClassVar[bool] = True
-    tunable: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
-    strength: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
 
     degrees_of_freedom: Any = None
     scale: Any = None
+    correlation: Any = None
     unit: Any = field(default=None, repr=False)
     rounding: Any = field(default=None, repr=False)
+    pattern: Any = field(default=None, repr=False)
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
         unit = sample.spread(np.zeros(sample.D))
-        scale = quadratic.prior_scale(self.scale, unit**2, nu)
+        pattern = sample.without_outliers().correlations(np.zeros(sample.D), unit)
+        scale = prior_scale(self.scale, self.correlation, unit**2, pattern, nu)
         lost = quadratic.rounding(sample, unit)
         return replace(
-            self, degrees_of_freedom=nu, scale=scale, unit=unit, rounding=np.where(np.isinf(lost), 1.0, lost)
+            self,
+            degrees_of_freedom=nu,
+            unit=unit,
+            rounding=np.where(np.isinf(lost), 1.0, lost),
+            **scale._asdict(),
         )
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
@@ -141,27 +149,8 @@ class ZeroMeanGaussian(Likelihood):
         dof = float(nu[0]) - len(self._unit) + 1.0
         return np.asarray(quadratic.sample_student(L[0] / np.sqrt(dof), dof, rng, size) * self._unit)
 
-    def scaled(self, name: str, factor: float) -> Self:
-        """As others; of the degrees of freedom, those beyond D - 1."""
-        if name != "degrees_of_freedom":
-            return super().scaled(name, factor)
-        return replace(
-            self, degrees_of_freedom=quadratic.scaled_degrees(self.degrees_of_freedom, len(self._unit), factor)
-        )
-
-    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
-        if set(names) != set(self.strength):
-            return super().scaled_together(names, factor)
-        other = self.scaled("degrees_of_freedom", factor)
-        return replace(other, scale=self.scale * (other.degrees_of_freedom / self.degrees_of_freedom))
-
-    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With other scale matrices."""
-        if name == "scale":
-            units = np.outer(self._unit, self._unit)
-            for B in quadratic.fitted_scale(self.degrees_of_freedom, self.scale / units, *self._update(N, S)):
-                yield replace(self, scale=B * units)
+    def _wisharts(self, N: Array, S: Array) -> Wisharts:
+        return Wisharts(np.arange(len(self._unit)), self._unit, self.degrees_of_freedom, *self._update(N, S))
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
@@ -169,6 +158,7 @@ class ZeroMeanGaussian(Likelihood):
 
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the units; factoring shows whether the scatter is positive definite."""
+        super().check_sums(N, S)
         check_coordinates(0.0, self.unit)
         check_rounding(self.rounding)
 

@@ -1,0 +1,173 @@
+"""Shared by likelihoods with a Wishart prior of the precisions of clusters: its scale matrix, and how it is learnt."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _quadratic as quadratic
+from ._base import Array, Likelihood
+from ._hyperparameters import hyperparameter, require
+
+STEPS = 5  # of Newton's method, for the variances of a scale matrix
+
+
+class Wisharts(NamedTuple):
+    """The Wishart distributions of the clusters' precisions, in working coordinates.
+
+    columns, units : (q,) of the scale matrix of the prior, those that are described
+    prior : degrees of freedom of the prior
+    degrees : (K,) of the clusters
+    factors : (K, q, q) Cholesky factors of their scale matrices
+    """
+
+    columns: NDArray[np.intp]
+    units: Array
+    prior: float
+    degrees: Array
+    factors: Array
+
+
+class Scale(NamedTuple):
+    """A scale matrix B (D, D) whose correlations are a share of those of a pattern (D, D)."""
+
+    scale: Array
+    correlation: float
+    pattern: Array
+
+
+class WishartPrior(Likelihood):
+    """A likelihood with a Wishart prior of the clusters' precisions, of which the scale matrix has a shape in D + 1 numbers.
+
+        B_ab = s_a s_b ((1 - lambda) delta_ab + lambda C_ab)
+
+    The correlation lambda is the share of the correlations C of the data that clusters are expected to have; where a matrix
+    is given as the scale, its correlations are lambda C, and lambda is 1 unless given.  Not all D (D + 1) / 2 numbers are
+    learnt: a few rows would seem to tell them all.
+    """
+
+    tunable: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale", "correlation")
+    strength: ClassVar[tuple[str, ...]] = ("degrees_of_freedom", "scale")
+
+    degrees_of_freedom: Any
+    scale: Any
+    correlation: Any
+    pattern: Any
+    rounding: Any
+
+    @abstractmethod
+    def _wisharts(self, N: Array, S: Array) -> Wisharts:
+        """What clusters tell of the prior."""
+
+    def check_sums(self, N: Array, S: Array) -> None:
+        """Check the pattern of correlations, and the share of them."""
+        require(0.0 <= self.correlation <= 1.0, "correlation", self.correlation, "a number from 0 to 1")
+        pattern = np.asarray(self.pattern)
+        fits = pattern.shape == np.shape(self.scale) and bool(np.isfinite(pattern).all())
+        require(fits, "pattern", self.pattern, "correlations of the columns of the scale matrix")
+
+    def not_given(self) -> list[str]:
+        """As others; who gives the scale means its correlations, too."""
+        names = super().not_given()
+        return [name for name in names if name != "correlation" or self.scale is None]
+
+    def n_learnt(self, name: str) -> int:
+        """One, or the variances of the scale matrix."""
+        return len(self.scale) if name == "scale" else 1
+
+    def continued(self, names: Sequence[str], other: Likelihood) -> Self:
+        """As others; a correlation along with the pattern that it is a share of."""
+        return super().continued([*names, "pattern"] if "correlation" in names else names, other)
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others; of the degrees of freedom, those beyond D - 1; of the correlation, what it lacks of one."""
+        if name == "degrees_of_freedom":
+            degrees = quadratic.scaled_degrees(self.degrees_of_freedom, len(self.scale), factor)
+            return self._with(degrees_of_freedom=degrees)
+        if name == "correlation":
+            share = 1.0 - min(1.0, (1.0 - self.correlation) * factor)
+            scale = _matrix(np.diagonal(self.scale), share, self.pattern)
+            return self._with(correlation=share, scale=scale)
+        return super().scaled(name, factor)
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """Degrees of freedom and scale in proportion to each other, so that E[Lambda] stays."""
+        if set(names) != set(self.strength):
+            return super().scaled_together(names, factor)
+        other = self.scaled("degrees_of_freedom", factor)
+        ratio = other.degrees_of_freedom / self.degrees_of_freedom
+        return other._with(scale=self.scale * ratio)
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With other variances in the scale matrix, correlations as they are.
+
+        EM maximises (nu / 2) log |B| - tr(B mean E[Lambda_k]) / 2 over the variances, and closes n / (nu + n) of the gap where
+        clusters have n rows.  The first proposal goes so much further that of equal clusters the whole gap is closed.
+        """
+        if name != "scale":
+            return
+        columns, units, prior, degrees, factors = self._wisharts(N, S)
+        if not len(columns):
+            return
+        halves = np.linalg.inv(factors)
+        mean = (degrees[:, None, None] * (halves.swapaxes(1, 2) @ halves)).mean(axis=0)
+        change = _best_changes(mean * self.scale[np.ix_(columns, columns)] / np.outer(units, units), prior)
+        more = float((degrees - prior).mean())
+        for power in [(prior + more) / more, 1.0] if more > 0.0 else [1.0]:
+            times = np.ones(len(self.scale))
+            with np.errstate(over="ignore"):
+                times[columns] = change**power
+            yield self._with(scale=self.scale * np.outer(times, times))
+
+    def _with(self, **hyperparameters: Any) -> Self:
+        return replace(self, **hyperparameters)
+
+
+def _best_changes(M: Array, nu: float) -> Array:
+    """The factors d (q,) with the highest nu sum log d_a - d' M d / 2, for positive definite M, by damped Newton steps."""
+    d = np.ones(len(M))
+    for _ in range(STEPS):
+        gradient = M @ d - nu / d
+        step = -np.linalg.solve(M + np.diag(nu / d**2), gradient)
+        decrement = np.sqrt(max(-float(step @ gradient) / nu, 0.0))  # the logarithms times nu are self-concordant so
+        d = d + step / (1.0 + decrement)
+    return d
+
+
+def prior_scale(given: Any, correlation: Any, variance: Array, pattern: Array, degrees_of_freedom: float) -> Scale:
+    """The scale matrix from a number, variances, a matrix, or None: 0.1 diag(variance) per spare degree of freedom.
+
+    pattern : (D, D), the correlations of the data
+    """
+    D, whole = len(variance), np.ndim(given) == 2
+    share = hyperparameter("correlation", float(whole) if correlation is None else correlation)
+    fine = share.ndim == 0 and bool(0.0 <= share <= 1.0)
+    require(fine, "correlation", correlation, "a number from 0 to 1")
+    if given is None:
+        spare = max(degrees_of_freedom - D - 1.0, 1.0)
+        spread = quadratic.default_spread("scale", variance, spare, "degrees_of_freedom", degrees_of_freedom)
+        return Scale(_matrix(spread, float(share), pattern), float(share), pattern)
+    B = quadratic.symmetric_matrix("scale", given, D)
+    variances = np.diagonal(B)
+    quadratic.check_ratio("scale", given, variances / variance)
+    if not whole:
+        return Scale(_matrix(variances, float(share), pattern), float(share), pattern)
+    if share > 0.0:
+        deviations = np.sqrt(variances)
+        pattern = B / deviations / deviations[:, None] / share
+        np.fill_diagonal(pattern, 1.0)
+    else:
+        diagonal = not (B - np.diag(variances)).any()
+        require(diagonal, "correlation", correlation, "above 0 where the scale is a matrix with correlations")
+    return Scale(B, float(share), pattern)
+
+
+def _matrix(variances: Array, share: float, pattern: Array) -> Array:
+    """The matrix with these diagonal elements (D,) and a share of the correlations of a pattern (D, D)."""
+    deviations = np.sqrt(variances)
+    B = deviations[:, None] * (share * pattern) * deviations
+    np.fill_diagonal(B, variances)
+    return np.asarray(B)
