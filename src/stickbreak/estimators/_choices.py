@@ -37,7 +37,8 @@ AUTOMATIC: dict[str, type[Likelihood]] = {
     "bits": Bernoulli,
     "categories": Categorical,
 }
-NUMBERS: list[type[Likelihood]] = [DiagonalGaussian, SphericalGaussian, Gaussian]
+NUMBERS: list[type[Likelihood]] = [SphericalGaussian, DiagonalGaussian, Gaussian]  # those with fewer parameters first
+FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
 MOST_CORRELATED = 200  # columns of numbers whose covariances are tried
 FEW = 10.0
 COUNT = "a whole number of at least 1, below 2^31"
@@ -150,7 +151,7 @@ def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likel
 def _families(kinds: NDArray[Any], missing: NDArray[np.bool_]) -> dict[str, Likelihood]:
     """The likelihoods of columns of these kinds (D,), some with ``missing`` values, by the family of their numbers."""
     numbers = np.flatnonzero(kinds == "numbers")
-    families = NUMBERS if len(numbers) > 1 else NUMBERS[:1]
+    families = NUMBERS if len(numbers) > 1 else [DiagonalGaussian]
     if missing[numbers].any():
         families = [family for family in families if family.takes_missing]
     if len(numbers) > MOST_CORRELATED:
@@ -169,6 +170,16 @@ def _with_numbers(numbers: type[Likelihood], kinds: NDArray[Any]) -> Likelihood:
 
 def _name(family: type[Likelihood]) -> str:
     return next(name for name, known in REGISTRY.items() if known is family)
+
+
+def simpler(likelihood: Likelihood, missing: NDArray[np.bool_]) -> dict[str, Likelihood]:
+    """The families, ever simpler ones last, whose clusters may be where a search with a likelihood of many columns starts."""
+    found: dict[str, Likelihood] = {}
+    other = likelihood.simpler(missing) if len(missing) > FEW_COLUMNS else None
+    while other is not None:
+        found[f"simpler by {len(found) + 1}"] = other
+        other = other.simpler(missing)
+    return found
 
 
 def check_start(model: Model, K: int) -> None:

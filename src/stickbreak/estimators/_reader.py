@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 from ..data import ArraySource, Chunk
 from ..inference import Threads
 from ..likelihoods._base import Rows
-from ..model import Model, Parameters, Summary, local_step
+from ..model import Model, Parameters, Summary
+from ..model.local import responsibilities_of
 
 Array = NDArray[np.floating]
 
@@ -33,11 +34,7 @@ class Reader:
 
     def responsibilities(self, X: Rows) -> Array:
         """The probability of each cluster for each row, (n, K)."""
-        n = X.shape[0]
-        _, kept = local_step(self.model, self.parameters, X, np.ones(n), base=False)
-        R = np.zeros((n, self.summary.K), dtype=X.dtype)
-        R[np.repeat(np.arange(n), np.diff(kept.indptr)), kept.indices] = kept.values
-        return R
+        return responsibilities_of(self.model, self.parameters, X)
 
     def labels(self, X: Rows) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,)."""

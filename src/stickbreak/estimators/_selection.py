@@ -3,16 +3,19 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from ..data import ArraySource
 from ..inference import LearningSearch, Options, Threads
 from ..inference.init import one_cluster
+from ..inference.learning_search import Rival
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
+from ..model.local import responsibilities_of
 
 FEWEST_ROWS = 5000  # of the sample
 SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more than these
@@ -52,16 +55,15 @@ class Found(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The best family, all candidates, best first, and what was found with the best one if the sample was all rows."""
+    """The best family, all candidates, best first, what was found with the best one if the sample was all rows, and rivals.
+
+    rivals : what the best search found, for others to start from
+    """
 
     family: str
     candidates: list[Candidate]
     found: Found | None
-
-    @classmethod
-    def only(cls, families: Mapping[str, Likelihood]) -> Self:
-        """The one family there is."""
-        return cls(next(iter(families)), [], None)
+    rivals: list[Rival]
 
 
 def select(
@@ -72,29 +74,42 @@ def select(
     threads: Threads,
     rng: np.random.Generator,
 ) -> Selection:
-    """Search a sample with each of several likelihoods; the bound of its summary, as if of all rows, says which is best.
+    """Begin to search a sample with each of several likelihoods; the bound, as if of all rows, says which is best.
 
-    Hyperparameters that are learnt cost half the logarithm of the number of rows each, as in BIC (Schwarz 1978): a family that
-    others hold as a special case is otherwise never ahead.
+    Each search may start from what the best one before it found, so those of fewer parameters come first.  Hyperparameters
+    that are learnt cost half the logarithm of the number of rows each, as in BIC (Schwarz 1978): a family that others hold as
+    a special case is otherwise never ahead.
 
     problem : what a search with a likelihood on some rows is
     """
     rows = min(max(FEWEST_ROWS, source.n_rows // SMALLER), MOST_ROWS)
     sample = source.sample(rows, rng)
-    candidates, found = [], {}
+    candidates: list[Candidate] = []
+    found: dict[str, Found] = {}
     for family, likelihood in families.items():
         began = time.perf_counter()
         model, few, options = problem(likelihood, sample)
-        search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options)
-        search.run(one_cluster(model))
+        rivals = [_rival(found[_best(candidates)], source.dtype)] if candidates else []
+        search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options, rivals=rivals)
+        search.begin(one_cluster(model))
         total = search.total * (source.total_weight / few.total_weight)
         cost = 0.5 * np.log(source.total_weight) * _n_learnt(search.found.likelihood, options.learn)
         bound = search.found.bound(total) - float(cost)
         candidates.append(Candidate(family, bound, total.K, time.perf_counter() - began))
         found[family] = Found(search.found, total)
+    best = _best(candidates)
     candidates.sort(key=lambda candidate: -candidate.lower_bound)
-    best = candidates[0].family
-    return Selection(best, candidates, found[best] if sample is source else None)
+    return Selection(best, candidates, found[best] if sample is source else None, [_rival(found[best], source.dtype)])
+
+
+def _best(candidates: Sequence[Candidate]) -> str:
+    return max(candidates, key=lambda candidate: candidate.lower_bound).family
+
+
+def _rival(found: Found, dtype: np.dtype[np.floating]) -> Rival:
+    """The responsibilities of rows according to the outcome of a search."""
+    rival: Rival = partial(responsibilities_of, found.model, found.model.parameters(found.total, dtype))
+    return rival
 
 
 def _n_learnt(likelihood: Likelihood, names: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """The mixture estimator."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -279,12 +280,19 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(seed)
-            selection = self._select(families, rows, threads, rng) if len(families) > 1 else Selection.only(families)
-            likelihood = families[selection.family]
+            selection = self._select(families, rows, threads, rng) if len(families) > 1 else None
+            likelihood = families[next(iter(families)) if selection is None else selection.family]
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, threads)
             model, _, options = self._problem(choices.continued(self, likelihood, source, learn), rows, columns, learn)
-            begun = selection.found if isinstance(self.init, str) and self.init == "one" and self.n_init == 1 else None
+            others = (
+                selection
+                if selection is not None or not learn
+                else self._simpler(likelihood, columns, rows, threads, rng)
+            )
+            rivals = [] if others is None else others.rivals
+            searched = isinstance(self.init, str) and self.init == "one"
+            begun = selection.found if selection is not None and searched and self.n_init == 1 else None
             if begun is not None:
                 model = begun.model
             total, model, history, trouble = self._ascend(
@@ -296,9 +304,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 lambda rng: (
                     choose_start(self, model, rows, collapsed, threads, rng, learn) if begun is None else begun.total
                 ),
-                LearningSearch,
+                partial(LearningSearch, rivals=rivals),
             )
-            self.selection_ = selection.candidates
+            self.selection_ = [] if selection is None else selection.candidates
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
@@ -328,6 +336,16 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             return self._problem(likelihood, few, survey(self, likelihood, few, threads), learn)
 
         return select(families, problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
+
+    def _simpler(
+        self, likelihood: Likelihood, columns: Columns, rows: ArraySource, threads: Threads, rng: np.random.Generator
+    ) -> Selection | None:
+        """What simpler families find in a sample of the rows, where a search from one cluster has the likelihood."""
+        families = choices.simpler(likelihood, columns.missing)
+        grows = isinstance(self.init, str) and self.init == "one" and "birth" in choices.moves(self)
+        if not families or not grows or choices.stochastic(self.algorithm) is not None:
+            return None
+        return self._select(dict(reversed(families.items())), rows, threads, rng)
 
     def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""

@@ -1,15 +1,23 @@
 """The search for the clusters of a mixture whose prior is learnt along with them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..data import Chunk
+from ..likelihoods._base import Rows
 from ..model import Model, Summary
-from .init import from_seeds
+from .init import from_responsibilities, from_seeds
 from .laps import Laps, Options
 from .row_search import RowSearch
 
+Rival = Callable[[Rows], NDArray[np.floating]]
+
 SEEDS = 10  # at least, from which the first ascent with a prior that is learnt begins
+SETTLE = 6  # laps before the clusters of rivals must pay: the prior is learnt meanwhile
 MORE = 2  # times as many seeds as clusters were found
 
 
@@ -19,9 +27,17 @@ class LearningSearch(RowSearch):
 
     A prior learnt from one cluster makes that cost nothing and bars every split, and the default prior may bar what a learnt
     one allows.  So where a search begins, on the smallest sample, several ascents compete, and that with the highest bound
-    goes on: from one cluster with the prior as it is, then learnt; and from distant rows, twice as many as there are clusters
-    in hand, learning from the first lap, until more do not help.  The rounds that follow learn all along.
+    goes on: from one cluster with the prior as it is, then learnt; from the clusters that rivals found; and from distant
+    rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help.  The rounds that
+    follow learn all along.
+
+    rivals : the responsibilities (n, K) of rows X (n, D) according to other models, such as those of simpler families
     """
+
+    rivals: Sequence[Rival] = ()
+
+    def _sampled(self, rows: int, options: Options) -> Self:
+        return replace(super()._sampled(rows, options), rivals=self.rivals)
 
     def _begin(self, start: Summary, options: Options) -> None:
         if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:
@@ -30,18 +46,28 @@ class LearningSearch(RowSearch):
         super()._begin(start, replace(options, learn=()))
         best = self._in_hand
         self._compete(best.model, best.total, self.options)  # settled: others must be better by what clusters are worth
+        for rival in self.rivals:
+            self._compete_from(rival, options)
         gain = np.inf
         while gain > 0.0 and len(self.history) < self.options.max_laps:
             seeds = min(max(SEEDS, MORE * self._in_hand.total.K), self.model.max_clusters)
             rows = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
             gain = self._compete(self.model, self.model.ordered(rows), options)
 
-    def _compete(self, model: Model, start: Summary, options: Options) -> float:
+    def _compete_from(self, rival: Rival, options: Options) -> None:
+        def given(chunk: Chunk, X: Rows) -> NDArray[np.floating]:
+            return rival(X)
+
+        found = from_responsibilities(self.model, self.source, given, self.threads)
+        if self.model.max_clusters >= found.K:
+            self._compete(self.model, self.model.ordered(found), options, SETTLE)
+
+    def _compete(self, model: Model, start: Summary, options: Options, settle: int = 0) -> float:
         """An ascent that learns, with merges and deletes; births can wait.  What it gained, zero if the best model stays."""
         best = self._in_hand
         if len(self.history) >= self.options.max_laps:
             return 0.0
-        trial = self._laps(model, self._removals, options, best)
+        trial = self._laps(model, self._removals, options, best, settle)
         trial.run(start)
         return self._keep(best, trial)
 

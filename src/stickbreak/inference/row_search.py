@@ -56,23 +56,30 @@ class RowSearch(MergingSearch[Survey]):
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
-        coarse = replace(self.options, tol=COARSE * self.options.tol)
-        rows = sample_rows(self.source.n_rows, self.source.row_size, self.model.likelihood.n_statistics)
-        if start.K == 1 and self._may_grow() and rows > 0 and self._laps_left > 1:
-            start = self._begin_with(self._sampled(rows, self.options), start)
-            self._found_on_sample = start.K
-        self._begin(start, coarse)
+        self.begin(start)
         assert self.best is not None
         gain, least = np.inf, 0.0
         while gain > least and len(self.history) < self.options.max_laps:
             before, least = self.best.bound, WORTHWHILE * self.options.tol * self.best.total.K
-            self._round(coarse)
+            self._round(self._coarse)
             if self.best.bound - before <= least and not self._known(self.best.total.K):
-                self._again(coarse, sys.maxsize)
+                self._again(self._coarse, sys.maxsize)
             gain = self.best.bound - before
         self.best.polish(self.options)
         if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
             self.best.polish(self.options)
+
+    def begin(self, start: Summary) -> None:
+        """Search on a sample, where there are many rows, and ascend once: what comes before the rounds."""
+        rows = sample_rows(self.source.n_rows, self.source.row_size, self.model.likelihood.n_statistics)
+        if start.K == 1 and self._may_grow() and rows > 0 and self._laps_left > 1:
+            start = self._begin_with(self._sampled(rows, self.options), start)
+            self._found_on_sample = start.K
+        self._begin(start, self._coarse)
+
+    @property
+    def _coarse(self) -> Options:
+        return replace(self.options, tol=COARSE * self.options.tol)
 
     def _begin(self, start: Summary, options: Options) -> None:
         """The first ascent."""

@@ -199,6 +199,13 @@ class Likelihood(ABC):
         """Rows X (n, D) with their missing values filled in, given responsibilities R (n, K)."""
         return X
 
+    def simpler(self, missing: NDArray[np.bool_]) -> "Likelihood | None":
+        """A family of clusters with fewer parameters for the same columns, or None: what it finds is where this one may start.
+
+        missing : (D,) the columns with missing values
+        """
+        return None
+
     def tunables(self) -> list[str]:
         """The names of the hyperparameters that `scaled` takes."""
         return list(self.tunable)

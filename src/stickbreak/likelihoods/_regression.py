@@ -23,7 +23,7 @@ from ._hyperparameters import (
     require,
 )
 from ._regression_belief import Belief, RegressionPosterior
-from ._sample import Sample
+from ._sample import Sample, clear_correlations
 from ._wishart_prior import WishartPrior, Wisharts, prior_scale
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
@@ -365,12 +365,10 @@ class Regression(WishartPrior):
         N, S = np.atleast_1d(w.sum()), w[None] @ features(self, sample.X)
         J = self._prior + self._products(N, S, self._place_stacked)[0]
         covariance = J[M:, M:] - J[M:, :M] @ np.linalg.solve(J[:M, :M], J[:M, M:])
-        covariance /= self._counts(N, S)[0] or 1.0
-        variance = np.diagonal(covariance)
+        n = float(self._counts(N, S)[0]) or 1.0
+        variance = np.diagonal(covariance) / n
         varies = variance > 1e-12
-        deviation = np.where(varies, np.sqrt(np.abs(variance)), np.inf)
-        pattern = covariance / np.outer(deviation, deviation)
-        np.fill_diagonal(pattern, 1.0)
+        pattern = clear_correlations(np.where(np.outer(varies, varies), covariance / n, 0.0), n)
         return np.where(varies, variance, 1.0) * self._unit[self._y] ** 2, pattern
 
 

@@ -109,12 +109,8 @@ class Sample:
         deviation : (D,) of the size of those of the columns about ``center``
         """
         Z = np.nan_to_num((self.X - center) / deviation)
-        C = (Z * (self.weights / self.weights.sum())[:, None]).T @ Z
-        sizes = np.sqrt(np.diagonal(C))
-        C /= np.where(sizes > 0.0, sizes, 1.0)
-        C /= np.where(sizes > 0.0, sizes, 1.0)[:, None]
-        np.fill_diagonal(C, 1.0)
-        return np.asarray(C)
+        total = float(self.weights.sum())
+        return clear_correlations((Z * (self.weights / total)[:, None]).T @ Z, total)
 
     def without_outliers(self) -> "Sample":
         """The sample of dense rows, with values far outside of the middle 90% of their column moved to its fences.
@@ -187,3 +183,20 @@ class Sample:
             return np.zeros(self.D)
         rows = np.argmin(np.isnan(self.X), axis=0)
         return np.asarray(np.nan_to_num(self.X[rows, np.arange(self.D)]))
+
+
+def clear_correlations(covariance: Array, n: float) -> Array:
+    """The correlations (D, D) of a covariance of n rows, without those that n rows of independent columns have, too.
+
+    Eigenvalues between (1 - sqrt(D / n))^2 and (1 + sqrt(D / n))^2 become 1 (Marchenko and Pastur 1967).
+    """
+    deviations = np.sqrt(np.diagonal(covariance))
+    units = np.where(deviations > 0.0, deviations, 1.0)
+    C = covariance / units / units[:, None]
+    np.fill_diagonal(C, 1.0)
+    values, vectors = np.linalg.eigh(C)
+    edge = np.sqrt(len(C) / n)
+    clear = (values > (1.0 + edge) ** 2) | (values < max(1.0 - edge, 0.0) ** 2)
+    C = np.eye(len(C)) + (vectors[:, clear] * (values[clear] - 1.0)) @ vectors[:, clear].T
+    units = np.sqrt(np.diagonal(C))
+    return np.asarray(C / units / units[:, None])

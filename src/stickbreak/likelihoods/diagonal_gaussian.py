@@ -23,6 +23,7 @@ from ._quadratic import (
     standardised,
 )
 from ._sample import Sample
+from .spherical_gaussian import SphericalGaussian
 
 TINY = 1e-300  # in place of a count of zero, to divide by
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -85,6 +86,10 @@ class DiagonalGaussian(IndependentColumns):
     origin: Any = field(default=None, repr=False)
     unit: Any = field(default=None, repr=False)
     rounding: Any = field(default=None, repr=False)
+
+    def simpler(self, missing: NDArray[np.bool_]) -> SphericalGaussian | None:
+        """Columns of one variance, where none has missing values."""
+        return None if missing.any() or len(missing) == 1 else SphericalGaussian()
 
     def _prior(self, sample: Sample) -> dict[str, Any]:
         D, (origin, unit) = sample.D, coordinates(sample)

@@ -12,6 +12,7 @@ from ._base import Array, Profile, Size
 from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
 from ._wishart_prior import WishartPrior, Wisharts, prior_scale
+from .diagonal_gaussian import DiagonalGaussian
 
 
 class GaussianPosterior(NamedTuple):
@@ -81,6 +82,10 @@ class Gaussian(WishartPrior):
     unit: Any = field(default=None, repr=False)
     rounding: Any = field(default=None, repr=False)
     pattern: Any = field(default=None, repr=False)
+
+    def simpler(self, missing: NDArray[np.bool_]) -> DiagonalGaussian:
+        """Independent columns."""
+        return DiagonalGaussian()
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""

@@ -206,6 +206,13 @@ class Product(Likelihood):
         """Those of the parts, as ``part.hyperparameter``."""
         return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.not_given()]
 
+    def simpler(self, missing: NDArray[np.bool_]) -> Self | None:
+        """With a simpler family for each part that has one."""
+        found = {name: part.simpler(missing[columns]) for name, (part, columns) in self.parts.items()}
+        if not any(found.values()):
+            return None
+        return replace(self, parts={name: (found[name] or part, c) for name, (part, c) in self.parts.items()})
+
     def n_learnt(self, name: str) -> int:
         """That of one part."""
         first, own = self._named(name)

@@ -132,6 +132,15 @@ def local_step(
     return summary, responsibilities
 
 
+def responsibilities_of(model: Model, parameters: Parameters, X: Rows) -> Array:
+    """The probability of each cluster for each of rows X (n, D), as an array (n, K)."""
+    n = X.shape[0]
+    summary, kept = local_step(model, parameters, X, np.ones(n), base=False)
+    R = np.zeros((n, summary.K), dtype=X.dtype)
+    R[np.repeat(np.arange(n), np.diff(kept.indptr)), kept.indices] = kept.values
+    return R
+
+
 def restricted_step(
     model: Model, parameters: Parameters, X: Rows, weights: Array, mass: Array
 ) -> tuple[Summary, Responsibilities]:
