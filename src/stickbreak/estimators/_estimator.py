@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,6 +25,7 @@ from ..inference.visit import visit
 from ..likelihoods import REGISTRY
 from ..model import Model, Summary
 from . import _choices as choices
+from ._hierarchy import Hierarchy
 
 Array = NDArray[np.floating]
 
@@ -62,6 +63,12 @@ class Estimator(BaseEstimator, ABC):
 
         check_is_fitted(self)
         save_model(self, path)
+
+    @cached_property
+    def hierarchy_(self) -> Hierarchy:
+        """The merges of the clusters down to one, made when first asked for."""
+        check_is_fitted(self)
+        return Hierarchy.of(self.model_, self.summary_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -157,6 +164,7 @@ class Estimator(BaseEstimator, ABC):
         """Derive every fitted attribute that does not belong to the data from the state of a fit."""
         for name in _shown(getattr(self, "posterior_", None)):
             self.__dict__.pop(name, None)
+        self.__dict__.pop("hierarchy_", None)
         self.model_, self.summary_, self.dtype_, self.history_ = model, summary, dtype, history
         self.n_features_in_, self.n_targets_, self.levels_ = table.n_features, table.n_targets, table.levels
         self.grouped_ = table.grouped

@@ -101,6 +101,9 @@ class HMM(ClusterMixin, Estimator):
     history_ : list of `stickbreak.inference.Lap`
         Per lap: seconds, ELBO, K, moves tried and accepted with their gains, and what its ascent began with.  Above 120,000
         rows states are first searched for on a sample; its laps come first.
+    hierarchy_ : `stickbreak.estimators.Hierarchy`
+        The merges of the states down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
+        are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
         What in the data will mislead states, such as constant or repeated columns and outliers, with cures, which `fit`
         warns of with a ``DataWarning``.  Empty for sparse rows.

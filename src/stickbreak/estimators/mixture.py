@@ -107,6 +107,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Laps done.
     converged_ : bool
         Whether the fit stopped before ``max_laps``.
+    hierarchy_ : `stickbreak.estimators.Hierarchy`
+        The merges of the clusters down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
+        are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
         What in the data will mislead clusters, such as constant or repeated columns and outliers, with cures, which `fit`
         warns of with a ``DataWarning``.  Empty for sparse rows.

@@ -97,6 +97,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         The ELBO of the best model so far after each lap.
     history_ : list of `stickbreak.inference.Lap`
         Per lap: seconds, ELBO, K, moves tried and accepted with their gains, and what its ascent began with.
+    hierarchy_ : `stickbreak.estimators.Hierarchy`
+        The merges of the topics down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
+        are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
         What in the rows of groups will mislead topics, such as constant or repeated columns and outliers, with cures,
         which `fit` warns of with a ``DataWarning``.  Empty for counts of words.
