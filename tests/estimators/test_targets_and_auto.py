@@ -121,8 +121,11 @@ def test_columns_say_what_they_hold(holes):
     if holes:
         X[::7] = np.nan
     families = automatic(ArraySource(X), {})
-    first = next(iter(families.values()))
-    assert kinds(first) == {"DiagonalGaussian": [0, 3, 4, 6, 7], "Poisson": [2], "Bernoulli": [1, 5]}
+    assert kinds(families["diagonal_gaussian"]) == {
+        "DiagonalGaussian": [0, 3, 4, 6, 7],
+        "Poisson": [2],
+        "Bernoulli": [1, 5],
+    }
     assert kinds(families["diagonal_gaussian, counts too"]) == {
         "DiagonalGaussian": [0, 2, 3, 4, 6, 7],
         "Bernoulli": [1, 5],
@@ -136,7 +139,7 @@ def test_columns_say_what_they_hold(holes):
 )
 def test_tables_of_one_kind_need_no_product(values, family):
     for X in (values, values.astype(np.float32)):
-        assert kinds(next(iter(automatic(ArraySource(X), {}).values()))) == family
+        assert family in [kinds(found) for found in automatic(ArraySource(X), {}).values()]
 
 
 def test_zeros_and_ones_need_no_choice():
@@ -180,7 +183,7 @@ def test_sparse_rows_are_documents():
 
 def test_new_values_are_judged_by_what_was_chosen():
     X = np.column_stack([np.arange(40.0) % 2, np.arange(40.0) % 5])
-    found = fit(automatic(ArraySource(X), {})["diagonal_gaussian"], X, max_laps=3)
+    found = fit(automatic(ArraySource(X), {})["bernoulli and poisson"], X, max_laps=3)
     for column, value, words in ((0, 2.0, "Bernoulli takes 0 or 1"), (1, 0.5, "Poisson takes whole numbers")):
         wrong = X.copy()
         wrong[6, column] = value

@@ -427,7 +427,8 @@ def test_tunable_hyperparameters_scale(name):
         other, start = c.likelihood.scaled(field, 1.0 / 3.0), least.get(field, 0.0)
         before, after = (np.asarray(getattr(q, field)) - start for q in (c.likelihood, other))
         np.testing.assert_allclose(after, before / 3.0)
-        if before.any():
+        uncorrelated = field == "correlation" and np.array_equal(c.likelihood.pattern, np.eye(len(c.likelihood.scale)))
+        if before.any() and not uncorrelated:
             assert abs(other.log_marginal(c.N, c.S)[0] - c.likelihood.log_marginal(c.N, c.S)[0]) > 1e-3
 
 

@@ -47,8 +47,12 @@ PRIOR_ROWS = 100_000  # rows that default priors are scaled from
 
 
 def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likelihood:
-    """The likelihood of an estimator, or ``choice`` in its place, its columns located in the table; the first of several."""
-    return next(iter(candidates(estimator, source, choice).values()))
+    """The likelihood of an estimator, or ``choice`` in its place, its columns located in the table.
+
+    Where there are several it is that of independent columns.
+    """
+    found = candidates(estimator, source, choice)
+    return found.get(_name(DiagonalGaussian), next(iter(found.values())))
 
 
 def candidates(estimator: Any, source: ArraySource, choice: Any = None) -> dict[str, Likelihood]:
@@ -151,6 +155,9 @@ def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likel
 def _families(kinds: NDArray[Any], missing: NDArray[np.bool_]) -> dict[str, Likelihood]:
     """The likelihoods of columns of these kinds (D,), some with ``missing`` values, by the family of their numbers."""
     numbers = np.flatnonzero(kinds == "numbers")
+    if not len(numbers):
+        name = " and ".join(_name(family) for kind, family in AUTOMATIC.items() if kind in kinds)
+        return {name: _with_numbers(DiagonalGaussian, kinds)}
     families = NUMBERS if len(numbers) > 1 else [DiagonalGaussian]
     if missing[numbers].any():
         families = [family for family in families if family.takes_missing]
