@@ -183,7 +183,7 @@ def test_sparse_rows_are_documents():
 
 def test_new_values_are_judged_by_what_was_chosen():
     X = np.column_stack([np.arange(40.0) % 2, np.arange(40.0) % 5])
-    found = fit(automatic(ArraySource(X), {})["bernoulli and poisson"], X, max_laps=3)
+    found = fit(automatic(ArraySource(X), {})["poisson and bernoulli"], X, max_laps=3)
     for column, value, words in ((0, 2.0, "Bernoulli takes 0 or 1"), (1, 0.5, "Poisson takes whole numbers")):
         wrong = X.copy()
         wrong[6, column] = value
