@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 
 FEWEST_ROWS = 5000  # of the sample
+MOST_LAPS = 100  # to begin a search with one family
 SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more than these
 
 
@@ -90,6 +91,7 @@ def select(
         began = time.perf_counter()
         model, few, options = problem(likelihood, sample)
         rivals = [_rival(found[_best(candidates)], source.dtype)] if candidates else []
+        options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options, rivals=rivals)
         search.begin(one_cluster(model))
         total = search.total * (source.total_weight / few.total_weight)

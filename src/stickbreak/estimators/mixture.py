@@ -17,6 +17,8 @@ from ..data import ArraySource
 from ..data.distinct import collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import LearningSearch, Options, Stochastic, Threads
+from ..inference.learning_search import SEEDS, affords
+from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
@@ -291,7 +293,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             others = (
                 selection
                 if selection is not None or not learn
-                else self._simpler(likelihood, columns, rows, threads, rng)
+                else self._simpler(likelihood, model, columns, rows, threads, rng)
             )
             rivals = [] if others is None else others.rivals
             searched = isinstance(self.init, str) and self.init == "one"
@@ -341,12 +343,20 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         return select(families, problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
 
     def _simpler(
-        self, likelihood: Likelihood, columns: Columns, rows: ArraySource, threads: Threads, rng: np.random.Generator
+        self,
+        likelihood: Likelihood,
+        model: Model,
+        columns: Columns,
+        rows: ArraySource,
+        threads: Threads,
+        rng: np.random.Generator,
     ) -> Selection | None:
-        """What simpler families find in a sample of the rows, where a search from one cluster has the likelihood."""
+        """What simpler families find in a sample of the rows, where a search from one cluster with the model can afford it."""
         families = choices.simpler(likelihood, columns.missing)
         grows = isinstance(self.init, str) and self.init == "one" and "birth" in choices.moves(self)
-        if not families or not grows or choices.stochastic(self.algorithm) is not None:
+        few = smallest_sample(rows.n_rows, rows.row_size, model.likelihood.n_statistics)
+        affordable = affords(few, SEEDS, model.likelihood.n_statistics)
+        if not families or not grows or not affordable or choices.stochastic(self.algorithm) is not None:
             return None
         return self._select(dict(reversed(families.items())), rows, threads, rng)
 

@@ -18,6 +18,7 @@ Rival = Callable[[Rows], NDArray[np.floating]]
 
 SEEDS = 10  # at least, from which the first ascent with a prior that is learnt begins
 SETTLE = 6  # laps before the clusters of rivals must pay: the prior is learnt meanwhile
+AFFORDABLE = 1 << 29  # numbers that a lap looks at, beyond which only the ascent from one cluster is made
 MORE = 2  # times as many seeds as clusters were found
 
 
@@ -30,6 +31,8 @@ class LearningSearch(RowSearch):
     goes on: from one cluster with the prior as it is, then learnt; from the clusters that rivals found; and from distant
     rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help.  The rounds that
     follow learn all along.
+
+    Where laps take long, only the first two are made.
 
     rivals : the responsibilities (n, K) of rows X (n, D) according to other models, such as those of simpler families
     """
@@ -51,15 +54,21 @@ class LearningSearch(RowSearch):
         gain = np.inf
         while gain > 0.0 and len(self.history) < self.options.max_laps:
             seeds = min(max(SEEDS, MORE * self._in_hand.total.K), self.model.max_clusters)
+            if not self._affords(seeds):
+                break
             rows = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
             gain = self._compete(self.model, self.model.ordered(rows), options)
+
+    def _affords(self, K: int) -> bool:
+        """Whether laps with K clusters are quick enough for ascents that may come to nothing."""
+        return affords(self.source.n_rows, K, self.model.likelihood.n_statistics)
 
     def _compete_from(self, rival: Rival, options: Options) -> None:
         def given(chunk: Chunk, X: Rows) -> NDArray[np.floating]:
             return rival(X)
 
         found = from_responsibilities(self.model, self.source, given, self.threads)
-        if self.model.max_clusters >= found.K:
+        if self.model.max_clusters >= found.K and self._affords(found.K):
             self._compete(self.model, self.model.ordered(found), options, SETTLE)
 
     def _compete(self, model: Model, start: Summary, options: Options, settle: int = 0) -> float:
@@ -75,3 +84,8 @@ class LearningSearch(RowSearch):
     def _in_hand(self) -> Laps:
         assert self.best is not None
         return self.best
+
+
+def affords(rows: int, K: int, F: int) -> bool:
+    """Whether laps over so many rows of F statistics, with K clusters, are quick enough for ascents that may be in vain."""
+    return rows * K * F <= AFFORDABLE

@@ -33,6 +33,13 @@ def sample_rows(N: int, row_size: int, F: int) -> int:
     return min(max(fewest, N // SMALLER), most) if fewest <= most and SMALLER * fewest < N else 0
 
 
+def smallest_sample(N: int, row_size: int, F: int) -> int:
+    """Rows of the smallest sample of samples on which a search begins, or all."""
+    while (rows := sample_rows(N, row_size, F)) > 0:
+        N = rows
+    return N
+
+
 @dataclass
 class RowSearch(MergingSearch[Survey]):
     """Find the best mixture that moves can reach (see `Search` and `MergingSearch`).
