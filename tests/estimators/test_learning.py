@@ -232,6 +232,13 @@ def test_a_constant_column_says_nothing(name):
     assert (found.means_[:, 1] == 3.0).all()
 
 
+@pytest.mark.filterwarnings("ignore::stickbreak.DataWarning")
+def test_constant_columns_alone_are_one_cluster_without_a_word(capfd):
+    found = Mixture("gaussian", random_state=0, n_jobs=1).fit(np.full((20, 3), 2.0))
+    assert found.n_clusters_ == 1
+    assert capfd.readouterr() == ("", "")
+
+
 def test_the_bound_of_rounded_values_is_one_on_the_probability_of_their_steps():
     """With the cluster's parameters nearly known: the log probability of the step of each value, over its width."""
     X = np.random.default_rng(5).normal(0.0, 1.2, (400, 1)).round()

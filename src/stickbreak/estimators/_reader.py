@@ -44,7 +44,9 @@ class Reader:
         """Log posterior-predictive density of the observed values of each row, (n,)."""
         N, S = self.summary.N, self.summary.S
         log_densities = self.model.likelihood.log_predictive(X.astype(np.float64), N, S)
-        return np.asarray(logsumexp(log_densities + np.log(self.model.allocation.mean_weights(self.summary)), axis=1))
+        with np.errstate(divide="ignore"):  # of clusters without weight
+            log_weights = np.log(self.model.allocation.mean_weights(self.summary))
+        return np.asarray(logsumexp(log_densities + log_weights, axis=1))
 
     def impute(self, X: Array) -> Array:
         """Rows with their missing values filled in, (n, D)."""

@@ -162,6 +162,8 @@ def cholesky(B: Array) -> Array:
 
 def inverses(L: Array) -> Array:
     """The inverses (K, D, D) of the matrices whose Cholesky factors are L (K, D, D)."""
+    if not L.size:  # of no columns, or no clusters
+        return L
     upper = np.empty_like(L)
     for factor, place in zip(L, upper):
         place[...] = dpotri(factor.T)[0]  # half of what `numpy.linalg.inv` would cost, which takes L for any matrix
