@@ -17,7 +17,7 @@ from .. import Mixture
 from .figures import plot_fit
 
 N_COMPONENTS = 16  # 85% of the variance
-N_STARTS = 10  # fits; the one with the highest ELBO is kept, which uses no true digit
+N_STARTS = 3
 
 
 def run(out: Path) -> None:
