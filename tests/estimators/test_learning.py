@@ -115,6 +115,27 @@ def test_the_correlation_of_clusters_is_learnt(share, naive):
     np.testing.assert_allclose(np.diag(found.scale) / found.degrees_of_freedom, 1.0, rtol=0.15)
 
 
+@pytest.mark.parametrize(("n", "D"), [(15, 30), (30, 30), (200, 40), (5000, 8)])
+def test_independent_columns_have_no_correlations(n, D):
+    """But for the few that are beyond the edge by chance; columns that depend on others keep theirs."""
+    X = np.random.default_rng(n).standard_normal((n, D))
+    C = Sample.of(X).correlations(X.mean(axis=0), X.std(axis=0))
+    assert np.linalg.eigvalsh(C)[0] > 0.1
+    assert np.abs(C - np.eye(D)).mean() < 0.02
+    if n > 4 * D:
+        copied = np.column_stack([X, X[:, 0]])
+        C = Sample.of(copied).correlations(copied.mean(axis=0), copied.std(axis=0))
+        assert C[0, -1] > 0.9
+
+
+@pytest.mark.parametrize(("n", "D"), [(15, 30), (60, 10)])
+def test_a_learnt_prior_does_not_depend_on_the_order_of_rows(n, D):
+    X = np.random.default_rng(0).random((n, D))
+    one, other = (Mixture(random_state=0, n_jobs=1).fit(Y) for Y in (X, X[::-1]))
+    assert one.n_clusters_ == other.n_clusters_
+    assert one.lower_bound_ == pytest.approx(other.lower_bound_, abs=0.1)
+
+
 def test_steps_of_expectation_maximisation_raise_the_log_marginals(family, naive):
     """The last of the ways in which a hyperparameter of many numbers is fitted; the fixed point is a stationary point."""
     X, labels = data(family)

@@ -17,7 +17,7 @@ from ..data import ArraySource
 from ..data.distinct import collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import LearningSearch, Options, Stochastic, Threads
-from ..inference.learning_search import SEEDS, affords
+from ..inference.learning_search import SEEDS, Rival, affords
 from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
@@ -290,12 +290,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, threads)
             model, _, options = self._problem(choices.continued(self, likelihood, source, learn), rows, columns, learn)
-            others = (
-                selection
-                if selection is not None or not learn
-                else self._simpler(likelihood, model, columns, rows, threads, rng)
-            )
-            rivals = [] if others is None else others.rivals
+            if selection is not None:
+                rivals = selection.rivals
+            else:
+                rivals = self._simpler(likelihood, model, columns, rows, threads, rng) if learn else []
             searched = isinstance(self.init, str) and self.init == "one"
             begun = selection.found if selection is not None and searched and self.n_init == 1 else None
             if begun is not None:
@@ -350,15 +348,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         rows: ArraySource,
         threads: Threads,
         rng: np.random.Generator,
-    ) -> Selection | None:
+    ) -> list[Rival]:
         """What simpler families find in a sample of the rows, where a search from one cluster with the model can afford it."""
         families = choices.simpler(likelihood, columns.missing)
         grows = isinstance(self.init, str) and self.init == "one" and "birth" in choices.moves(self)
         few = smallest_sample(rows.n_rows, rows.row_size, model.likelihood.n_statistics)
         affordable = affords(few, SEEDS, model.likelihood.n_statistics)
         if not families or not grows or not affordable or choices.stochastic(self.algorithm) is not None:
-            return None
-        return self._select(dict(reversed(families.items())), rows, threads, rng)
+            return []
+        return self._select(dict(reversed(families.items())), rows, threads, rng).rivals
 
     def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""

@@ -57,6 +57,7 @@ class MergingSearch(Search, Generic[S]):
     """
 
     _surveyed: Surveyed[S] | None = None  # the last survey
+    _merged: Laps | None = None  # the last ascent from merged clusters, of the last attempt
 
     @abstractmethod
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> S:
@@ -80,7 +81,7 @@ class MergingSearch(Search, Generic[S]):
         assert best is not None
         if "merge" not in self.moves or laps.total.K < 2:
             return False
-        failures = 0
+        failures, self._merged = 0, None
         for start, groups in self._levels(laps, GAMBLE if through_losses else 0.0):
             limit = min(self.options.max_laps, len(self.history) + LONGEST)
             large = self._is_large(start.K)
@@ -89,6 +90,7 @@ class MergingSearch(Search, Generic[S]):
             tol = options.tol * (1.0 if large else FINE)
             trial = self._laps(laps.model, (), replace(options, max_laps=limit, tol=tol), self.best, origin="merges")
             trial.patience = PATIENCE if large else np.inf
+            self._merged = trial
             trial.run(start, self._counts(laps, groups))
             failures = 0 if self._keep(self.best or best, trial) > 0.0 else failures + 1
         return self.best is not best

@@ -92,8 +92,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _nearly_as_good(self) -> Summary | None:
         """The outcome of the last ascent from fewer topics, if it lacks less than what the parameters of one cost."""
-        best, trial = self.outcome, self.trial
-        if trial is None or trial.origin != "merges" or not 0 < trial.total.K < best.total.K or self._laps_left <= 0:
+        best, trial = self.outcome, self._merged
+        if trial is None or trial.total.K >= best.total.K or self._laps_left <= 0:
             return None
         near = best.bound - trial.bound < float(best.model.parameter_cost(best.total).mean())
         return trial.total if near else None

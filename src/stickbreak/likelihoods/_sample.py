@@ -188,7 +188,8 @@ class Sample:
 def clear_correlations(covariance: Array, n: float) -> Array:
     """The correlations (D, D) of a covariance of n rows, without those that n rows of independent columns have, too.
 
-    Eigenvalues between (1 - sqrt(D / n))^2 and (1 + sqrt(D / n))^2 become 1 (Marchenko and Pastur 1967).
+    Eigenvalues between (1 - sqrt(D / n))^2 and (1 + sqrt(D / n))^2 become 1 (Marchenko and Pastur 1967); those below, too,
+    where there are no more rows than columns, some of which then seem to depend on others.
     """
     deviations = np.sqrt(np.diagonal(covariance))
     units = np.where(deviations > 0.0, deviations, 1.0)
@@ -196,7 +197,7 @@ def clear_correlations(covariance: Array, n: float) -> Array:
     np.fill_diagonal(C, 1.0)
     values, vectors = np.linalg.eigh(C)
     edge = np.sqrt(len(C) / n)
-    clear = (values > (1.0 + edge) ** 2) | (values < max(1.0 - edge, 0.0) ** 2)
+    clear = (values > (1.0 + edge) ** 2) | ((edge < 1.0) & (values < (1.0 - edge) ** 2))
     C = np.eye(len(C)) + (vectors[:, clear] * (values[clear] - 1.0)) @ vectors[:, clear].T
     units = np.sqrt(np.diagonal(C))
     return np.asarray(C / units / units[:, None])
