@@ -72,7 +72,6 @@ def expected_failures(estimator):
     if estimator.likelihood in ("multinomial", "auto"):
         for kind in ("matrix", "array"):
             failures[f"check_estimator_sparse_{kind}"] = "the check reads the tags of classifiers"
-    failures["check_sample_weight_equivalence_on_dense_data"] = "of 15 rows, rounding decides between optima as good"
     return failures
 
 
