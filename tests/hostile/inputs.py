@@ -226,10 +226,11 @@ def _pyarrow(X):
 def _repeated(X):
     """COO whose entries are given twice, in two parts that add up to the value."""
     M = sparse.coo_array(X)
-    half = (M.data // 2 if M.data.dtype.kind in "iu" else M.data * M.data.dtype.type(0.5)).astype(M.data.dtype)
-    rest = (M.data - half).astype(M.data.dtype) if M.data.dtype.kind != "b" else np.zeros_like(M.data)
-    if M.data.dtype.kind == "b":
-        half = M.data
+    half, rest = M.data, np.zeros_like(M.data)
+    if M.data.dtype.kind != "b":
+        half = (M.data // 2 if M.data.dtype.kind in "iu" else M.data * M.data.dtype.type(0.5)).astype(M.data.dtype)
+        with np.errstate(invalid="ignore"):  # of infinities
+            rest = (M.data - half).astype(M.data.dtype)
     where = tuple(np.concatenate([c, c]) for c in M.coords)
     return sparse.coo_array((np.concatenate([half, rest]), where), X.shape)
 

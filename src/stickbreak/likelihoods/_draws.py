@@ -9,6 +9,7 @@ from ._hyperparameters import LARGEST
 
 Array = NDArray[np.floating]
 
+LEAST = 1e-150  # a chi-square variable of few degrees of freedom can be zero in floats
 MOST = 1e15  # for larger counts the normal distribution agrees with the others to all digits
 
 
@@ -26,3 +27,8 @@ def gamma(rng: np.random.Generator, shape: Any, rate: Any) -> Array:
     """Gamma variables of a shape and a rate, clipped to the range that likelihoods take."""
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         return np.asarray(np.clip(rng.standard_gamma(shape) / rate, 1.0 / LARGEST, LARGEST))
+
+
+def student_width(rng: np.random.Generator, degrees: Any, size: Any) -> Array:
+    """What a normal variable is multiplied by to follow Student's t of so many degrees of freedom."""
+    return np.asarray(np.sqrt(degrees / np.maximum(rng.chisquare(degrees, size), LEAST)))

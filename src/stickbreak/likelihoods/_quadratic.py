@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dpotri
 from scipy.special import gammaln, psi
 
 from ._base import Array, Size
+from ._draws import student_width
 from ._hyperparameters import column_values, farthest, hyperparameter, positive, require
 from ._sample import Sample
 
@@ -199,13 +200,10 @@ def mahalanobis(Z: Array, L: Array) -> Array:
     return np.asarray((solve_triangular(L, Z.T, lower=True, check_finite=False) ** 2).sum(axis=0))
 
 
-TINY = 1e-150  # a chi-square variable of few degrees of freedom can be zero in floats
-
-
 def sample_student(L: Array, dof: float, rng: np.random.Generator, size: int) -> Array:
     """Draws (size, D) from the centred Student-t with shape matrix L L'."""
     normal = rng.standard_normal((size, len(L)))
-    return np.asarray(normal @ L.T * np.sqrt(dof / np.maximum(rng.chisquare(dof, size), TINY))[:, None])
+    return np.asarray(normal @ L.T * student_width(rng, dof, size)[:, None])
 
 
 def _log_gamma(a: Array, D: int) -> Array:

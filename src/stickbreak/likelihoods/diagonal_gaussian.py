@@ -10,6 +10,7 @@ from scipy.special import gammaln, psi
 
 from ._base import Array
 from ._columns import IndependentColumns
+from ._draws import student_width
 from ._gamma import normaliser_ratio
 from ._hyperparameters import check_between, check_coordinates, check_rounding, farthest, positive_values, require
 from ._quadratic import (
@@ -196,7 +197,7 @@ class DiagonalGaussian(IndependentColumns):
 
     def _draw(self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator, size: int) -> Array:
         kappa, m, a, b = self._update(n, sums)
-        student = rng.standard_t(np.broadcast_to(2.0 * a, (size, len(a))))
+        student = rng.standard_normal((size, len(a))) * student_width(rng, 2.0 * a, (size, len(a)))
         return np.asarray(self.origin + self.unit * (m + student * np.sqrt(b * (kappa + 1.0) / (a * kappa))))
 
     def _update(self, n: Array, sums: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
