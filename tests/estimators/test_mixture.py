@@ -264,6 +264,13 @@ def test_a_model_continues_where_it_stopped(fitted, X):
     assert other.n_clusters_ == 3
 
 
+def test_a_model_that_cannot_read_the_rows_is_no_start(fitted, X):
+    holes = X.copy()
+    holes[7, 1] = np.nan
+    with pytest.raises(ValueError, match="row 7, column 1, which init is to assign"):
+        mixture(likelihood="diagonal_gaussian", init=fitted).fit(holes)
+
+
 def wrong_starts(X):
     n, R = len(X), np.full((len(X), 2), 0.5)
     return {

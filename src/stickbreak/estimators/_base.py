@@ -80,6 +80,16 @@ class Columns(NamedTuple):
     largest: Array
 
 
+def usable(likelihood: Likelihood, X: Any, may_miss: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which values of rows X (n, D), or stored values of CSR rows (m,), a likelihood can use.
+
+    may_miss : (D,) its columns in which values may be missing
+    """
+    if sparse.issparse(X):
+        return np.asarray(likelihood.valid(X.data) & ~np.isnan(X.data))
+    return np.asarray(likelihood.valid(X) & (~np.isnan(X) | may_miss))
+
+
 def survey(
     estimator: BaseEstimator,
     likelihood: Likelihood,
@@ -96,15 +106,10 @@ def survey(
     def look(chunk: Chunk) -> tuple[Columns, Extremes | None] | tuple[float, int, int]:
         X, weights = source.read(chunk)
         source.release()
-        values = X.data if sparse.issparse(X) else X
-        fine = likelihood.valid(values) & ~(np.isnan(values) & sparse.issparse(X))
-        missing = np.zeros(source.n_columns, np.bool_)
-        if not sparse.issparse(X):
-            absent = np.isnan(X)
-            missing = absent.any(axis=0)
-            fine &= ~absent | may_miss
+        fine = usable(likelihood, X, may_miss)
         if not fine.all():
-            return _first_trouble(X, fine, chunk.start)
+            return first_trouble(X, fine, chunk.start)
+        missing = np.zeros(source.n_columns, np.bool_) if sparse.issparse(X) else np.isnan(X).any(axis=0)
         largest = np.zeros(len(missing)) if sparse.issparse(X) else np.fmax.reduce(X, axis=0)
         return Columns(missing, largest), None if watch is None else watch.look(X, weights, chunk.start)
 
@@ -251,7 +256,7 @@ def _refuse_weights(weights: Array) -> None:
         raise ValueError(f"{what}: {value:g} for row {row}. Weights are numbers of at least 0; 0 leaves a row out.")
 
 
-def _first_trouble(X: Any, fine: NDArray[np.bool_], start: int) -> tuple[float, int, int]:
+def first_trouble(X: Any, fine: NDArray[np.bool_], start: int) -> tuple[float, int, int]:
     """The first value that is not fine, with its row and column."""
     if not sparse.issparse(X):
         row, column = np.argwhere(~fine)[0]

@@ -19,6 +19,7 @@ from ..inference.init import from_responsibilities, from_seeds, one_cluster
 from ..likelihoods._base import Rows
 from ..model import Model, Summary
 from . import _choices as choices
+from ._base import first_trouble, usable
 from ._reader import Reader
 
 Array = NDArray[np.floating]
@@ -73,10 +74,19 @@ def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, t
     columns = other.n_features_in_ + other.n_targets_
     if columns != source.n_columns:
         raise ValueError(f"init has {columns} columns, but X has {source.n_columns}.")
-    translate = Translation.between(levels, other)
-    missing = other.model_.likelihood.may_miss(source.n_columns)
-    reader = Reader.of(other.model_, other.summary_, missing, source.dtype)
-    return from_responsibilities(model, source, lambda chunk, X: reader.responsibilities(translate(X)), threads)
+    translate, likelihood = Translation.between(levels, other), other.model_.likelihood
+    may_miss = likelihood.may_miss(source.n_columns)
+    reader = Reader.of(other.model_, other.summary_, may_miss, source.dtype)
+
+    def given(chunk: Chunk, X: Rows) -> Array:
+        rows = translate(X)
+        fine = usable(likelihood, rows, may_miss)
+        if not fine.all():
+            value, row, column = first_trouble(rows, fine, chunk.start)
+            likelihood.refuse(value, column, f"row {row}, column {column}, which init is to assign to its clusters")
+        return reader.responsibilities(rows)
+
+    return from_responsibilities(model, source, given, threads)
 
 
 def _from_array(

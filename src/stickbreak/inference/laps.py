@@ -25,6 +25,7 @@ TINY = 1e-300
 FAR = 1.0  # log of the largest factor by which the prior of a topic is extrapolated
 RISING = 2e-4  # of the bound: while a lap gains more, states are not merged or deleted
 ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
+BARREN = 2  # laps without births, after which learning may begin where it is to be late
 MOVED = 1e-3  # a fit has not settled while the count of a cluster changes by more than this share of the rows
 
 
@@ -39,6 +40,7 @@ class Options:
     tol : converged when a lap raises the bound by less than so many nats for each cluster
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
     learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
+    learn_late : learn only once there are several clusters, and no more were born for two laps
     check : verify after every step that the bound has not decreased
     began : when the fit began, on the clock of `time.perf_counter`
     """
@@ -48,6 +50,7 @@ class Options:
     tol: float = 0.01
     accelerate: bool = True
     learn: tuple[str, ...] = ()
+    learn_late: bool = False
     check: bool = False
     began: float = field(default_factory=time.perf_counter)
 
@@ -112,6 +115,8 @@ class Laps:
         self._step = 0.0  # how far to extrapolate
         self._stalled = False  # the last lap gained nothing
         self._quiet = 0  # laps in a row that changed little
+        self._barren = 0  # laps in a row without births
+        self._learns = not self.options.learn_late
         self._proposals: list[Proposal] = []
         self._ascent = self.history[-1].ascent + 1 if self.history else 1
 
@@ -281,7 +286,10 @@ class Laps:
         self._drop_empty()
         self._reorder()
         self.total = self._memo.total
-        if self.options.learn:
+        born = any(record.kind == "birth" and record.gains for record in records)
+        self._barren = 0 if born else self._barren + 1
+        self._learns = self._learns or (self.total.K > 1 and self._barren >= BARREN)
+        if self.options.learn and self._learns:
             self.model = tuned(self.model, self.total, self.options.learn, self.source.dtype)
         log_marginal = self.model.log_marginal(self.total)
         self.bound = self._check(self.model.bound(self.total, log_marginal), self.bound, "a move, or the end of a lap")

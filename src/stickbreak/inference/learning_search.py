@@ -32,7 +32,7 @@ class LearningSearch(RowSearch):
     rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help.  The rounds that
     follow learn all along.
 
-    Where laps take long, only the first two are made.
+    Where laps take long, there is one, from one cluster, that learns once no more clusters are born.
 
     rivals : the responsibilities (n, K) of rows X (n, D) according to other models, such as those of simpler families
     """
@@ -45,6 +45,11 @@ class LearningSearch(RowSearch):
     def _begin(self, start: Summary, options: Options) -> None:
         if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:
             super()._begin(start, options)
+            return
+        if not self._affords(SEEDS):
+            super()._begin(start, replace(options, learn_late=True))
+            if self._in_hand.total.K == 1:
+                self._compete(self._in_hand.model, self._in_hand.total, options)
             return
         super()._begin(start, replace(options, learn=()))
         best = self._in_hand
