@@ -152,9 +152,9 @@ class LogScale(Likelihood):
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """What the family allows; on the log scale numbers from 1e-150 to 1e150."""
-        values = X[:, self._columns]
-        inside = np.isnan(values) | ((values >= SMALLEST) & (values <= LARGEST))
         usable = X.astype(np.float64)
+        values = usable[:, self._columns]
+        inside = np.isnan(values) | ((values >= SMALLEST) & (values <= LARGEST))
         usable[:, self._columns] = np.where(inside, values, 1.0)
         fine = self.family.valid(self._logs(usable))
         fine[:, self._columns] &= inside
