@@ -1,6 +1,6 @@
 """The mixture estimator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ from ._base import Columns, as_source, survey
 from ._check import checked
 from ._estimator import Estimator, Table
 from ._reader import Reader, by_chunk
-from ._selection import Problem, Selection, select
+from ._selection import Contest, Problem, Selection, choose
 from ._start import choose_start
 
 Array = NDArray[np.floating]
@@ -281,12 +281,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
-            families = choices.candidates(self, source)
+            ways = choices.ways(self, source)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(seed)
-            selection = self._select(families, rows, threads, rng) if len(families) > 1 else None
-            likelihood = families[next(iter(families)) if selection is None else selection.family]
+            selection = choose(self._contest(rows, threads, rng), ways) if ways else None
+            likelihood = choices.likelihood(self, source) if selection is None else selection.likelihood
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, threads)
             model, _, options = self._problem(choices.continued(self, likelihood, source, learn), rows, columns, learn)
@@ -329,16 +329,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         batches = memory.n_batches(self, model.likelihood, rows)
         return Problem(model, rows, Options(batches, self.max_laps, self.tol, learn=learn))
 
-    def _select(
-        self, families: Mapping[str, Likelihood], rows: ArraySource, threads: Threads, rng: np.random.Generator
-    ) -> Selection:
-        """The likelihood that explains a sample of the rows best."""
+    def _contest(self, rows: ArraySource, threads: Threads, rng: np.random.Generator) -> Contest:
+        """Short searches of a sample of the rows."""
 
         def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
             learn = choices.learnt(self, likelihood)
             return self._problem(likelihood, few, survey(self, likelihood, few, threads), learn)
 
-        return select(families, problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
+        return Contest(problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
 
     def _simpler(
         self,
@@ -356,7 +354,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         affordable = affords(few, SEEDS, model.likelihood.n_statistics)
         if not families or not grows or not affordable or choices.stochastic(self.algorithm) is not None:
             return []
-        return self._select(dict(reversed(families.items())), rows, threads, rng).rivals
+        contest = self._contest(rows, threads, rng)
+        contest.enter(dict(reversed(families.items())))
+        return contest.selection().rivals
 
     def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""
