@@ -1,6 +1,6 @@
 """``likelihood="auto"``: what the columns of a table hold, and the likelihoods that suit them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -36,7 +36,7 @@ NUMBERS: dict[str, type[Likelihood]] = {  # those with fewer parameters first
     "diagonal_gaussian": DiagonalGaussian,
     "gaussian": Gaussian,
 }
-INDEPENDENT = "diagonal_gaussian"
+INDEPENDENT, CORRELATED = "diagonal_gaussian", "gaussian"
 MOST_CORRELATED = 200  # columns of numbers whose covariances are tried
 FEW = 10.0
 FEWEST_IDENTIFIED = 20  # rows whose values are identifiers where each has its own
@@ -59,23 +59,23 @@ class Reading:
     names: Sequence[str]
     note: str = ""
 
-    def families(self, logs: Sequence[int] = ()) -> dict[str, Likelihood]:
-        """The likelihoods of the table by name, with the columns ``logs`` of numbers on the log scale."""
+    def families(self, logs: Sequence[int] = (), among: Collection[str] = tuple(NUMBERS)) -> dict[str, Likelihood]:
+        """The likelihoods of the table by name, with the columns ``logs`` of numbers on the log scale.
+
+        among : the families for numbers that may be used
+        """
         numbers = self.kinds == "numbers"
         if not numbers.any():
             held = [kind for kind in PARTS if kind in self.kinds]
             name = " and ".join(PARTS[kind].__name__.lower() for kind in held)
             return {name + self.note: self._likelihood(DiagonalGaussian(), logs)}
-        families = dict(NUMBERS) if numbers.sum() > 1 else {INDEPENDENT: DiagonalGaussian}
-        if self.missing[numbers].any():
-            families = {name: family for name, family in families.items() if family.takes_missing}
+        fit = set(among)
+        if numbers.sum() == 1 or self.missing[numbers].any():
+            fit &= {INDEPENDENT}
         if numbers.sum() > MOST_CORRELATED:
-            families.pop("gaussian", None)
+            fit -= {CORRELATED}
+        families = {name: family for name, family in NUMBERS.items() if name in fit}
         return {self._name(name, logs): self._likelihood(family(), logs) for name, family in families.items()}
-
-    def independent(self, logs: Sequence[int]) -> dict[str, Likelihood]:
-        """The one of them in which columns of numbers are independent."""
-        return {self._name(INDEPENDENT, logs): self._likelihood(DiagonalGaussian(), logs)}
 
     def _name(self, family: str, logs: Sequence[int]) -> str:
         scale = f", log scale: {', '.join(self.names[d] for d in logs)}" if len(logs) else ""

@@ -17,7 +17,7 @@ from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
 from ..likelihoods._base import features
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
-from ._automatic import Reading
+from ._automatic import CORRELATED, INDEPENDENT, Reading
 from ..model.local import responsibilities_of
 
 FEWEST_ROWS = 5000  # of the sample
@@ -70,7 +70,7 @@ class Selection(NamedTuple):
     rivals: list[Rival]
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
     """A likelihood, before it has seen data, and what a search with it found."""
 
     candidate: Candidate
@@ -95,7 +95,7 @@ class Contest:
     threads: Threads
     rng: np.random.Generator
     sample: ArraySource = field(init=False)
-    entries: dict[str, _Entry] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rows = min(max(FEWEST_ROWS, self.source.n_rows // SMALLER), MOST_ROWS)
@@ -113,26 +113,27 @@ class Contest:
         Searches in which columns are independent, with all of these on the log scale and with none, find clusters; given
         those of the better search, the bound of each column by itself decides.
         """
-        self.enter(reading.independent(sorted([*logs, *open_])))
-        self.enter(reading.independent(logs))
-        found = _rival(self._best.found, self.source.dtype)
+        self.enter(reading.families(sorted([*logs, *open_]), [INDEPENDENT]))
+        self.enter(reading.families(logs, [INDEPENDENT]))
+        found = _rival(self.best.found, self.source.dtype)
         return sorted([*logs, *_log_scaled(self.sample, open_, found)])
 
     def selection(self) -> Selection:
         """What came of it."""
-        best = self._best
+        best = self.best
         candidates = sorted((entry.candidate for entry in self.entries.values()), key=lambda c: -c.lower_bound)
         found = best.found if self.sample is self.source else None
         return Selection(best.likelihood, candidates, found, [_rival(best.found, self.source.dtype)])
 
     @property
-    def _best(self) -> _Entry:
+    def best(self) -> Entry:
+        """The one with the highest bound."""
         return max(self.entries.values(), key=lambda entry: entry.candidate.lower_bound)
 
-    def _searched(self, family: str, likelihood: Likelihood) -> _Entry:
+    def _searched(self, family: str, likelihood: Likelihood) -> Entry:
         began = time.perf_counter()
         model, few, options = self.problem(likelihood, self.sample)
-        rivals = [_rival(self._best.found, self.source.dtype)] if self.entries else []
+        rivals = [_rival(self.best.found, self.source.dtype)] if self.entries else []
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         stream = self.rng.spawn(1)[0]
         search = LearningSearch(model, few, self.moves, self.threads, stream, options, rivals=rivals)
@@ -141,19 +142,25 @@ class Contest:
         cost = 0.5 * np.log(self.source.total_weight) * _n_learnt(search.found.likelihood, options.learn)
         bound = search.found.bound(total) - float(cost)
         candidate = Candidate(family, bound, total.K, time.perf_counter() - began)
-        return _Entry(candidate, likelihood, Found(search.found, total))
+        return Entry(candidate, likelihood, Found(search.found, total))
 
 
 def choose(contest: Contest, ways: Sequence[Reading]) -> Selection:
-    """The likelihood that explains a sample best, of all ways to take the columns of a table, and scales of these."""
+    """The likelihood that explains a sample best, of all ways to take the columns of a table, and scales of these.
+
+    Where columns are correlated, logarithms may also make their relations linear, as those of lengths and areas: the best such
+    family is tried with all columns in question on the log scale, too.
+    """
     logs: list[int] = []
-    judged: set[int] = set()
+    judged: list[int] = []
     for reading in ways:
         open_ = [int(d) for d in np.flatnonzero(reading.long_tailed) if d not in judged]
         if open_:
             logs = contest.scale(reading, logs, open_)
-            judged.update(open_)
+            judged = sorted([*judged, *open_])
         contest.enter(reading.families(logs))
+        if contest.best.candidate.family in reading.families(logs, [CORRELATED]):
+            contest.enter(reading.families(judged, [CORRELATED]))
     return contest.selection()
 
 
