@@ -349,7 +349,9 @@ def families():
         positive_rows,
         lambda D: {"family": lk.DiagonalGaussian(mean=0.3, mean_precision=0.7, shape=20.0, rate=0.5)},
         positive_line,
-        lambda D: {"family": lk.DiagonalGaussian(shape=30.0)},  # the tails of few degrees of freedom leave the range of numbers
+        lambda D: {
+            "family": lk.DiagonalGaussian(shape=30.0)
+        },  # the tails of few degrees of freedom leave the range of numbers
     )
     yield Family(
         "product",

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import Mixture, load
 from stickbreak.data import ArraySource
-from stickbreak.estimators._choices import automatic
+from stickbreak.estimators._automatic import automatic
 from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, LinearRegression, Multinomial, Product
 
 

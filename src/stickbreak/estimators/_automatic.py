@@ -77,6 +77,10 @@ class Reading:
         families = {name: family for name, family in NUMBERS.items() if name in fit}
         return {self._name(name, logs): self._likelihood(family(), logs) for name, family in families.items()}
 
+    def only(self) -> Likelihood:
+        """The first of them."""
+        return next(iter(self.families().values()))
+
     def _name(self, family: str, logs: Sequence[int]) -> str:
         scale = f", log scale: {', '.join(self.names[d] for d in logs)}" if len(logs) else ""
         return family + self.note + scale
@@ -94,21 +98,24 @@ class Reading:
         return (only if len(columns) == D else Product(parts)).locate(None, D)
 
 
-def readings(source: ArraySource, levels: Mapping[int, Any], names: Sequence[str] | None = None) -> list[Reading]:
+def readings(
+    source: ArraySource, levels: Mapping[int, Any], names: Sequence[str] | None = None, aside: bool = False
+) -> list[Reading]:
     """The ways to take the columns of a table of dense rows by what they hold.
 
     Categories: `Categorical`.  Zeros and ones: `Bernoulli`.  Whole numbers from 0 to 1e12, with some below 10: `Poisson`, or
-    numbers, too, in a second reading.  Others are numbers.  Columns that name the rows, by a text for each or by counting them
-    in steps of one, are left aside, unless there are no others.
+    numbers, too, in a second reading.  Others are numbers.
 
     levels : of the columns of categories
+    aside : whether columns that name the rows, by a text for each or by counting them in steps of one, are left aside, unless
+        there are no others
     """
     facts = _Facts.of(source)
     counted = facts.whole & (facts.least >= 0.0) & (facts.least < FEW) & (facts.largest <= Poisson().largest)
     kinds = np.where(counted, np.where(facts.largest <= 1.0, "bits", "counts"), "numbers").astype(object)
     kinds[list(levels)] = "categories"
     identifiers = [*np.flatnonzero(facts.counting & (kinds != "categories")), *_unique_texts(source, levels, facts)]
-    if len(identifiers) < len(kinds):
+    if aside and len(identifiers) < len(kinds):
         kinds[identifiers] = ASIDE
     positive = np.zeros(len(kinds), np.bool_)
     sample = sampled_rows(source)

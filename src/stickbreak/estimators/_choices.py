@@ -1,6 +1,6 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Integral
 from typing import Any
@@ -45,14 +45,21 @@ def candidates(estimator: Any, source: ArraySource, choice: Any = None) -> dict[
     return {name: _located(estimator, family, source) for name, family in found.items()}
 
 
+def automatically(estimator: Any) -> bool:
+    """Whether an estimator chooses its likelihood by what the columns hold."""
+    return isinstance(estimator.likelihood, str) and estimator.likelihood == "auto"
+
+
 def ways(estimator: Any, source: ArraySource) -> list[Reading]:
-    """The ways to take the columns of a table among which ``likelihood="auto"`` chooses; none where nothing is to choose."""
-    automatically = isinstance(estimator.likelihood, str) and estimator.likelihood == "auto"
-    if not automatically or isinstance(source, SparseSource):
+    """The ways to take the columns of a dense table among which ``likelihood="auto"`` of a mixture chooses; else none."""
+    if not automatically(estimator) or isinstance(source, SparseSource):
         return []
-    found = readings(source, estimator.levels_, _names(estimator, source))
-    choice = len(found) > 1 or len(found[0].families()) > 1 or found[0].long_tailed.any()
-    return found if choice else []
+    return readings(source, estimator.levels_, _names(estimator, source), aside=True)
+
+
+def several(ways: Sequence[Reading]) -> bool:
+    """Whether there is a choice among likelihoods."""
+    return any(reading.long_tailed.any() for reading in ways) or sum(len(reading.families()) for reading in ways) > 1
 
 
 def _located(estimator: Any, choice: Likelihood, source: ArraySource) -> Likelihood:
@@ -74,6 +81,12 @@ def refuse_categories(estimator: Any, likelihood: Likelihood, D: int) -> None:
                 f"column {d} holds categories, which {type(likelihood).__name__} cannot use; drop it, or use "
                 'likelihood="auto" or a Product with a Categorical part.'
             )
+
+
+def known_levels(estimator: Any, likelihood: Likelihood, D: int) -> dict[int, Sequence[Any]]:
+    """The levels of the columns of categories; none of those of D columns that the likelihood leaves out."""
+    used = likelihood.describes(D)
+    return {d: levels if used[d] else [] for d, levels in estimator.levels_.items()}
 
 
 def _names(estimator: Any, source: ArraySource) -> list[str] | None:

@@ -17,8 +17,8 @@ from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
 from ..likelihoods._base import features
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
-from ._automatic import CORRELATED, INDEPENDENT, Reading
 from ..model.local import responsibilities_of
+from ._automatic import CORRELATED, INDEPENDENT, Reading
 
 FEWEST_ROWS = 5000  # of the sample
 MOST_LAPS = 100  # to begin a search with one family
@@ -80,7 +80,7 @@ class Entry(NamedTuple):
 
 @dataclass
 class Contest:
-    """Searches of a sample that only begin, with one likelihood after the other; the bound, as if of all rows, says which is best.
+    """Searches of a sample that only begin, one for each likelihood; the bound, as if of all rows, says which is best.
 
     Each search may start from what the best one before it found, so those of fewer parameters come first.  Hyperparameters
     that are learnt cost half the logarithm of the number of rows each, as in BIC (Schwarz 1978): a family that others hold as

@@ -27,7 +27,7 @@ from ._base import Columns, as_source, survey
 from ._check import checked
 from ._estimator import Estimator, Table
 from ._reader import Reader, by_chunk
-from ._selection import Contest, Problem, Selection, choose
+from ._selection import Contest, Problem, choose
 from ._start import choose_start
 
 Array = NDArray[np.floating]
@@ -285,8 +285,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(seed)
-            selection = choose(self._contest(rows, threads, rng), ways) if ways else None
-            likelihood = choices.likelihood(self, source) if selection is None else selection.likelihood
+            selection = choose(self._contest(rows, threads, rng), ways) if choices.several(ways) else None
+            if selection is not None:
+                likelihood = selection.likelihood
+            else:
+                likelihood = ways[0].only() if ways else choices.likelihood(self, source)
+            self.levels_ = choices.known_levels(self, likelihood, source.n_columns)
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, threads)
             model, _, options = self._problem(choices.continued(self, likelihood, source, learn), rows, columns, learn)

@@ -102,7 +102,7 @@ class Sample:
 
     def varies(self) -> NDArray[np.bool_]:
         """The columns (D,) of dense rows that are not constant, or that have no values."""
-        return (self.deviation(self.mean()) > 0.0) | np.isnan(self.X).all(axis=0)
+        return np.asarray((self.deviation(self.mean()) > 0.0) | np.isnan(self.X).all(axis=0))
 
     def spread(self, center: Array) -> Array:
         """The `deviation` of each column about ``center``, (D,); 1 for constant columns."""
@@ -145,7 +145,9 @@ class Sample:
         names = None if self.names is None else [self.names[d] for d in columns]
         levels = {j: self.levels[d] for j, d in enumerate(columns) if d in self.levels}
         steps = None if self.steps is None else self.steps[columns]
-        return Sample(self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels, steps)
+        return Sample(
+            self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels, steps
+        )
 
     def _few(self) -> "Sample":
         """Some of the rows, evenly spaced, that show what is common."""

@@ -80,7 +80,8 @@ class LogScale(Likelihood):
     def resolve(self, sample: Sample) -> Self:
         """Resolve the family on the sample on the log scale."""
         draft = self.locate(sample.names, sample.D)
-        columns, steps = draft.columns, np.zeros(len(draft.columns))
+        columns = draft.columns
+        steps: Array = np.zeros(len(columns))
         if self.family.rounds:
             steps = sample.take(columns).resolution()
             steps[~replace(sample, X=draft._logs(sample.X)).take(columns).varies()] = np.inf
@@ -258,7 +259,7 @@ class LogScale(Likelihood):
         return (steps > 0.0) & np.isfinite(steps)
 
     def _shares(self, X: Array) -> Array:
-        """r of each value on the log scale (n, J): half its step, as a share of it."""
+        """The r of each value on the log scale (n, J): half its step, as a share of it."""
         shares = np.zeros((len(X), len(self._columns)))
         rounded = self._rounded
         if rounded.any():
@@ -266,7 +267,7 @@ class LogScale(Likelihood):
         return shares
 
     def _half_widths(self, X: Array) -> Array:
-        """h of each value on the log scale (n, J): half the width of the step of its logarithm."""
+        """The h of each value on the log scale (n, J): half the width of the step of its logarithm."""
         return np.arctanh(self._shares(X))
 
     def _logs(self, X: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._finding import SEEN, Array, Finding, Table, columns_of, in_words
+from ._finding import LISTED, SEEN, Array, Finding, Table, columns_of, in_words
 from ._sample import FAR, Extremes, SampledRows
 
 FEWEST = 10  # rows that show that a column is constant
@@ -44,6 +44,13 @@ def constant(table: Table, found: Sequence[Finding]) -> list[Finding]:
         *_one(table, "constant", empty, "no values in {}", "leave such columns out"),
         *_one(table, "constant", same, "a single value in {}", "leave constant columns out"),
     ]
+
+
+def set_aside(table: Table, found: Sequence[Finding]) -> list[Finding]:
+    """Columns that name the rows and were left out for that."""
+    message = "identifiers of the rows, left out of the clusters, in {}"
+    cure = 'to keep one, name a likelihood such as "gaussian" or a Product in place of "auto"'
+    return _one(table, "set aside", table.roles.aside, message, cure)
 
 
 def nearly_unique(table: Table, found: Sequence[Finding]) -> list[Finding]:
@@ -125,7 +132,19 @@ def skewed(table: Table, found: Sequence[Finding]) -> list[Finding]:
     for tail in TAILS:
         ratio = _tail_ratio(logs, tail)
         long &= (ratio <= SYMMETRIC) & (ratio >= 1.0 / SYMMETRIC)
-    return _one(table, "skewed", long, "positive numbers with a long tail in {}", "take the logarithm")
+    message = "positive numbers with a long tail in {}"
+    zeros = long & (sample.least <= 0.0)
+    return [
+        *_one(table, "skewed", long & ~zeros, message, _log_scale(table, np.flatnonzero(long & ~zeros))),
+        *_one(table, "skewed", zeros, message, "take the logarithm of one more"),
+    ]
+
+
+def _log_scale(table: Table, columns: NDArray[np.intp]) -> str:
+    """What to write for columns on the log scale."""
+    shown = ", ".join(repr(d if table.names is None else str(table.names[d])) for d in columns.tolist()[:LISTED])
+    more = ", ..." * (len(columns) > LISTED)
+    return f'use LogScale(Gaussian(), columns=[{shown}{more}]), or likelihood="auto", which compares both scales'
 
 
 def long_tailed(sample: SampledRows) -> NDArray[np.bool_]:
