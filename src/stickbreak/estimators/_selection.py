@@ -175,9 +175,10 @@ def _log_scaled(sample: ArraySource, columns: Sequence[int], rival: Rival) -> li
 def _gain(x: NDArray[np.floating], weights: NDArray[np.floating], R: NDArray[np.floating]) -> float:
     """How much more the log scale explains of one column (n, 1), in nats, given weighted responsibilities (n, K)."""
     explained = []
+    x = x.astype(np.float64)
     for likelihood in (LogScale(DiagonalGaussian()), DiagonalGaussian()):
-        family = likelihood.resolve(Sample.of(x.astype(np.float64), weights))
-        S = R.T @ features(family, x.astype(np.float64))
+        family = likelihood.resolve(Sample.of(x, weights))
+        S = R.T @ features(family, x)
         explained.append(family.log_marginal(R.sum(axis=0), S).sum() + weights @ family.log_base(x))
     return float(explained[0] - explained[1])
 

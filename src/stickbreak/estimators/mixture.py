@@ -48,6 +48,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     likelihood : str or likelihood object, default "gaussian"
         The family of the clusters: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
         "multinomial", with default priors; "auto", chosen column by column; or an object such as ``Gaussian(scale=0.5)``.
+        "auto" also chooses between families of numbers, and which columns are on the log scale, by the ELBO; columns that name
+        the rows are left out, with a warning, as if they were not there: draws and missing values of theirs stay missing.
     concentration : float > 0, default 1.0
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
     allocation : {"dp", "finite"} or allocation object, default "dp"
@@ -89,14 +91,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     weights_ : array (K,)
         Posterior mean weights, in decreasing order of size, summing to one.
     posterior_ : NamedTuple, or dict of them for a Product
-        Posterior means of the parameters of the clusters, in the units of the data.
+        Posterior means of the parameters of the clusters, in the units of the data; of a `LogScale` those of the logarithms.
     means_, covariances_, variances_, probabilities_, rates_, coefficients_, intercepts_ : array (K, ...)
         The fields of ``posterior_``: those that the likelihood has.
     levels_ : dict
-        The names of the levels of columns that held categories, by the number of the column.
+        The names of the levels of columns that held categories, by the number of the column; none of columns left out.
     selection_ : list of Candidate
-        With ``likelihood="auto"`` and several families for the columns of numbers: each with its ELBO, clusters and seconds
-        on a sample (all rows, where they are few), best first.  Empty where there was nothing to choose.
+        With ``likelihood="auto"`` and several families or scales for the columns of numbers: each, such as "gaussian, log
+        scale: income", with its ELBO, clusters and seconds on a sample (all rows, where they are few), best first.  Empty where
+        there was nothing to choose.
     labels_ : array (N,)
         The most probable cluster of each row.
     lower_bound_ : float
