@@ -233,7 +233,7 @@ def test_models_from_files_are_checked(change, rng, naive):
     likelihood = LogScale(columns=[0, 2]).resolve(Sample.of(X))
     S = naive.features(likelihood, X).sum(axis=0, keepdims=True)
     likelihood.check(3, np.array([300.0]), S)
-    with pytest.raises(ValueError, match="must be|does not fit|no column"):
+    with pytest.raises(ValueError, match=r"must be|does not fit|no column"):
         replace(likelihood, **change).check(3, np.array([300.0]), S)
 
 
