@@ -8,6 +8,7 @@ import pytest
 
 import stickbreak
 from stickbreak import HMM, DataWarning, Mixture, TopicModel, load
+from stickbreak.likelihoods import Gaussian, LogScale
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:not converged"),
@@ -149,6 +150,16 @@ def test_identifiers_stay_where_the_user_says_what_columns_are_or_there_are_no_o
         assert Mixture("gaussian", max_laps=3, random_state=0).fit(counted).model_.likelihood.describes(3).all()
         counted[[0, 1], 2] = counted[[1, 0], 2]  # not in the order of the rows
         assert Mixture("auto", max_laps=3, random_state=0).fit(counted).model_.likelihood.describes(3).all()
+
+
+def test_the_warning_of_a_long_tail_is_code():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.lognormal(1.0, 1.0, (400, 2)), columns=["income", "price"])
+    with pytest.warns(
+        DataWarning, match=r"try LogScale\(Gaussian\(\), columns=\['income', 'price'\]\), as likelihood=\"auto\""
+    ):
+        mixture().fit(frame)
+    assert Mixture(LogScale(Gaussian(), columns=["income", "price"]), max_laps=3).fit(frame).data_check_ == []
 
 
 def test_the_warning_shows_five_findings_and_counts_the_others():

@@ -166,16 +166,15 @@ def choose(contest: Contest, ways: Sequence[Reading]) -> Selection:
 
 def _log_scaled(sample: ArraySource, columns: Sequence[int], rival: Rival) -> list[int]:
     """The columns that independent Gaussians explain better on the log scale, given responsibilities."""
-    read = [(*sample.read(chunk), chunk) for chunk in sample.batches(1)[0]]
-    R = np.concatenate([weights[:, None] * rival(X) for X, weights, _ in read])
-    X, weights = (np.concatenate(parts) for parts in zip(*((X[:, columns], weights) for X, weights, _ in read)))
-    return [d for d, x in zip(columns, X.T[:, :, None]) if _gain(x, weights, R) > 0.0]
+    read = [sample.read(chunk) for chunk in sample.batches(1)[0]]
+    R = np.concatenate([weights[:, None] * rival(X) for X, weights in read])
+    X, weights = (np.concatenate(parts) for parts in zip(*read))
+    return [d for d in columns if _gain(X[:, [d]].astype(np.float64), weights, R) > 0.0]
 
 
 def _gain(x: NDArray[np.floating], weights: NDArray[np.floating], R: NDArray[np.floating]) -> float:
     """How much more the log scale explains of one column (n, 1), in nats, given weighted responsibilities (n, K)."""
     explained = []
-    x = x.astype(np.float64)
     for likelihood in (LogScale(DiagonalGaussian()), DiagonalGaussian()):
         family = likelihood.resolve(Sample.of(x, weights))
         S = R.T @ features(family, x)

@@ -144,7 +144,7 @@ def _log_scale(table: Table, columns: NDArray[np.intp]) -> str:
     """What to write for columns on the log scale."""
     shown = ", ".join(repr(d if table.names is None else str(table.names[d])) for d in columns.tolist()[:LISTED])
     more = ", ..." * (len(columns) > LISTED)
-    return f'use LogScale(Gaussian(), columns=[{shown}{more}]), or likelihood="auto", which compares both scales'
+    return f'try LogScale(Gaussian(), columns=[{shown}{more}]), as likelihood="auto" does where the ELBO is higher'
 
 
 def long_tailed(sample: SampledRows) -> NDArray[np.bool_]:
