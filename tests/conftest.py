@@ -90,6 +90,11 @@ def duration_rows(shape):
     return rows
 
 
+def positive_rows(rng, n, D):
+    """Log-normal in each cluster."""
+    return np.exp(gaussian_rows(rng, n, D) / (20.0 * column_units(D)))
+
+
 def line_rows(rng, n, D):
     """D regressors, then one target: two lines and a plane of noise."""
     X, slopes = gaussian_rows(rng, n, D), rng.standard_normal((3, D))
@@ -337,6 +342,16 @@ def families():
         lambda D: {"mean": 0.3, "mean_precision": 0.2 * np.eye(D // 2 + 1), "degrees_of_freedom": D // 2 + 1.5},
         steps_after_one,
         conditional=True,
+    )
+    yield Family(
+        "log_scale",
+        lk.LogScale,
+        positive_rows,
+        lambda D: {"family": lk.DiagonalGaussian(mean=0.3, mean_precision=0.7, shape=20.0, rate=0.5)},
+        positive_line,
+        lambda D: {
+            "family": lk.DiagonalGaussian(shape=30.0)
+        },  # the tails of few degrees of freedom leave the range of numbers
     )
     yield Family(
         "product",

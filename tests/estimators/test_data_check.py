@@ -8,6 +8,7 @@ import pytest
 
 import stickbreak
 from stickbreak import HMM, DataWarning, Mixture, TopicModel, load
+from stickbreak.likelihoods import Gaussian, LogScale
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:not converged"),
@@ -102,6 +103,7 @@ def test_a_frame_with_text_that_names_its_rows():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rows(), columns=["height", "weight", "unit"])
     frame["ticket"] = [f"A{i}" for i in rng.permutation(150)]
+    frame.loc[0, "ticket"] = frame.loc[1, "ticket"]
     frame["score"] = rng.integers(5, size=150)
     with pytest.warns(DataWarning) as caught:
         model = Mixture("auto", max_laps=3, random_state=0).fit(frame)
@@ -109,6 +111,55 @@ def test_a_frame_with_text_that_names_its_rows():
     assert [(f.kind, f.names) for f in model.data_check_] == [
         ("nearly unique", ("ticket",))
     ]  # "unit" and "score" are counts
+
+
+def test_what_names_the_rows_for_certain_is_left_out(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=200)
+    frame = pd.DataFrame(8.0 * labels[:, None] + rng.standard_normal((200, 2)), columns=["height", "weight"])
+    plain = Mixture("auto", random_state=0, n_jobs=1).fit(frame)
+    frame.insert(0, "id", np.arange(200) + 7)
+    frame["ticket"] = [f"A{i}" for i in rng.permutation(200)]
+    with pytest.warns(
+        DataWarning, match="left out of the clusters, in columns 'id' and 'ticket'; to keep one"
+    ) as caught:
+        model = Mixture("auto", random_state=0, n_jobs=1).fit(frame)
+    assert len(caught) == 1
+    assert [(f.kind, f.names) for f in model.data_check_] == [("set aside", ("id", "ticket"))]
+    assert model.n_clusters_ == 3
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    assert model.lower_bound_ == pytest.approx(plain.lower_bound_)
+    assert model.levels_ == {3: []}  # a model that is passed on names no rows
+    new = frame.head(9).assign(id=-1.5, ticket=[f"B{i}" for i in range(9)])
+    np.testing.assert_array_equal(model.predict(new), model.labels_[:9])
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
+    drawn, _ = again.sample(5)
+    assert all(np.isnan(drawn[:, d].astype(float)).all() for d in (0, 3))
+    assert list(again.impute(new)["ticket"]) == list(new["ticket"])
+    model.summary()
+
+
+def test_identifiers_stay_where_the_user_says_what_columns_are_or_there_are_no_others():
+    X = np.arange(60.0)[:, None]
+    counted = np.hstack([rows(constant=False), np.arange(150.0)[:, None]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert Mixture("auto", max_laps=3, random_state=0).fit(X).model_.likelihood.describes(1).all()
+        assert Mixture("gaussian", max_laps=3, random_state=0).fit(counted).model_.likelihood.describes(3).all()
+        counted[[0, 1], 2] = counted[[1, 0], 2]  # not in the order of the rows
+        assert Mixture("auto", max_laps=3, random_state=0).fit(counted).model_.likelihood.describes(3).all()
+
+
+def test_the_warning_of_a_long_tail_is_code():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.lognormal(1.0, 1.0, (400, 2)), columns=["income", "price"])
+    with pytest.warns(
+        DataWarning, match=r"try LogScale\(Gaussian\(\), columns=\['income', 'price'\]\), as likelihood=\"auto\""
+    ):
+        mixture().fit(frame)
+    assert Mixture(LogScale(Gaussian(), columns=["income", "price"]), max_laps=3).fit(frame).data_check_ == []
 
 
 def test_the_warning_shows_five_findings_and_counts_the_others():

@@ -138,6 +138,7 @@ OUTSIDE = {
     "categorical": [0.5, -1.0, 1e9],
     "exponential": [-1.0, -1e-300],
     "gamma": [0.0, -1.0],
+    "log_scale": [0.0, -1.0, 1e-300],
     "multinomial": [-1.0, -1e-300, 2e12],
     "poisson": [-1.0, 2.5, -1e-300, 2e12],
 }

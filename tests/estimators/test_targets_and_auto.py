@@ -3,13 +3,15 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
 from stickbreak import Mixture, load
 from stickbreak.data import ArraySource
-from stickbreak.estimators._choices import automatic
+from stickbreak.estimators._automatic import automatic, readings
 from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, LinearRegression, Multinomial, Product
 
 
@@ -198,3 +200,61 @@ def test_the_choice_does_not_change_the_parameter():
         estimator.fit(np.eye(5)).fit(np.random.default_rng(0).normal(size=(30, 2)))
     assert estimator.likelihood == "auto"
     assert kinds(estimator.model_.likelihood) in ("DiagonalGaussian", "SphericalGaussian", "Gaussian")
+
+
+# The log scale
+
+
+def blobs_and_tail(seed=0, n=2000):
+    """Five clusters in four columns, and an income that has little to do with them."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(5, size=n)
+    X = 6.0 * rng.standard_normal((5, 4))[labels] + rng.standard_normal((n, 4))
+    z = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std()
+    return X, np.exp(rng.standard_normal(n) + 0.5 * z), labels
+
+
+@pytest.mark.parametrize("added", [True, False])
+def test_a_long_tail_makes_no_clusters(added, tmp_path):
+    X, income, labels = blobs_and_tail()
+    X = np.column_stack([X, income] if added else [np.exp(np.random.default_rng(1).standard_normal(2000)), X[:, 1:]])
+    tail = 4 if added else 0
+    found = fit("auto", X)
+    assert found.n_clusters_ == 5
+    assert adjusted_rand_score(labels, found.labels_) > 0.95
+    assert found.selection_[0].family.endswith(f", log scale: {tail}")
+    assert any("log scale" not in candidate.family for candidate in found.selection_)
+    assert found.data_check_ == []
+    found.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.selection_ == found.selection_
+    np.testing.assert_array_equal(again.predict(X), found.labels_)
+
+
+def test_the_log_scale_is_used_where_it_pays():
+    """Pieces of a column that lie evenly on its own scale have a longer tail above, too."""
+    X, income, labels = blobs_and_tail()
+    rng = np.random.default_rng(2)
+    height = np.array([10.0, 11.0, 12.0, 13.0, 19.0])[labels] + 1.5 * rng.standard_normal(2000)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(income=income, height=height)
+    assert readings(ArraySource(frame.to_numpy()), {})[0].long_tailed.tolist() == [False] * 4 + [True, True]
+    assert fit("auto", frame).selection_[0].family.endswith("gaussian, log scale: income")
+
+
+def test_symmetric_and_negative_columns_are_no_candidates():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(50.0, 5.0, 500), -np.exp(rng.standard_normal(500)), rng.lognormal(size=500)])
+    assert readings(ArraySource(X), {})[0].long_tailed.tolist() == [False, False, True]
+    X[490, 2] = 0.0
+    assert not readings(ArraySource(X), {})[0].long_tailed.any()
+
+
+def test_a_single_column_may_be_on_the_log_scale():
+    x = np.exp(np.random.default_rng(4).standard_normal((1000, 1)))
+    found = fit("auto", x)
+    assert found.n_clusters_ == 1
+    assert [candidate.family for candidate in found.selection_] == [
+        "diagonal_gaussian, log scale: 0",
+        "diagonal_gaussian",
+    ]
+    assert fit("gaussian", x).n_clusters_ > 1

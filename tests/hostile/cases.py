@@ -16,6 +16,7 @@ DOMAIN = {
     "categorical": "codes",
     "exponential": "durations",
     "gamma": "durations",
+    "log_scale": "durations",
     "multinomial": "counts",
     "poisson": "counts",
     "product": "mixed",

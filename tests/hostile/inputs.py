@@ -21,6 +21,7 @@ FEW_LEVELS = (
     "bernoulli",
     "exponential",
     "gamma",
+    "log_scale",
     "product",
 )  # likelihoods that whole numbers from 0 to 49 are no data of
 

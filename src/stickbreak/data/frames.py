@@ -168,7 +168,12 @@ def _levels_of(codes: NDArray[np.floating], known: Sequence[Any], missing: Any) 
 
 
 def codes(values: Sequence[Any], levels: Sequence[Any], name: Any) -> NDArray[np.floating]:
-    """The position of each value among the levels; NaN where it is missing.  Numbers match their text, such as 1 and "1"."""
+    """The position of each value among the levels; NaN where it is missing.  Numbers match their text, such as 1 and "1".
+
+    Of a column without levels all values count as missing.
+    """
+    if not len(levels):
+        return np.full(len(values), np.nan)
     known: dict[Any, float] = {level: float(code) for code, level in enumerate(levels)}
     out = np.empty(len(values))
     for i, value in enumerate(values):

@@ -8,6 +8,7 @@ from ..data import ArraySource
 from ..data.check import Finding, Roles, Table, Watch, data_check, sampled_rows
 from ..inference import Threads
 from ..likelihoods import Likelihood
+from . import _choices as choices
 from ._base import Columns, survey
 
 
@@ -23,6 +24,7 @@ def checked(
     columns = survey(estimator, likelihood, source, threads, watch)
     D = source.n_columns
     ignored = ~likelihood.describes(D) | likelihood.compositional(D)
-    roles = Roles(likelihood.nominal(D), likelihood.measured(D) & ~ignored, ignored)
+    aside = ~likelihood.describes(D) & choices.automatically(estimator)
+    roles = Roles(likelihood.nominal(D), likelihood.measured(D) & ~ignored, ignored, aside)
     names = getattr(estimator, "feature_names_in_", None)
     return columns, data_check(Table(sample, watch, roles, names))

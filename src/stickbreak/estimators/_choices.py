@@ -1,6 +1,6 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Integral
 from typing import Any
@@ -12,35 +12,15 @@ from .._arguments import real, shown
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
 from ..data import ArraySource, SparseSource
 from ..inference import Stochastic
-from ..likelihoods import (
-    REGISTRY,
-    Bernoulli,
-    Categorical,
-    DiagonalGaussian,
-    Gaussian,
-    Likelihood,
-    Multinomial,
-    Poisson,
-    Product,
-    Sample,
-    SphericalGaussian,
-)
+from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import Model
 from ..model.learning import OF_LIKELIHOOD
+from ._automatic import INDEPENDENT, Reading, automatic, readings
 from ._base import Columns
 
 CONCENTRATION = "concentration"  # of the allocation of a mixture
 MOVES = ("birth", "merge", "delete")
-AUTOMATIC: dict[str, type[Likelihood]] = {
-    "numbers": DiagonalGaussian,
-    "counts": Poisson,
-    "bits": Bernoulli,
-    "categories": Categorical,
-}
-NUMBERS: list[type[Likelihood]] = [SphericalGaussian, DiagonalGaussian, Gaussian]  # those with fewer parameters first
 FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
-MOST_CORRELATED = 200  # columns of numbers whose covariances are tried
-FEW = 10.0
 COUNT = "a whole number of at least 1, below 2^31"
 MOST_WHOLE = 1 << 63
 PRIOR_ROWS = 100_000  # rows that default priors are scaled from
@@ -52,7 +32,7 @@ def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likel
     Where there are several it is that of independent columns.
     """
     found = candidates(estimator, source, choice)
-    return found.get(_name(DiagonalGaussian), next(iter(found.values())))
+    return found.get(INDEPENDENT, next(iter(found.values())))
 
 
 def candidates(estimator: Any, source: ArraySource, choice: Any = None) -> dict[str, Likelihood]:
@@ -63,6 +43,23 @@ def candidates(estimator: Any, source: ArraySource, choice: Any = None) -> dict[
     else:
         found = {type(choice).__name__: choice}
     return {name: _located(estimator, family, source) for name, family in found.items()}
+
+
+def automatically(estimator: Any) -> bool:
+    """Whether an estimator chooses its likelihood by what the columns hold."""
+    return isinstance(estimator.likelihood, str) and estimator.likelihood == "auto"
+
+
+def ways(estimator: Any, source: ArraySource) -> list[Reading]:
+    """The ways to take the columns of a dense table among which ``likelihood="auto"`` of a mixture chooses; else none."""
+    if not automatically(estimator) or isinstance(source, SparseSource):
+        return []
+    return readings(source, estimator.levels_, _names(estimator, source), aside=True)
+
+
+def several(ways: Sequence[Reading]) -> bool:
+    """Whether there is a choice among likelihoods."""
+    return any(reading.long_tailed.any() for reading in ways) or sum(len(reading.families()) for reading in ways) > 1
 
 
 def _located(estimator: Any, choice: Likelihood, source: ArraySource) -> Likelihood:
@@ -84,6 +81,12 @@ def refuse_categories(estimator: Any, likelihood: Likelihood, D: int) -> None:
                 f"column {d} holds categories, which {type(likelihood).__name__} cannot use; drop it, or use "
                 'likelihood="auto" or a Product with a Categorical part.'
             )
+
+
+def known_levels(estimator: Any, likelihood: Likelihood, D: int) -> dict[int, Sequence[Any]]:
+    """The levels of the columns of categories; none of those of D columns that the likelihood leaves out."""
+    used = likelihood.describes(D)
+    return {d: levels if used[d] else [] for d, levels in estimator.levels_.items()}
 
 
 def _names(estimator: Any, source: ArraySource) -> list[str] | None:
@@ -121,62 +124,6 @@ def model(
     names = _names(estimator, source)
     sample = Sample(X.astype(np.float64, copy=False), weights, *columns, names, estimator.levels_)
     return Model(likelihood.resolve(sample), allocation, room)
-
-
-def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likelihood]:
-    """The likelihoods that suit a table by what its columns hold, by the family of its numbers.
-
-    Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0 to 1e12, with some below 10: Poisson.  Other
-    numbers: DiagonalGaussian, SphericalGaussian, or Gaussian if none is missing and there are few enough.  Such a family
-    may describe whole numbers, too.  CSR: Multinomial.
-    """
-    if isinstance(source, SparseSource):
-        return {"multinomial": Multinomial()}
-    whole, least, most = (np.full(source.n_columns, value) for value in (True, np.inf, -np.inf))
-    missing = np.zeros(source.n_columns, np.bool_)
-    for chunk in source.batches(1)[0]:
-        X, _ = source.read(chunk)
-        source.release()
-        absent = np.isnan(X)
-        missing |= absent.any(axis=0)
-        whole &= (absent | (np.floor(X) == X)).all(axis=0)
-        least, most = np.fmin(least, np.fmin.reduce(X, axis=0)), np.fmax(most, np.fmax.reduce(X, axis=0))
-    counted = whole & (least >= 0.0) & (least < FEW) & (most <= Poisson().largest)
-    kinds = np.where(counted, np.where(most <= 1.0, "bits", "counts"), "numbers").astype(object)
-    kinds[list(levels)] = "categories"
-    counted = kinds == "counts"
-    measured = np.where(counted, "numbers", kinds)  # counts may as well be measurements, such as grey values
-    found = _families(kinds, missing)
-    return found | {
-        f"{name}, counts too": family for name, family in _families(measured, missing).items() if counted.any()
-    }
-
-
-def _families(kinds: NDArray[Any], missing: NDArray[np.bool_]) -> dict[str, Likelihood]:
-    """The likelihoods of columns of these kinds (D,), some with ``missing`` values, by the family of their numbers."""
-    numbers = np.flatnonzero(kinds == "numbers")
-    if not len(numbers):
-        name = " and ".join(_name(family) for kind, family in AUTOMATIC.items() if kind in kinds)
-        return {name: _with_numbers(DiagonalGaussian, kinds)}
-    families = NUMBERS if len(numbers) > 1 else [DiagonalGaussian]
-    if missing[numbers].any():
-        families = [family for family in families if family.takes_missing]
-    if len(numbers) > MOST_CORRELATED:
-        families = [family for family in families if family is not Gaussian]
-    return {_name(family): _with_numbers(family, kinds) for family in families}
-
-
-def _with_numbers(numbers: type[Likelihood], kinds: NDArray[Any]) -> Likelihood:
-    """The likelihood of columns of these kinds (D,), with a family for those of numbers."""
-    families = AUTOMATIC | {"numbers": numbers}
-    parts = {kind: (family(), np.flatnonzero(kinds == kind)) for kind, family in families.items() if kind in kinds}
-    if len(parts) == 1:
-        return next(iter(parts.values()))[0]
-    return Product(parts)
-
-
-def _name(family: type[Likelihood]) -> str:
-    return next(name for name, known in REGISTRY.items() if known is family)
 
 
 def simpler(likelihood: Likelihood, missing: NDArray[np.bool_]) -> dict[str, Likelihood]:

@@ -2,20 +2,23 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..inference import LearningSearch, Options, Threads
 from ..inference.init import one_cluster
 from ..inference.learning_search import Rival
-from ..likelihoods import Likelihood
+from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
+from ..likelihoods._base import features
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
+from ._automatic import CORRELATED, INDEPENDENT, Reading
 
 FEWEST_ROWS = 5000  # of the sample
 MOST_LAPS = 100  # to begin a search with one family
@@ -56,26 +59,28 @@ class Found(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The best family, all candidates, best first, what was found with the best one if the sample was all rows, and rivals.
+    """The best likelihood, all candidates, best first, what was found with the best one if the sample was all rows, and rivals.
 
     rivals : what the best search found, for others to start from
     """
 
-    family: str
+    likelihood: Likelihood
     candidates: list[Candidate]
     found: Found | None
     rivals: list[Rival]
 
 
-def select(
-    families: Mapping[str, Likelihood],
-    problem: Callable[[Likelihood, ArraySource], Problem],
-    source: ArraySource,
-    moves: tuple[str, ...],
-    threads: Threads,
-    rng: np.random.Generator,
-) -> Selection:
-    """Begin to search a sample with each of several likelihoods; the bound, as if of all rows, says which is best.
+class Entry(NamedTuple):
+    """A likelihood, before it has seen data, and what a search with it found."""
+
+    candidate: Candidate
+    likelihood: Likelihood
+    found: Found
+
+
+@dataclass
+class Contest:
+    """Searches of a sample that only begin, one for each likelihood; the bound, as if of all rows, says which is best.
 
     Each search may start from what the best one before it found, so those of fewer parameters come first.  Hyperparameters
     that are learnt cost half the logarithm of the number of rows each, as in BIC (Schwarz 1978): a family that others hold as
@@ -83,29 +88,98 @@ def select(
 
     problem : what a search with a likelihood on some rows is
     """
-    rows = min(max(FEWEST_ROWS, source.n_rows // SMALLER), MOST_ROWS)
-    sample = source.sample(rows, rng)
-    candidates: list[Candidate] = []
-    found: dict[str, Found] = {}
-    for family, likelihood in families.items():
+
+    problem: Callable[[Likelihood, ArraySource], Problem]
+    source: ArraySource
+    moves: tuple[str, ...]
+    threads: Threads
+    rng: np.random.Generator
+    sample: ArraySource = field(init=False)
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rows = min(max(FEWEST_ROWS, self.source.n_rows // SMALLER), MOST_ROWS)
+        self.sample = self.source.sample(rows, self.rng)
+
+    def enter(self, families: Mapping[str, Likelihood]) -> None:
+        """Begin a search with each likelihood that has not been tried yet."""
+        for family, likelihood in families.items():
+            if family not in self.entries:
+                self.entries[family] = self._searched(family, likelihood)
+
+    def scale(self, reading: Reading, logs: Sequence[int], open_: Sequence[int]) -> list[int]:
+        """The columns for the log scale: ``logs``, and those of the columns ``open_`` that are better there.
+
+        Searches in which columns are independent, with all of these on the log scale and with none, find clusters; given
+        those of the better search, the bound of each column by itself decides.
+        """
+        self.enter(reading.families(sorted([*logs, *open_]), [INDEPENDENT]))
+        self.enter(reading.families(logs, [INDEPENDENT]))
+        found = _rival(self.best.found, self.source.dtype)
+        return sorted([*logs, *_log_scaled(self.sample, open_, found)])
+
+    def selection(self) -> Selection:
+        """What came of it."""
+        best = self.best
+        candidates = sorted((entry.candidate for entry in self.entries.values()), key=lambda c: -c.lower_bound)
+        found = best.found if self.sample is self.source else None
+        return Selection(best.likelihood, candidates, found, [_rival(best.found, self.source.dtype)])
+
+    @property
+    def best(self) -> Entry:
+        """The one with the highest bound."""
+        return max(self.entries.values(), key=lambda entry: entry.candidate.lower_bound)
+
+    def _searched(self, family: str, likelihood: Likelihood) -> Entry:
         began = time.perf_counter()
-        model, few, options = problem(likelihood, sample)
-        rivals = [_rival(found[_best(candidates)], source.dtype)] if candidates else []
+        model, few, options = self.problem(likelihood, self.sample)
+        rivals = [_rival(self.best.found, self.source.dtype)] if self.entries else []
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
-        search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options, rivals=rivals)
+        stream = self.rng.spawn(1)[0]
+        search = LearningSearch(model, few, self.moves, self.threads, stream, options, rivals=rivals)
         search.begin(one_cluster(model))
-        total = search.total * (source.total_weight / few.total_weight)
-        cost = 0.5 * np.log(source.total_weight) * _n_learnt(search.found.likelihood, options.learn)
+        total = search.total * (self.source.total_weight / few.total_weight)
+        cost = 0.5 * np.log(self.source.total_weight) * _n_learnt(search.found.likelihood, options.learn)
         bound = search.found.bound(total) - float(cost)
-        candidates.append(Candidate(family, bound, total.K, time.perf_counter() - began))
-        found[family] = Found(search.found, total)
-    best = _best(candidates)
-    candidates.sort(key=lambda candidate: -candidate.lower_bound)
-    return Selection(best, candidates, found[best] if sample is source else None, [_rival(found[best], source.dtype)])
+        candidate = Candidate(family, bound, total.K, time.perf_counter() - began)
+        return Entry(candidate, likelihood, Found(search.found, total))
 
 
-def _best(candidates: Sequence[Candidate]) -> str:
-    return max(candidates, key=lambda candidate: candidate.lower_bound).family
+def choose(contest: Contest, ways: Sequence[Reading]) -> Selection:
+    """The likelihood that explains a sample best, of all ways to take the columns of a table, and scales of these.
+
+    Where columns are correlated, logarithms may also make their relations linear, as those of lengths and areas: the best such
+    family is tried with all columns in question on the log scale, too.
+    """
+    logs: list[int] = []
+    judged: list[int] = []
+    for reading in ways:
+        open_ = [int(d) for d in np.flatnonzero(reading.long_tailed) if d not in judged]
+        if open_:
+            logs = contest.scale(reading, logs, open_)
+            judged = sorted([*judged, *open_])
+        contest.enter(reading.families(logs))
+        if contest.best.candidate.family in reading.families(logs, [CORRELATED]):
+            contest.enter(reading.families(judged, [CORRELATED]))
+    return contest.selection()
+
+
+def _log_scaled(sample: ArraySource, columns: Sequence[int], rival: Rival) -> list[int]:
+    """The columns that independent Gaussians explain better on the log scale, given responsibilities."""
+    read = [sample.read(chunk) for chunk in sample.batches(1)[0]]
+    R = np.concatenate([weights[:, None] * rival(X) for X, weights in read])
+    X, weights = (np.concatenate(parts) for parts in zip(*read))
+    return [d for d in columns if _gain(X[:, [d]].astype(np.float64), weights, R) > 0.0]
+
+
+def _gain(x: NDArray[np.floating], weights: NDArray[np.floating], R: NDArray[np.floating]) -> float:
+    """How much more the log scale explains of one column (n, 1), in nats, given weighted responsibilities (n, K)."""
+    explained = []
+    for likelihood in (LogScale(DiagonalGaussian()), DiagonalGaussian()):
+        family = likelihood.resolve(Sample.of(x, weights))
+        S = R.T @ features(family, x)
+        explained.append(family.log_marginal(R.sum(axis=0), S).sum() + weights @ family.log_base(x))
+    return float(explained[0] - explained[1])
 
 
 def _rival(found: Found, dtype: np.dtype[np.floating]) -> Rival:

@@ -1,6 +1,6 @@
 """The mixture estimator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ from ._base import Columns, as_source, survey
 from ._check import checked
 from ._estimator import Estimator, Table
 from ._reader import Reader, by_chunk
-from ._selection import Problem, Selection, select
+from ._selection import Contest, Problem, choose
 from ._start import choose_start
 
 Array = NDArray[np.floating]
@@ -48,6 +48,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     likelihood : str or likelihood object, default "gaussian"
         The family of the clusters: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
         "multinomial", with default priors; "auto", chosen column by column; or an object such as ``Gaussian(scale=0.5)``.
+        "auto" also chooses between families of numbers, and which columns are on the log scale, by the ELBO; columns that name
+        the rows are left out, with a warning, as if they were not there: draws and missing values of theirs stay missing.
     concentration : float > 0, default 1.0
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
     allocation : {"dp", "finite"} or allocation object, default "dp"
@@ -89,14 +91,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     weights_ : array (K,)
         Posterior mean weights, in decreasing order of size, summing to one.
     posterior_ : NamedTuple, or dict of them for a Product
-        Posterior means of the parameters of the clusters, in the units of the data.
+        Posterior means of the parameters of the clusters, in the units of the data; of a `LogScale` those of the logarithms.
     means_, covariances_, variances_, probabilities_, rates_, coefficients_, intercepts_ : array (K, ...)
         The fields of ``posterior_``: those that the likelihood has.
     levels_ : dict
-        The names of the levels of columns that held categories, by the number of the column.
+        The names of the levels of columns that held categories, by the number of the column; none of columns left out.
     selection_ : list of Candidate
-        With ``likelihood="auto"`` and several families for the columns of numbers: each with its ELBO, clusters and seconds
-        on a sample (all rows, where they are few), best first.  Empty where there was nothing to choose.
+        With ``likelihood="auto"`` and several families or scales for the columns of numbers: each, such as "gaussian, log
+        scale: income", with its ELBO, clusters and seconds on a sample (all rows, where they are few), best first.  Empty where
+        there was nothing to choose.
     labels_ : array (N,)
         The most probable cluster of each row.
     lower_bound_ : float
@@ -281,12 +284,16 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with Threads(self.n_jobs) as threads:
-            families = choices.candidates(self, source)
+            ways = choices.ways(self, source)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(seed)
-            selection = self._select(families, rows, threads, rng) if len(families) > 1 else None
-            likelihood = families[next(iter(families)) if selection is None else selection.family]
+            selection = choose(self._contest(rows, threads, rng), ways) if choices.several(ways) else None
+            if selection is not None:
+                likelihood = selection.likelihood
+            else:
+                likelihood = ways[0].only() if ways else choices.likelihood(self, source)
+            self.levels_ = choices.known_levels(self, likelihood, source.n_columns)
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, threads)
             model, _, options = self._problem(choices.continued(self, likelihood, source, learn), rows, columns, learn)
@@ -329,16 +336,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         batches = memory.n_batches(self, model.likelihood, rows)
         return Problem(model, rows, Options(batches, self.max_laps, self.tol, learn=learn))
 
-    def _select(
-        self, families: Mapping[str, Likelihood], rows: ArraySource, threads: Threads, rng: np.random.Generator
-    ) -> Selection:
-        """The likelihood that explains a sample of the rows best."""
+    def _contest(self, rows: ArraySource, threads: Threads, rng: np.random.Generator) -> Contest:
+        """Short searches of a sample of the rows."""
 
         def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
             learn = choices.learnt(self, likelihood)
             return self._problem(likelihood, few, survey(self, likelihood, few, threads), learn)
 
-        return select(families, problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
+        return Contest(problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
 
     def _simpler(
         self,
@@ -356,7 +361,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         affordable = affords(few, SEEDS, model.likelihood.n_statistics)
         if not families or not grows or not affordable or choices.stochastic(self.algorithm) is not None:
             return []
-        return self._select(dict(reversed(families.items())), rows, threads, rng).rivals
+        contest = self._contest(rows, threads, rng)
+        contest.enter(dict(reversed(families.items())))
+        return contest.selection().rivals
 
     def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""

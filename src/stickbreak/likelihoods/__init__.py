@@ -12,6 +12,7 @@ from .exponential import Exponential, Gamma
 from .gaussian import Gaussian
 from .known_covariance_gaussian import KnownCovarianceGaussian
 from .linear_regression import LinearRegression
+from .log_scale import LogScale
 from .multinomial import Multinomial
 from .poisson import Poisson
 from .product import Product
@@ -28,6 +29,7 @@ REGISTRY: dict[str, type[Likelihood]] = {
     "gaussian": Gaussian,
     "known_covariance_gaussian": KnownCovarianceGaussian,
     "linear_regression": LinearRegression,
+    "log_scale": LogScale,
     "multinomial": Multinomial,
     "poisson": Poisson,
     "spherical_gaussian": SphericalGaussian,
@@ -48,6 +50,7 @@ __all__ = [
     "KnownCovarianceGaussian",
     "Likelihood",
     "LinearRegression",
+    "LogScale",
     "Multinomial",
     "Poisson",
     "Product",

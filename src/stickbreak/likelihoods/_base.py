@@ -75,6 +75,7 @@ class Likelihood(ABC):
     takes_negative : whether values may be negative
     domain : in words, the values that rows may hold
     measures : whether columns are numbers on a scale, modelled by their mean and variance
+    rounds : whether tied values count as spread over their steps, of which `spread_out` adds the variances
     tunable : the hyperparameters, positive numbers or arrays, that can be learnt: empirical Bayes multiplies them by a factor
     strength : those of them that grow together when the prior is to count for more rows
     """
@@ -84,6 +85,7 @@ class Likelihood(ABC):
     takes_negative: ClassVar[bool] = True
     domain: ClassVar[str] = "finite numbers"
     measures: ClassVar[bool] = False
+    rounds: ClassVar[bool] = False
     tunable: ClassVar[tuple[str, ...]] = ()
     strength: ClassVar[tuple[str, ...]] = ()
 
@@ -205,6 +207,10 @@ class Likelihood(ABC):
         missing : (D,) the columns with missing values
         """
         return None
+
+    def spread_out(self, T: Array, variances: Array) -> None:
+        """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
+        raise NotImplementedError(f"{type(self).__name__} takes values as they are.")
 
     def tunables(self) -> list[str]:
         """The names of the hyperparameters that `scaled` takes."""
@@ -340,6 +346,16 @@ def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
     if not -D <= number < D:
         raise ValueError(f"there is no column {which!r:.80}: the table has {D}.")
     return number % D
+
+
+def column_numbers(given: Any, names: Sequence[str] | None, D: int) -> NDArray[np.intp]:
+    """The numbers of columns given by number, by name or as a mask."""
+    if isinstance(given, slice):
+        return np.arange(D)[given]
+    listed = np.atleast_1d(np.asarray(given, dtype=object))
+    if len(listed) == D and all(isinstance(which, (bool, np.bool_)) for which in listed):
+        return np.flatnonzero(listed.astype(np.bool_))
+    return np.array([column_number(which, names, D) for which in listed], np.intp)
 
 
 def _is_like(value: Any, other: Any) -> bool:

@@ -64,6 +64,12 @@ def unpack_symmetric(P: Array, D: int) -> Array:
     return M
 
 
+def spread_out(P: Array, squares: Array) -> None:
+    """Add ``squares`` (n, D) to those of each column among packed products P (n, at least D (D + 1) / 2)."""
+    a, b = upper_triangle(squares.shape[1])
+    P[:, np.flatnonzero(a == b)] += squares
+
+
 def pack_quadratic(M: Array) -> Array:
     """The weights (K, D (D + 1) / 2) on packed products that give the quadratic forms z' M_k z, squares times `GRAIN`."""
     a, b = upper_triangle(M.shape[-1])

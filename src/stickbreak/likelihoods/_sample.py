@@ -33,6 +33,7 @@ class Sample:
     largest : (D,) the largest value of each column anywhere in the data
     names : the names of the columns, where they have any
     levels : the names of the levels of columns that hold their codes, by the number of the column
+    steps : (D,) the `resolution` of columns where it is known, NaN elsewhere, or None
     """
 
     X: Rows
@@ -41,6 +42,7 @@ class Sample:
     largest: Array
     names: Sequence[str] | None = None
     levels: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    steps: Array | None = None
 
     @classmethod
     def of(cls, X: Rows, weights: Array | None = None) -> "Sample":
@@ -98,6 +100,10 @@ class Sample:
             )
         return np.asarray(np.where(varies, deviation, 0.0))
 
+    def varies(self) -> NDArray[np.bool_]:
+        """The columns (D,) of dense rows that are not constant, or that have no values."""
+        return np.asarray((self.deviation(self.mean()) > 0.0) | np.isnan(self.X).all(axis=0))
+
     def spread(self, center: Array) -> Array:
         """The `deviation` of each column about ``center``, (D,); 1 for constant columns."""
         deviation = self.deviation(center)
@@ -129,15 +135,19 @@ class Sample:
         It is infinite for constant columns, zero where few values are more frequent than others, and otherwise the median,
         over tied values, of the distance to the nearest other value.
         """
-        few, constant = self._few(), (self.deviation(self.mean()) == 0.0) & ~np.isnan(self.X).all(axis=0)
-        steps = [np.inf if constant[d] else few._step(d) for d in range(self.D)]
-        return np.array(steps)
+        few, constant = self._few(), ~self.varies()
+        known = np.full(self.D, np.nan) if self.steps is None else self.steps
+        steps = [few._step(d) if np.isnan(known[d]) else known[d] for d in range(self.D)]
+        return np.where(constant, np.inf, steps)
 
     def take(self, columns: NDArray[np.integer]) -> "Sample":
         """The sample of some of the columns."""
         names = None if self.names is None else [self.names[d] for d in columns]
         levels = {j: self.levels[d] for j, d in enumerate(columns) if d in self.levels}
-        return Sample(self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels)
+        steps = None if self.steps is None else self.steps[columns]
+        return Sample(
+            self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels, steps
+        )
 
     def _few(self) -> "Sample":
         """Some of the rows, evenly spaced, that show what is common."""

@@ -77,6 +77,7 @@ class DiagonalGaussian(IndependentColumns):
     n_sums: ClassVar[int] = 2
     nonnegative: ClassVar[bool] = False
     measures: ClassVar[bool] = True
+    rounds: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
     strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
@@ -132,6 +133,10 @@ class DiagonalGaussian(IndependentColumns):
     def _sums(self, X: Array) -> tuple[Array, ...]:
         z = standardised(X, self.origin, self.unit)
         return z * z, z
+
+    def spread_out(self, T: Array, variances: Array) -> None:
+        """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
+        T[:, : self._D] += variances / self.unit**2
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         kappa, m, a, b = self._update(n, sums)

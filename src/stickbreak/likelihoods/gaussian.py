@@ -71,6 +71,7 @@ class Gaussian(WishartPrior):
     """
 
     measures: ClassVar[bool] = True
+    rounds: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", *WishartPrior.tunable)
 
     mean: Any = None
@@ -122,6 +123,10 @@ class Gaussian(WishartPrior):
         """T (n, F): packed products of the working coordinates z = (x - origin) / unit, then z."""
         pack_products(X, self.origin, self._unit, True, out)
         return out
+
+    def spread_out(self, T: Array, variances: Array) -> None:
+        """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
+        quadratic.spread_out(T, variances / self._unit**2)
 
     def log_base(self, X: Array) -> Array:
         """Log h(x) = -(D / 2) log 2 pi - sum_d log unit_d, (n,)."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Size, column_number, features, prefers_sparse
+from ._base import Array, Likelihood, Profile, Size, column_numbers, features, prefers_sparse
 from ._hyperparameters import require
 from ._sample import Sample
 
@@ -54,7 +54,7 @@ class Product(Likelihood):
         """With the columns of the parts as numbers."""
         parts = {}
         for name, (likelihood, given) in self.parts.items():
-            columns = _columns(given, names, D)
+            columns = column_numbers(given, names, D)
             if len(columns) == 0:
                 raise ValueError(f"part {name!r} of the product has no columns.")
             own = None if names is None else [names[d] for d in columns]
@@ -321,13 +321,3 @@ class Product(Likelihood):
         place, value = np.hstack(places), np.hstack(values)
         edges = np.arange(0, place.size + 1, place.shape[1])
         return sparse.csr_array((value.ravel(), place.ravel(), edges), (n, first))
-
-
-def _columns(given: Any, names: Sequence[str] | None, D: int) -> NDArray[np.intp]:
-    """The numbers of columns given by number, by name or as a mask."""
-    if isinstance(given, slice):
-        return np.arange(D)[given]
-    listed = np.atleast_1d(np.asarray(given, dtype=object))
-    if len(listed) == D and all(isinstance(which, (bool, np.bool_)) for which in listed):
-        return np.flatnonzero(listed.astype(np.bool_))
-    return np.array([column_number(which, names, D) for which in listed], np.intp)

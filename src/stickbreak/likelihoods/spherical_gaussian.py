@@ -49,6 +49,7 @@ class SphericalGaussian(Likelihood):
     """
 
     measures: ClassVar[bool] = True
+    rounds: ClassVar[bool] = True
     tunable: ClassVar[tuple[str, ...]] = ("mean_precision", "shape", "rate")
     strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
@@ -103,6 +104,10 @@ class SphericalGaussian(Likelihood):
         quadratic.standardised(X, self.origin, self.unit, z)
         np.einsum("nd,nd->n", z, z, out=out[:, 0])
         return out
+
+    def spread_out(self, T: Array, variances: Array) -> None:
+        """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
+        T[:, 0] += variances.sum(axis=1) / self.unit**2
 
     def log_base(self, X: Array) -> Array:
         """Log h(x) = -D (log 2 pi / 2 + log unit), (n,)."""

@@ -45,6 +45,7 @@ class ZeroMeanGaussian(WishartPrior):
     """
 
     measures: ClassVar[bool] = True
+    rounds: ClassVar[bool] = True
 
     degrees_of_freedom: Any = None
     scale: Any = None
@@ -86,6 +87,10 @@ class ZeroMeanGaussian(WishartPrior):
         """T (n, F): packed products of the scaled columns."""
         pack_products(X, np.zeros(len(self._unit)), self._unit, False, out)
         return out
+
+    def spread_out(self, T: Array, variances: Array) -> None:
+        """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
+        quadratic.spread_out(T, variances / self._unit**2)
 
     def log_base(self, X: Array) -> Array:
         """Log h(x) = -(D / 2) log 2 pi - sum_d log unit_d, (n,)."""

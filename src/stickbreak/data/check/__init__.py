@@ -1,6 +1,6 @@
 """The data check: what in a table of rows will mislead clusters, found on a sample and in the first pass over all rows."""
 
-from ._columns import constant, integer_coded, nearly_unique, outliers, sentinels, skewed
+from ._columns import constant, integer_coded, long_tailed, nearly_unique, outliers, sentinels, set_aside, skewed
 from ._finding import Check, DataWarning, Finding, Roles, Table
 from ._relations import collinear, one_hot, repeated
 from ._sample import Extremes, SampledRows, Watch, sampled_rows
@@ -15,10 +15,12 @@ __all__ = [
     "Table",
     "Watch",
     "data_check",
+    "long_tailed",
     "sampled_rows",
 ]
 
 CHECKS: tuple[Check, ...] = (
+    set_aside,
     constant,
     nearly_unique,
     one_hot,

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._finding import SEEN, Array, Finding, Table, columns_of, in_words
-from ._sample import FAR, Extremes
+from ._finding import LISTED, SEEN, Array, Finding, Table, columns_of, in_words
+from ._sample import FAR, Extremes, SampledRows
 
 FEWEST = 10  # rows that show that a column is constant
 UNIQUE = 0.5  # levels for each row, above which categories name the rows
@@ -27,6 +27,7 @@ LAST = 0.99  # of the rows that are not far
 SINGLE = 3  # far rows are not a cluster
 GROUP = 10.0  # robust spreads within which several far rows are a cluster
 SKEWED = 5.0  # the distance from the median to the quantile of 99% over that to 1%
+LONGER = 1.5  # the same between the quantiles of 95% and 5%, where the log scale may be better
 FEW_ZEROS = 0.05  # of the rows, at most: more zeros are no part of a tail
 SYMMETRIC = 2.5  # the same after the logarithm, at most, for all tails
 TINY = float(np.finfo(np.float64).tiny)
@@ -43,6 +44,13 @@ def constant(table: Table, found: Sequence[Finding]) -> list[Finding]:
         *_one(table, "constant", empty, "no values in {}", "leave such columns out"),
         *_one(table, "constant", same, "a single value in {}", "leave constant columns out"),
     ]
+
+
+def set_aside(table: Table, found: Sequence[Finding]) -> list[Finding]:
+    """Columns that name the rows and were left out for that."""
+    message = "identifiers of the rows, left out of the clusters, in {}"
+    cure = 'to keep one, name a likelihood such as "gaussian" or a Product in place of "auto"'
+    return _one(table, "set aside", table.roles.aside, message, cure)
 
 
 def nearly_unique(table: Table, found: Sequence[Finding]) -> list[Finding]:
@@ -124,7 +132,31 @@ def skewed(table: Table, found: Sequence[Finding]) -> list[Finding]:
     for tail in TAILS:
         ratio = _tail_ratio(logs, tail)
         long &= (ratio <= SYMMETRIC) & (ratio >= 1.0 / SYMMETRIC)
-    return _one(table, "skewed", long, "positive numbers with a long tail in {}", "take the logarithm")
+    message = "positive numbers with a long tail in {}"
+    zeros = long & (sample.least <= 0.0)
+    return [
+        *_one(table, "skewed", long & ~zeros, message, _log_scale(table, np.flatnonzero(long & ~zeros))),
+        *_one(table, "skewed", zeros, message, "take the logarithm of one more"),
+    ]
+
+
+def _log_scale(table: Table, columns: NDArray[np.intp]) -> str:
+    """What to write for columns on the log scale."""
+    shown = ", ".join(repr(d if table.names is None else str(table.names[d])) for d in columns.tolist()[:LISTED])
+    more = ", ..." * (len(columns) > LISTED)
+    return f'try LogScale(Gaussian(), columns=[{shown}{more}]), as likelihood="auto" does where the ELBO is higher'
+
+
+def long_tailed(sample: SampledRows) -> NDArray[np.bool_]:
+    """Columns (D,) of positive numbers that reach further up than down, and less so on the log scale.
+
+    Mixtures of narrow clusters may do so, too, so that this is no finding: the bound tells.
+    """
+    above = _tail_ratio(sample.quantile, TAILS[1])
+    positive = (sample.least > 0.0) & (sample.n_observed >= SEEN) & (sample.n_distinct > MOST_CODES)
+    logs = _tail_ratio(lambda share: np.log(np.where(positive, sample.quantile(share), 1.0)), TAILS[1])
+    with np.errstate(all="ignore"):
+        return np.asarray(positive & (above >= LONGER) & (np.abs(np.log(logs)) < np.log(above)))
 
 
 def _one(table: Table, kind: str, which: Any, message: str, cure: str) -> list[Finding]:

@@ -59,11 +59,13 @@ class Roles:
     nominal : as codes of categories
     measured : as a number on a scale, by its mean and its variance
     ignored : not as a variable of its own, so that there is nothing to check
+    aside : not at all, because each row has a value of its own
     """
 
     nominal: NDArray[np.bool_]
     measured: NDArray[np.bool_]
     ignored: NDArray[np.bool_]
+    aside: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,191 @@
+"""``likelihood="auto"``: what the columns of a table hold, and the likelihoods that suit them."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import ArraySource, SparseSource
+from ..data.check import long_tailed, sampled_rows
+from ..likelihoods import (
+    Bernoulli,
+    Categorical,
+    DiagonalGaussian,
+    Gaussian,
+    Likelihood,
+    LogScale,
+    Multinomial,
+    Poisson,
+    Product,
+    SphericalGaussian,
+)
+
+Array = NDArray[np.floating]
+
+PARTS: dict[str, type[Likelihood]] = {
+    "numbers": DiagonalGaussian,
+    "counts": Poisson,
+    "bits": Bernoulli,
+    "categories": Categorical,
+}
+ASIDE = "identifiers"  # columns of no part
+NUMBERS: dict[str, type[Likelihood]] = {  # those with fewer parameters first
+    "spherical_gaussian": SphericalGaussian,
+    "diagonal_gaussian": DiagonalGaussian,
+    "gaussian": Gaussian,
+}
+INDEPENDENT, CORRELATED = "diagonal_gaussian", "gaussian"
+MOST_CORRELATED = 200  # columns of numbers whose covariances are tried
+FEW = 10.0
+FEWEST_IDENTIFIED = 20  # rows whose values are identifiers where each has its own
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to take the columns of a table.
+
+    kinds : (D,) what each holds: a name in `PARTS`, or `ASIDE`
+    missing : (D,) the columns with missing values
+    long_tailed : (D,) columns of positive numbers that the log scale may suit
+    names : of the columns
+    note : what the names of families say of this reading
+    """
+
+    kinds: NDArray[Any]
+    missing: NDArray[np.bool_]
+    long_tailed: NDArray[np.bool_]
+    names: Sequence[str]
+    note: str = ""
+
+    def families(self, logs: Sequence[int] = (), among: Collection[str] = tuple(NUMBERS)) -> dict[str, Likelihood]:
+        """The likelihoods of the table by name, with the columns ``logs`` of numbers on the log scale.
+
+        among : the families for numbers that may be used
+        """
+        numbers = self.kinds == "numbers"
+        if not numbers.any():
+            held = [kind for kind in PARTS if kind in self.kinds]
+            name = " and ".join(PARTS[kind].__name__.lower() for kind in held)
+            return {name + self.note: self._likelihood(DiagonalGaussian(), logs)}
+        fit = set(among)
+        if numbers.sum() == 1 or self.missing[numbers].any():
+            fit &= {INDEPENDENT}
+        if numbers.sum() > MOST_CORRELATED:
+            fit -= {CORRELATED}
+        families = {name: family for name, family in NUMBERS.items() if name in fit}
+        return {self._name(name, logs): self._likelihood(family(), logs) for name, family in families.items()}
+
+    def only(self) -> Likelihood:
+        """The first of them."""
+        return next(iter(self.families().values()))
+
+    def _name(self, family: str, logs: Sequence[int]) -> str:
+        scale = f", log scale: {', '.join(self.names[d] for d in logs)}" if len(logs) else ""
+        return family + self.note + scale
+
+    def _likelihood(self, numbers: Likelihood, logs: Sequence[int]) -> Likelihood:
+        """The likelihood of the table, with a family for its columns of numbers."""
+        parts = {kind: (family(), np.flatnonzero(self.kinds == kind)) for kind, family in PARTS.items()}
+        parts = {kind: (family, columns) for kind, (family, columns) in parts.items() if len(columns)}
+        if "numbers" in parts:
+            columns = parts["numbers"][1]
+            own = np.flatnonzero(np.isin(columns, logs))
+            parts["numbers"] = (LogScale(numbers, columns=own) if len(own) else numbers, columns)
+        only, columns = next(iter(parts.values()))
+        D = len(self.kinds)
+        return (only if len(columns) == D else Product(parts)).locate(None, D)
+
+
+def readings(
+    source: ArraySource, levels: Mapping[int, Any], names: Sequence[str] | None = None, aside: bool = False
+) -> list[Reading]:
+    """The ways to take the columns of a table of dense rows by what they hold.
+
+    Categories: `Categorical`.  Zeros and ones: `Bernoulli`.  Whole numbers from 0 to 1e12, with some below 10: `Poisson`, or
+    numbers, too, in a second reading.  Others are numbers.
+
+    levels : of the columns of categories
+    aside : whether columns that name the rows, by a text for each or by counting them in steps of one, are left aside, unless
+        there are no others
+    """
+    facts = _Facts.of(source)
+    counted = facts.whole & (facts.least >= 0.0) & (facts.least < FEW) & (facts.largest <= Poisson().largest)
+    kinds = np.where(counted, np.where(facts.largest <= 1.0, "bits", "counts"), "numbers").astype(object)
+    kinds[list(levels)] = "categories"
+    identifiers = [*np.flatnonzero(facts.counting & (kinds != "categories")), *_unique_texts(source, levels, facts)]
+    if aside and len(identifiers) < len(kinds):
+        kinds[identifiers] = ASIDE
+    positive = np.zeros(len(kinds), np.bool_)
+    sample = sampled_rows(source)
+    if sample is not None:
+        with np.errstate(all="ignore"):  # infinite values are refused later
+            positive = (facts.least > 0.0) & long_tailed(sample)
+    shown = [str(d) if names is None else str(names[d]) for d in range(len(kinds))]
+    first = Reading(kinds, facts.missing, positive & (kinds == "numbers"), shown)
+    if "counts" not in kinds:
+        return [first]
+    measured = np.where(kinds == "counts", "numbers", kinds)  # counts may as well be measurements, such as grey values
+    second = Reading(measured, facts.missing, positive & (measured == "numbers"), shown, ", counts too")
+    return [first, second]
+
+
+def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likelihood]:
+    """The likelihoods that suit a table by what its columns hold, by the family of its numbers; CSR: Multinomial."""
+    if isinstance(source, SparseSource):
+        return {"multinomial": Multinomial()}
+    found: dict[str, Likelihood] = {}
+    for reading in readings(source, levels):
+        found |= reading.families()
+    return found
+
+
+class _Facts(NamedTuple):
+    """What all rows say of each column, (D,) each.
+
+    counting : whether its values count the rows, in steps of one
+    """
+
+    missing: NDArray[np.bool_]
+    whole: NDArray[np.bool_]
+    least: Array
+    largest: Array
+    counting: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, source: ArraySource) -> Self:
+        """Those of a table of dense rows."""
+        whole, least, most = (np.full(source.n_columns, value) for value in (True, np.inf, -np.inf))
+        missing = np.zeros(source.n_columns, np.bool_)
+        counting = np.full(source.n_columns, source.n_rows >= FEWEST_IDENTIFIED)
+        last = np.full((1, source.n_columns), np.nan)
+        for X in _chunks(source):
+            absent = np.isnan(X)
+            missing |= absent.any(axis=0)
+            whole &= (absent | (np.floor(X) == X)).all(axis=0)
+            least, most = np.fmin(least, np.fmin.reduce(X, axis=0)), np.fmax(most, np.fmax.reduce(X, axis=0))
+            with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
+                steps = np.diff(X, axis=0, prepend=X[:1] - 1.0 if np.isnan(last).all() else last)
+            counting &= (steps == 1.0).all(axis=0)
+            last = X[-1:].copy()
+        return cls(missing, whole, least, most, counting & whole)
+
+
+def _chunks(source: ArraySource) -> Iterator[Array]:
+    for chunk in source.batches(1)[0]:
+        X, _ = source.read(chunk)
+        source.release()
+        yield X
+
+
+def _unique_texts(source: ArraySource, levels: Mapping[int, Any], facts: _Facts) -> list[int]:
+    """The columns of categories of which each row has its own."""
+    n = source.n_rows
+    if n < FEWEST_IDENTIFIED:
+        return []
+    columns = [d for d, known in levels.items() if len(known) >= n and not facts.missing[d]]
+    if not columns:
+        return []
+    codes = np.concatenate([X[:, columns] for X in _chunks(source)])
+    return [d for d, own in zip(columns, codes.T) if len(np.unique(own)) == n]
