@@ -16,6 +16,7 @@ from .multinomial import Multinomial
 from .poisson import Poisson
 from .product import Product
 from .spherical_gaussian import SphericalGaussian
+from .student_t import StudentT
 from .zero_mean_gaussian import ZeroMeanGaussian
 
 REGISTRY: dict[str, type[Likelihood]] = {
@@ -31,6 +32,7 @@ REGISTRY: dict[str, type[Likelihood]] = {
     "multinomial": Multinomial,
     "poisson": Poisson,
     "spherical_gaussian": SphericalGaussian,
+    "student_t": StudentT,
     "zero_mean_gaussian": ZeroMeanGaussian,
 }
 
@@ -54,6 +56,7 @@ __all__ = [
     "Profile",
     "Sample",
     "SphericalGaussian",
+    "StudentT",
     "ZeroMeanGaussian",
     "column_values",
     "positive_values",

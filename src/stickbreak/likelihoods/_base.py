@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from scipy import sparse
 
 from ._hyperparameters import LARGEST, require
 from ._sample import Sample
+
+if TYPE_CHECKING:
+    from ._scales import Scales
 
 Array = NDArray[np.floating]
 Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
@@ -186,6 +189,11 @@ class Likelihood(ABC):
     def describes(self, D: int) -> NDArray[np.bool_]:
         """The columns (D,) whose values have a distribution; the others are given, such as the x of a regression."""
         return np.ones(D, np.bool_)
+
+    @property
+    def scales(self) -> "Scales | None":
+        """The latent scales of its rows (`stickbreak.likelihoods._scales`), None where rows have none."""
+        return None
 
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """This likelihood and statistics S for data in which values of the columns ``missing`` (D,) may be missing."""
