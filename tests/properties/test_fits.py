@@ -32,6 +32,7 @@ FAMILIES = (  # what they have in common is tested on all of them elsewhere; who
     "gaussian-given",
     "zero_mean_gaussian-default",
     "diagonal_gaussian-missing",
+    "student_t-default",
     "categorical-many_levels",
     "multinomial-default",
     "product-missing",
