@@ -254,6 +254,13 @@ class Likelihood(ABC):
         """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""
         return replace(self, **{name: getattr(self, name) * factor})
 
+    def ahead(self, before: "Likelihood", step: float) -> Self:
+        """This likelihood with what is learnt of rows' `scales` moved on by ``step`` times its change since ``before``.
+
+        Scales that are held while it is learnt hold it back, too.
+        """
+        return self
+
     # What comes from a file ------------------------------------------------------------------------------------------
 
     def resolved_columns(self) -> int | None:

@@ -9,7 +9,7 @@ from scipy.special import gammaln, logsumexp
 
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Profile, Size
+from ._base import Array, Likelihood, Profile, Size
 from ._draws import gamma
 from ._hyperparameters import hyperparameter, require
 from ._sample import Sample
@@ -19,6 +19,7 @@ from .gaussian import Gaussian, _NormalWishart
 DEFAULT = 5.0  # tails before they are learnt
 RANGE = 0.1, 1e6  # tails that may be given
 LEARNT = 1.0, 1e4  # tails that may be learnt
+FAST = 1.0  # the most by which the logarithm of tails is moved on in a lap
 NODES, DEPTH = 64, 40.0  # of integrals over scales: points, and the nats below the highest that are left out
 BLOCK = 1 << 18  # numbers in the nodes of rows that are integrated at once
 
@@ -153,6 +154,12 @@ class StudentT(Gaussian):
             least, most = min(self.tails, LEARNT[0]), max(self.tails, LEARNT[1])
             return replace(self, tails=float(np.clip(self.tails * factor, least, most)))
         return super().scaled(name, factor)
+
+    def ahead(self, before: Likelihood, step: float) -> Self:
+        """With tails moved on, on a logarithmic scale."""
+        if not isinstance(before, StudentT) or before.tails == self.tails:
+            return self
+        return self.scaled("tails", float(np.exp(np.clip(step * np.log(self.tails / before.tails), -FAST, FAST))))
 
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the sum of the scales, too."""
