@@ -20,7 +20,7 @@ DOMAIN = {
     "poisson": "counts",
     "product": "mixed",
 }
-SQUARES = ("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "linear_regression")
+SQUARES = ("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "student_t", "linear_regression")
 HYPERPARAMETERS = {
     "bernoulli": ("a", "b"),
     "categorical": ("concentration", "n_levels"),
@@ -29,6 +29,7 @@ HYPERPARAMETERS = {
     "gamma": ("known_shape", "shape", "rate"),
     "multinomial": ("concentration",),
     "gaussian": ("mean", "mean_precision", "degrees_of_freedom", "scale"),
+    "student_t": ("tails", "mean", "mean_precision", "degrees_of_freedom", "scale"),
     "zero_mean_gaussian": ("degrees_of_freedom", "scale"),
     "known_covariance_gaussian": ("covariance", "mean", "mean_precision"),
     "diagonal_gaussian": ("mean", "mean_precision", "shape", "rate"),
