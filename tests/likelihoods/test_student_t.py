@@ -1,16 +1,19 @@
 """Student's t: the bound against integrals over scales and parameters, its limits, and what it finds in heavy tails."""
 
+import warnings
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 from scipy.special import gammaln, logsumexp, multigammaln
+from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM, Mixture, TopicModel, load
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.likelihoods import Gaussian, Product, Sample, StudentT
-from stickbreak.model import Model, local_step
+from stickbreak.model import Model, Summary, local_step
 
 FLOAT = np.dtype(float)
 TAILS = [1.5, 4.0, 30.0]
@@ -20,7 +23,7 @@ def rows(n, D, seed=0):
     """Two clusters and an outlier."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, D)) + 3.0 * rng.integers(2, size=(n, 1))
-    X[0] += 12.0
+    X[0] += 6.0
     return X
 
 
@@ -45,7 +48,7 @@ def weighted_evidence(likelihood, X, u):
     return base + before - after
 
 
-def block_evidence(likelihood, X, rng, draws=200_000):
+def block_evidence(likelihood, X, rng, draws=50_000):
     """log p(X) of rows of one cluster, by importance sampling of their scales, and its standard error."""
     model = Model(likelihood, FiniteDirichlet(1, 1.0))
     summary, n = None, len(X)
@@ -57,26 +60,25 @@ def block_evidence(likelihood, X, rng, draws=200_000):
         u = (nu + D) / (nu + delta)
         summary, _ = local_step(model, model.parameters(summary_of(N, S), FLOAT), X, np.ones(n))
         S = summary.S
-    shape, rate = 0.4 * (nu + D), 0.4 * (nu + D) / u  # wider than q(u)
-    drawn = rng.gamma(shape, 1.0 / rate, (draws, n))
-    prior, proposal = stats.gamma(0.5 * nu, scale=2.0 / nu), stats.gamma(shape, scale=1.0 / rate)
-    log_w = weighted_evidence(likelihood, X, drawn) + (prior.logpdf(drawn) - proposal.logpdf(drawn)).sum(axis=1)
+    prior = stats.gamma(0.5 * nu, scale=2.0 / nu)
+    wide = stats.gamma(0.3 * (nu + D), scale=u / (0.3 * (nu + D)))  # than q(u)
+    half = np.arange(draws)[:, None] % 2 == 0
+    drawn = np.where(half, prior.rvs((draws, n), rng), wide.rvs((draws, n), rng))
+    chances = [family.logpdf(drawn).sum(axis=1) for family in (prior, wide)]
+    log_w = weighted_evidence(likelihood, X, drawn) + chances[0] - np.logaddexp(*chances) + np.log(2.0)
     value = logsumexp(log_w) - np.log(draws)
-    ratio = np.exp(log_w - value)
-    return value, float(ratio.std() / np.sqrt(draws))
+    return value, float(np.exp(log_w - value).std() / np.sqrt(draws))
 
 
 def summary_of(N, S):
-    from stickbreak.model import Summary
-
     return Summary(N, S, np.zeros(len(N)), np.zeros(()))
 
 
 def grid_evidence(likelihood, x):
     """log p(x) of one column of one cluster: Student densities on a grid of mu and of the logarithm of Lambda."""
     kappa, nu, m0, B0 = (getattr(likelihood, name) for name in ("mean_precision", "degrees_of_freedom", "mean", "scale"))
-    v, dv = np.linspace(-14.0, 8.0, 1200, retstep=True)
-    mu, dmu = np.linspace(-60.0, 60.0, 6001, retstep=True)
+    v, dv = np.linspace(-14.0, 7.0, 400, retstep=True)
+    mu, dmu = np.linspace(-60.0, 60.0, 3001, retstep=True)
     log_p = stats.gamma(0.5 * nu, scale=2.0 / B0[0, 0]).logpdf(np.exp(v)) + v
     total = log_p[:, None] + stats.norm.logpdf(mu, m0[0], np.exp(-0.5 * v)[:, None] / np.sqrt(kappa))
     for value in x:
@@ -89,6 +91,7 @@ def test_both_ways_to_integrate_agree(tails):
     X = rows(3, 1)
     likelihood = resolved(X, tails=tails)
     value, error = block_evidence(likelihood, X, np.random.default_rng(0))
+    assert error < 0.01
     assert abs(value - grid_evidence(likelihood, X[:, 0])) < 4.0 * error + 1e-3
 
 
@@ -152,7 +155,7 @@ def test_one_cluster_is_bounded_tightly(tails, D):
 def test_long_tails_end_in_a_gaussian(D):
     X = rows(200, D, seed=5)
     prior = {"mean": 1.0, "mean_precision": 0.3, "scale": 2.0}
-    families = StudentT(tails=1e6, **prior).resolve(Sample.of(X)), Gaussian(**prior).resolve(Sample.of(X))
+    families = StudentT(tails=1e8, **prior).resolve(Sample.of(X)), Gaussian(**prior).resolve(Sample.of(X))
     bounds = []
     for family in families:
         model = Model(family, DirichletProcess(1.0))
@@ -161,7 +164,7 @@ def test_long_tails_end_in_a_gaussian(D):
         for _ in range(5):
             summary, _ = local_step(model, model.parameters(summary, FLOAT), X, np.ones(len(X)))
         bounds.append(model.bound(summary))
-    assert bounds[0] == pytest.approx(bounds[1], rel=1e-5)
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
 
 
 def test_a_merge_is_a_lower_bound_that_the_next_steps_raise():
@@ -172,8 +175,8 @@ def test_a_merge_is_a_lower_bound_that_the_next_steps_raise():
     model, summary = Model(likelihood, DirichletProcess(1.0)), summary_of(R.sum(axis=0), R.T @ T)
     for _ in range(4):
         summary, _ = local_step(model, model.parameters(model.ordered(summary), FLOAT), X, np.ones(n))
-    whole = summary.merge(0, 1).merge(0, 1)
-    assert whole.K == 1
+    whole = summary_of(np.full(1, float(n)), summary.S.sum(axis=0)[None])
+    whole = replace(whole, base=summary.base)
     bounds = [model.bound(whole)]
     for _ in range(60):
         whole, _ = local_step(model, model.parameters(whole, FLOAT), X, np.ones(n))
@@ -265,7 +268,9 @@ def test_a_far_row_does_no_harm(dtype):
 
 def test_the_number_of_threads_changes_no_bit():
     X, _ = heavy_rows(3, n=9000, K=3)
-    one, two = (Mixture("student_t", random_state=0, n_jobs=jobs, max_laps=12, learn=True).fit(X) for jobs in (1, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one, two = (Mixture("student_t", random_state=0, n_jobs=jobs, max_laps=12).fit(X) for jobs in (1, 2))
     assert one.lower_bounds_ == two.lower_bounds_
     assert one.summary_.S.tobytes() == two.summary_.S.tobytes()
 
@@ -282,7 +287,7 @@ def test_a_model_is_saved_and_loaded(tmp_path):
 
 @pytest.mark.parametrize("tails", [0.0, -1.0, np.nan, np.inf, 0.01, 1e9, [3.0, 4.0]])
 def test_tails_out_of_range_are_refused(tails):
-    with pytest.raises(ValueError, match=r"^tails must be a number from 0.1 to 1e\+06; got "):
+    with pytest.raises(ValueError, match=r"^tails must be a number from 0.1 to 1e\+08; got "):
         StudentT(tails=tails).resolve(Sample.of(rows(9, 2)))
 
 
@@ -291,7 +296,7 @@ def test_what_has_no_scales_is_refused_with_what_to_use():
     with pytest.raises(ValueError, match="only Mixture can use; use Gaussian"):
         HMM("student_t").fit(X)
     with pytest.raises(ValueError, match="only Mixture can use; use Gaussian"):
-        TopicModel("student_t").fit([X, X])
+        TopicModel("student_t").fit(X, lengths=[10, 20])
     with pytest.raises(ValueError, match="part 'a' is a StudentT.*use Gaussian"):
         Mixture(Product({"a": (StudentT(), [0, 1])})).fit(X)
     X[3, 1] = np.nan

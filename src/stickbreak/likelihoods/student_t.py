@@ -17,7 +17,7 @@ from ._scales import Scales
 from .gaussian import Gaussian, _NormalWishart
 
 DEFAULT = 5.0  # tails before they are learnt
-RANGE = 0.1, 1e6  # tails that may be given
+RANGE = 0.1, 1e8  # tails that may be given
 LEARNT = 1.0, 1e4  # tails that may be learnt
 FAST = 1.0  # the most by which the logarithm of tails is moved on in a lap
 NODES, DEPTH = 64, 40.0  # of integrals over scales: points, and the nats below the highest that are left out
@@ -54,7 +54,7 @@ class StudentT(Gaussian):
     ----------
     mean, mean_precision, degrees_of_freedom, scale, correlation :
         The prior of the clusters, as of `Gaussian`; B / (nu - D - 1) is expected of Lambda^-1.
-    tails : float from 0.1 to 1e6, default 5, or learnt from 1 to 1e4
+    tails : float from 0.1 to 1e8, default 5, or learnt from 1 to 1e4
         Degrees of freedom of Student's t, the same for all clusters: 1 is Cauchy's distribution, and a large number Gaussian.
 
     Raises
