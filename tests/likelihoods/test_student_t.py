@@ -37,7 +37,9 @@ def resolved(X, **prior):
 
 def weighted_evidence(likelihood, X, u):
     """log p(X | u), rows x_n ~ Normal(mu, (u_n Lambda)^-1), with mu and Lambda integrated out, for many u (m, n)."""
-    kappa, nu, m0, B0 = (getattr(likelihood, name) for name in ("mean_precision", "degrees_of_freedom", "mean", "scale"))
+    kappa, nu, m0, B0 = (
+        getattr(likelihood, name) for name in ("mean_precision", "degrees_of_freedom", "mean", "scale")
+    )
     n, D = X.shape
     kappas, sums = kappa + u.sum(axis=1), kappa * m0 + u @ X
     B = B0 + kappa * np.outer(m0, m0) + np.einsum("mn,na,nb->mab", u, X, X)
@@ -55,7 +57,7 @@ def block_evidence(likelihood, X, rng, draws=50_000):
     T = likelihood.features(X, np.empty((n, likelihood.n_statistics)))
     N, S, nu, D = np.array([float(n)]), T.sum(axis=0)[None], likelihood.tails, X.shape[1]
     for _ in range(10):
-        W, b = likelihood.weights(N, S)
+        W, _ = likelihood.weights(N, S)
         delta = 2.0 * (0.5 * D - 1.0 - T @ W[0])
         u = (nu + D) / (nu + delta)
         summary, _ = local_step(model, model.parameters(summary_of(N, S), FLOAT), X, np.ones(n))
@@ -76,7 +78,9 @@ def summary_of(N, S):
 
 def grid_evidence(likelihood, x):
     """log p(x) of one column of one cluster: Student densities on a grid of mu and of the logarithm of Lambda."""
-    kappa, nu, m0, B0 = (getattr(likelihood, name) for name in ("mean_precision", "degrees_of_freedom", "mean", "scale"))
+    kappa, nu, m0, B0 = (
+        getattr(likelihood, name) for name in ("mean_precision", "degrees_of_freedom", "mean", "scale")
+    )
     v, dv = np.linspace(-14.0, 7.0, 400, retstep=True)
     mu, dmu = np.linspace(-60.0, 60.0, 3001, retstep=True)
     log_p = stats.gamma(0.5 * nu, scale=2.0 / B0[0, 0]).logpdf(np.exp(v)) + v
@@ -118,9 +122,7 @@ def test_bound_is_below_the_evidence_and_climbs(allocation, D, n, tails):
     blocks = [block for block in product([False, True], repeat=n) if any(block)]
     marginal = {block: block_evidence(likelihood, X[list(block)], rng, 4000) for block in blocks}
     assert max(error for _, error in marginal.values()) < 0.2
-    terms = [
-        chance(z, allocation) + sum(marginal[tuple(k == j for j in z)][0] for k in set(z)) for z in partitions(n)
-    ]
+    terms = [chance(z, allocation) + sum(marginal[tuple(k == j for j in z)][0] for k in set(z)) for z in partitions(n)]
     exact, model = logsumexp(terms), Model(likelihood, allocation)
     for K in (1, 2, 3):
         R = rng.dirichlet(np.full(K, 0.3), n)
@@ -142,7 +144,9 @@ def test_one_cluster_is_bounded_tightly(tails, D):
     likelihood = resolved(X, tails=tails)
     exact, error = block_evidence(likelihood, X, np.random.default_rng(2))
     model = Model(likelihood, FiniteDirichlet(1, 1.0))
-    summary = summary_of(np.full(1, 8.0), likelihood.features(X, np.empty((8, likelihood.n_statistics))).sum(axis=0)[None])
+    summary = summary_of(
+        np.full(1, 8.0), likelihood.features(X, np.empty((8, likelihood.n_statistics))).sum(axis=0)[None]
+    )
     hard = model.bound(summary) + likelihood.log_base(X).sum()
     for _ in range(50):
         summary, _ = local_step(model, model.parameters(summary, FLOAT), X, np.ones(8))
@@ -297,7 +301,7 @@ def test_what_has_no_scales_is_refused_with_what_to_use():
         HMM("student_t").fit(X)
     with pytest.raises(ValueError, match="only Mixture can use; use Gaussian"):
         TopicModel("student_t").fit(X, lengths=[10, 20])
-    with pytest.raises(ValueError, match="part 'a' is a StudentT.*use Gaussian"):
+    with pytest.raises(ValueError, match=r"part 'a' is a StudentT.*use Gaussian"):
         Mixture(Product({"a": (StudentT(), [0, 1])})).fit(X)
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="StudentT cannot use missing values"):

@@ -24,6 +24,7 @@ from ..likelihoods import (
     Product,
     Sample,
     SphericalGaussian,
+    StudentT,
 )
 from ..model import Model
 from ..model.learning import OF_LIKELIHOOD
@@ -37,7 +38,8 @@ AUTOMATIC: dict[str, type[Likelihood]] = {
     "bits": Bernoulli,
     "categories": Categorical,
 }
-NUMBERS: list[type[Likelihood]] = [SphericalGaussian, DiagonalGaussian, Gaussian]  # those with fewer parameters first
+NUMBERS: list[type[Likelihood]] = [SphericalGaussian, DiagonalGaussian, Gaussian, StudentT]  # fewer parameters first
+CORRELATED = (Gaussian, StudentT)
 FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
 MOST_CORRELATED = 200  # columns of numbers whose covariances are tried
 FEW = 10.0
@@ -127,8 +129,8 @@ def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likel
     """The likelihoods that suit a table by what its columns hold, by the family of its numbers.
 
     Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0 to 1e12, with some below 10: Poisson.  Other
-    numbers: DiagonalGaussian, SphericalGaussian, or Gaussian if none is missing and there are few enough.  Such a family
-    may describe whole numbers, too.  CSR: Multinomial.
+    numbers: DiagonalGaussian, SphericalGaussian, or Gaussian if none is missing and there are few enough, and then StudentT,
+    too, where there are no other columns.  Such a family may describe whole numbers, too.  CSR: Multinomial.
     """
     if isinstance(source, SparseSource):
         return {"multinomial": Multinomial()}
@@ -162,7 +164,9 @@ def _families(kinds: NDArray[Any], missing: NDArray[np.bool_]) -> dict[str, Like
     if missing[numbers].any():
         families = [family for family in families if family.takes_missing]
     if len(numbers) > MOST_CORRELATED:
-        families = [family for family in families if family is not Gaussian]
+        families = [family for family in families if family not in CORRELATED]
+    if len(numbers) < len(kinds):  # no part of a Product has scales
+        families = [family for family in families if family is not StudentT]
     return {_name(family): _with_numbers(family, kinds) for family in families}
 
 

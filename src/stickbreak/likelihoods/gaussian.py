@@ -22,7 +22,7 @@ class GaussianPosterior(NamedTuple):
     covariances: Array
 
 
-class _NormalWishart(NamedTuple):
+class NormalWishart(NamedTuple):
     """Posterior parameters in working coordinates, and the Cholesky factors L of B."""
 
     kappa: Array
@@ -199,7 +199,7 @@ class Gaussian(WishartPrior):
     def _to_work(self, X: Array) -> Array:
         return np.asarray((X - self.origin) / self._unit)
 
-    def _predictive(self, q: _NormalWishart, k: int) -> tuple[Array, float]:
+    def _predictive(self, q: NormalWishart, k: int) -> tuple[Array, float]:
         dof = float(q.nu[k]) - q.m.shape[1] + 1.0
         return q.L[k] * np.sqrt((q.kappa[k] + 1.0) / (q.kappa[k] * dof)), dof
 
@@ -208,7 +208,7 @@ class Gaussian(WishartPrior):
         """The columns that are not constant."""
         return np.flatnonzero(np.isfinite(self.rounding))
 
-    def _expectations(self, q: _NormalWishart) -> tuple[Array, Array, Array, Array, Array]:
+    def _expectations(self, q: NormalWishart) -> tuple[Array, Array, Array, Array, Array]:
         """E[-Lambda / 2] on products, E[Lambda mu] on columns; E[log |Lambda|] and the parts of E[mu' Lambda mu], (K,) each."""
         live, D = self._live, q.m.shape[1]
         P = q.nu[:, None, None] * quadratic.inverses(q.L)  # E[Lambda]
@@ -219,10 +219,10 @@ class Gaussian(WishartPrior):
         W = np.hstack([-0.5 * quadratic.pack_quadratic(whole), own])
         return W, logdet, D / q.kappa, np.einsum("ka,ka->k", Pm, q.m), lost
 
-    def _update(self, N: Array, S: Array) -> _NormalWishart:
+    def _update(self, N: Array, S: Array) -> NormalWishart:
         return self._updated(N, N, S)
 
-    def _updated(self, N: Array, weight: Array, S: Array) -> _NormalWishart:
+    def _updated(self, N: Array, weight: Array, S: Array) -> NormalWishart:
         """Of the columns that are not constant: the prior of a part of the columns has as many degrees of freedom fewer.
 
         N : (K,) rows;  weight : (K,) the sum of their weights in the statistics S
@@ -237,7 +237,7 @@ class Gaussian(WishartPrior):
         B += self._scale + self.mean_precision * np.outer(m0, m0)
         B -= kappa[:, None, None] * (m[:, :, None] * m[:, None, :])
         B[:, np.arange(len(live)), np.arange(len(live))] += weight[:, None] * self.rounding[live]
-        return _NormalWishart(kappa, nu, m, quadratic.cholesky(B))
+        return NormalWishart(kappa, nu, m, quadratic.cholesky(B))
 
     @property
     def _scale(self) -> Array:
@@ -246,6 +246,6 @@ class Gaussian(WishartPrior):
         units = self._unit[live]
         return np.asarray(self.scale[live[:, None], live] / np.outer(units, units))
 
-    def _log_normaliser(self, q: _NormalWishart) -> Array:
+    def _log_normaliser(self, q: NormalWishart) -> Array:
         D = q.m.shape[1]
         return np.asarray(quadratic.log_wishart(q.nu, quadratic.log_determinant(q.L), D) - 0.5 * D * np.log(q.kappa))

@@ -14,7 +14,7 @@ from ._draws import gamma
 from ._hyperparameters import hyperparameter, require
 from ._sample import Sample
 from ._scales import Scales
-from .gaussian import Gaussian, _NormalWishart
+from .gaussian import Gaussian, NormalWishart
 
 DEFAULT = 5.0  # tails before they are learnt
 RANGE = 0.1, 1e8  # tails that may be given
@@ -166,13 +166,13 @@ class StudentT(Gaussian):
         super().check_sums(N, S)
         require(bool((S[:, -3] >= 0.0).all()), "S", S[:, -3], "at least 0 for sums of scales")
 
-    def _update(self, N: Array, S: Array) -> _NormalWishart:
+    def _update(self, N: Array, S: Array) -> NormalWishart:
         weight = S[:, -3]
         if not (self.mean_precision + weight > 0.0).all():
             raise FloatingPointError("the scales of the rows of a cluster have a negative sum.")
         return self._updated(N, weight, S)
 
-    def _integrated(self, squares: Array, q: _NormalWishart, k: int) -> Array:
+    def _integrated(self, squares: Array, q: NormalWishart, k: int) -> Array:
         """Log predictive density (n,) of rows with Mahalanobis squares z' B_k^-1 z (n,), in working coordinates.
 
         Trapezoids in log u: first over all scales that may matter, then where the integrand is within `DEPTH` of its top.

@@ -333,9 +333,7 @@ def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, 
         with np.errstate(over="ignore", invalid="ignore"):
             scores = product_with(T, parameters.W)
         if model.likelihood.scales is not None:
-            pieces.append(
-                _scaled_step(model, parameters, sample.X[block], T, scores, weights, mass[block], summary)
-            )
+            pieces.append(_scaled_step(model, parameters, sample.X[block], T, scores, weights, mass[block], summary))
             continue
         kept = _responsibilities(parameters, scores)
         if kept is None:
