@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,7 @@ from scipy import sparse
 
 from ._hyperparameters import LARGEST, require
 from ._sample import Sample
-
-if TYPE_CHECKING:
-    from ._scales import Scales
+from ._scales import Scales
 
 Array = NDArray[np.floating]
 Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
@@ -191,7 +189,7 @@ class Likelihood(ABC):
         return np.ones(D, np.bool_)
 
     @property
-    def scales(self) -> "Scales | None":
+    def scales(self) -> Scales | None:
         """The latent scales of its rows (`stickbreak.likelihoods._scales`), None where rows have none."""
         return None
 

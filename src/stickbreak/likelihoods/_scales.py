@@ -3,10 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
 from ..kernels.scales import integrate_scales
-from ._base import Array
+
+Array = NDArray[np.floating]
 
 HARD = 5.0  # q(u) of rows that are given to a cluster before it has parameters is that of tails nu = 5, with mean 1
 

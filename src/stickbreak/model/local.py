@@ -202,11 +202,13 @@ def _scaled_step(
 
     Responsibilities are those of scores with scales integrated out; sums are of statistics times E[u].
     """
-    scales: Any = model.likelihood.scales
+    scales = model.likelihood.scales
+    assert scales is not None
     U = scales.integrate(scores)
     if U is None:
         T, scores = scores_of(model, Parameters(parameters.W.astype(np.float64), parameters.bias), X)
         U = scales.integrate(scores)
+        assert U is not None  # in float64 nothing is refused
     bias = parameters.bias.astype(scores.dtype, copy=False)
     kept = softmax(scores, bias, responsibility_threshold(scores.dtype), np.inf)
     assert kept is not None  # every score is a number
