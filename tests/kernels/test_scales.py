@@ -13,7 +13,7 @@ DTYPES = [np.float32, np.float64]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@given(seed=SEEDS, n=st.integers(0, 9), K=st.integers(1, 5), size=st.sampled_from([1e-3, 1.0, 1e8, 1e30]))
+@given(seed=SEEDS, n=st.integers(0, 9), K=st.integers(1, 5), size=st.sampled_from([1e-3, 1.0, 1e8, 1e25]))
 def test_scales_are_integrated_out(dtype, seed, n, K, size):
     rng = np.random.default_rng(seed)
     C = (1.0 - size * rng.chisquare(3.0, (n, K))).astype(dtype)

@@ -11,6 +11,7 @@ from ._jit import jit as _jit
 Array = NDArray[np.floating]
 
 FARTHEST = 1e300  # the largest expected square: larger ones, and those that are not numbers, count as this
+FARTHEST_SINGLE = 1e30  # in float32, where larger ones are refused
 
 
 @_jit
@@ -27,13 +28,14 @@ def integrate_scales(C, shift, tails, shape, offset, exact, U):
     returns : whether no score was refused; the outputs are otherwise incomplete
     """
     n, K = C.shape
+    farthest = FARTHEST if exact else FARTHEST_SINGLE
     for i in range(n):
         for k in range(K):
             delta = 2.0 * (shift - np.float64(C[i, k]))
-            if not abs(delta) < FARTHEST:
+            if not abs(delta) < farthest:
                 if not exact:
                     return False
-                delta = FARTHEST
+                delta = farthest
             delta = max(delta, 0.0)
             C[i, k] = offset - shape * np.log1p(delta / tails)
             U[i, k] = 2.0 * shape / (tails + delta)
