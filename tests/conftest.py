@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from hypothesis import settings
-from scipy import sparse
-from scipy.special import softmax, xlogy
+from scipy import sparse, stats
+from scipy.special import psi, softmax, xlogy
 
 from stickbreak import likelihoods as lk
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
@@ -218,6 +218,7 @@ class Family:
     everything(X) : for rows(.., 1), all possible rows (or quadrature points) and their weights
     always(D) : parameters that are no hyperparameters
     conditional : whether densities are given a part of the row, which draws make up
+    latent : whether rows have latent scales, so that the log marginal of hard assignments is a lower bound
     """
 
     name: str
@@ -227,6 +228,7 @@ class Family:
     everything: Callable
     always: Callable = lambda D: {}
     conditional: bool = False
+    latent: bool = False
 
     def make(self, D, **prior):
         """The likelihood before it has seen data."""
@@ -281,6 +283,20 @@ def families():
         gaussian_rows,
         lambda D: {"covariance": matrix_prior(D), "mean": 2.0 * column_units(D), "mean_precision": 0.7},
         real_line,
+    )
+    yield Family(
+        "student_t",
+        lk.StudentT,
+        gaussian_rows,
+        lambda D: {
+            "mean": 2.0 * column_units(D),
+            "mean_precision": 0.7,
+            "degrees_of_freedom": D + 1.5,
+            "scale": matrix_prior(D),
+            "tails": 9.0,
+        },
+        real_line,
+        latent=True,
     )
     yield Family(
         "bernoulli",
@@ -423,18 +439,52 @@ def features(likelihood, X, dtype=np.float64):
     return T.toarray() if sparse.issparse(T) else T
 
 
-def summarise(likelihood, X, R, weights=None):
-    """The summary of dense responsibilities R (n, K), by matrix products."""
+def gamma_terms(a, rate):
+    """E[log u] - E[u] + 1 and the entropy of Gamma(a, rate)."""
+    return psi(a) - np.log(rate) - a / rate + 1.0, stats.gamma(a, scale=1.0 / rate).entropy()
+
+
+def squares(model, parameters, X):
+    """E[(x - mu)' Lambda (x - mu)] of rows with latent scales, (n, K): what a score is short of that of x = mu."""
+    D = model.likelihood.scales.columns
+    return 2.0 * (0.5 * D - 1.0 - features(model.likelihood, X) @ parameters.W.T)
+
+
+def scales(model, parameters, X):
+    """Shape a and rates (n, K) of the best q(u) of rows with latent scales; None where rows have none."""
+    found = model.likelihood.scales
+    if found is None:
+        return None
+    return 0.5 * (found.tails + found.columns), 0.5 * (found.tails + squares(model, parameters, X))
+
+
+def summarise(likelihood, X, R, weights=None, q=None):
+    """The summary of dense responsibilities R (n, K), by matrix products; with the scales q of `scales`, if any."""
     weights = np.ones(len(X)) if weights is None else weights
     wR = weights[:, None] * R
     H = -(weights[:, None] * xlogy(R, R)).sum(axis=0)
-    return Summary(wR.sum(axis=0), wR.T @ features(likelihood, X), H, np.asarray(weights @ likelihood.log_base(X)))
+    T = features(likelihood, X)
+    S = wR.T @ T if q is None else (wR * q[0] / q[1]).T @ T
+    if q is not None:
+        h = 0.5 * (5.0 + likelihood.scales.columns)
+        for column, term, hard in zip((-2, -1), gamma_terms(*q), gamma_terms(h, h)):
+            S[:, column] = (wR * (term - hard)).sum(axis=0)
+    return Summary(wR.sum(axis=0), S, H, np.asarray(weights @ likelihood.log_base(X)))
+
+
+def scores(model, parameters, X):
+    """Scores (n, K) of rows: with latent scales, the sum of the score given each and of its chance, at the best q(u)."""
+    T, q = features(model.likelihood, X), scales(model, parameters, X)
+    if q is None:
+        return T @ parameters.W.T + parameters.bias
+    mean, h = q[0] / q[1], 0.5 * (5.0 + model.likelihood.scales.columns)
+    likely, entropy = (term - hard for term, hard in zip(gamma_terms(*q), gamma_terms(h, h)))
+    return mean * (T @ parameters.W.T) + parameters.bias + likely * parameters.W[:, -2] + entropy * parameters.W[:, -1]
 
 
 def responsibilities(model, parameters, X, threshold=1e-12):
     """Dense responsibilities (n, K): softmax, small ones dropped, normalised again."""
-    scores = features(model.likelihood, X) @ parameters.W.T + parameters.bias
-    R = softmax(scores, axis=1)
+    R = softmax(scores(model, parameters, X), axis=1)
     R[threshold * R.max(axis=1, keepdims=True) >= R] = 0.0
     return R / R.sum(axis=1, keepdims=True)
 
@@ -472,6 +522,8 @@ def naive():
     return SimpleNamespace(
         features=features,
         summarise=summarise,
+        scales=scales,
+        scores=scores,
         responsibilities=responsibilities,
         dense=dense,
         counted=counted,

@@ -14,7 +14,10 @@ from stickbreak.likelihoods import REGISTRY, Gaussian
 from stickbreak.moves.verify import WORTH
 
 LABELS = np.repeat([0, 1, 2], [40, 60, 80])
-REAL = ("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "known_covariance_gaussian")
+REAL = (
+    *("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "known_covariance_gaussian"),
+    "student_t",
+)
 every_likelihood = pytest.mark.parametrize("likelihood", REAL)  # of numbers of any size and sign
 every_algorithm = pytest.mark.parametrize("algorithm", ["full", "memoized", "stochastic"])
 

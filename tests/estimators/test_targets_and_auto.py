@@ -133,6 +133,7 @@ def test_columns_say_what_they_hold(holes):
         "Bernoulli": [1, 5],
     }
     assert ("gaussian" in families) == (not holes)
+    assert "student_t" not in families  # no part of a Product
 
 
 @pytest.mark.parametrize(
@@ -158,18 +159,20 @@ def test_all_rows_are_looked_at():
     assert kinds(families["diagonal_gaussian"]) == {"DiagonalGaussian": [0], "Poisson": [1]}
 
 
-@pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "spherical_gaussian"])
+@pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "spherical_gaussian", "student_t"])
 def test_the_family_of_numbers_is_the_one_that_the_rows_come_from(family, tmp_path):
     rng = np.random.default_rng(5)
     widths = {"spherical_gaussian": np.eye(3), "diagonal_gaussian": np.diag([0.2, 1.0, 3.0])}
     shape = widths.get(family, np.array([[1.0, 0.0, 0.0], [0.9, 0.3, 0.0], [-0.8, 0.2, 0.3]]))
     X = np.concatenate([rng.standard_normal((300, 3)) @ shape.T + 20.0 * k for k in range(3)])
+    if family == "student_t":
+        X += (X - np.repeat([[0.0], [20.0], [40.0]], 300, axis=0)) * (rng.chisquare(3.0, (900, 1)) ** -0.5 - 1.0)
     found = fit("auto", X)
     assert found.selection_[0].family == family
     assert found.n_clusters_ == 3
     bounds = [candidate.lower_bound for candidate in found.selection_]
     assert bounds == sorted(bounds, reverse=True)
-    assert len(bounds) == 3
+    assert len(bounds) == 4
     assert found.lower_bound_ >= bounds[0] - 1e-6 * abs(bounds[0])  # the sample was all rows
     assert fit(family, X).lower_bound_ == pytest.approx(found.lower_bound_, abs=3.0)
     found.save(tmp_path / "model")
@@ -199,7 +202,7 @@ def test_the_choice_does_not_change_the_parameter():
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.fit(np.eye(5)).fit(np.random.default_rng(0).normal(size=(30, 2)))
     assert estimator.likelihood == "auto"
-    assert kinds(estimator.model_.likelihood) in ("DiagonalGaussian", "SphericalGaussian", "Gaussian")
+    assert kinds(estimator.model_.likelihood) in ("DiagonalGaussian", "SphericalGaussian", "Gaussian", "StudentT")
 
 
 # The log scale

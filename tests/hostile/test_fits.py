@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from hostile import command_line, doors, full_disks, input_files, model_files, sparse_arrays
-from hostile.cases import ESTIMATORS, LIKELIHOODS, fits
+from hostile.cases import ESTIMATORS, LIKELIHOODS, OF_ROWS, fits
 from hostile.verdict import run
 
 PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
@@ -20,6 +20,9 @@ def assert_ends_well(outcome):
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_fit_is_sound_or_refused_with_a_reason(estimator, likelihood):
+    if estimator != "Mixture" and likelihood in OF_ROWS:
+        pytest.skip("refused whatever the data")
+
     @settings(max_examples=8, phases=PHASES, suppress_health_check=SLOW)
     @given(fits(estimator, likelihood))
     def attack(case):

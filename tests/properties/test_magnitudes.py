@@ -17,7 +17,10 @@ from stickbreak.likelihoods import REGISTRY, DiagonalGaussian, Poisson, Product,
 from stickbreak.model import Model, Summary, local_step
 
 MOVES = ("birth", "merge", "delete")
-GAUSSIANS = ("gaussian", "diagonal_gaussian", "spherical_gaussian", "zero_mean_gaussian", "known_covariance_gaussian")
+GAUSSIANS = (
+    *("gaussian", "diagonal_gaussian", "spherical_gaussian", "zero_mean_gaussian", "known_covariance_gaussian"),
+    "student_t",
+)
 
 
 def three_clusters(n=300, D=2, seed=0):
@@ -136,6 +139,9 @@ def test_rows_far_from_every_cluster_have_responsibilities(name, dtype, far):
     T = likelihood.features(rows.astype(np.float64), np.empty((4, likelihood.n_statistics)))
     for t, responsibilities in zip(T, R):
         scores = [sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(t, w)) for w in W]  # exact
+        if likelihood.scales is not None:
+            nu, D = likelihood.tails, 2
+            scores = [Fraction(-0.5 * (nu + D) * np.log1p(float(D - 2 - 2 * score) / nu)) for score in scores]
         scores = [score + Fraction(float(b)) for score, b in zip(scores, bias)]
         exact = np.exp([float(max(score - max(scores), Fraction(-800))) for score in scores])
         np.testing.assert_allclose(responsibilities, exact / exact.sum(), atol=2e-3)

@@ -20,6 +20,7 @@ from ..likelihoods import (
     Poisson,
     Product,
     SphericalGaussian,
+    StudentT,
 )
 
 Array = NDArray[np.floating]
@@ -35,8 +36,10 @@ NUMBERS: dict[str, type[Likelihood]] = {  # those with fewer parameters first
     "spherical_gaussian": SphericalGaussian,
     "diagonal_gaussian": DiagonalGaussian,
     "gaussian": Gaussian,
+    "student_t": StudentT,
 }
-INDEPENDENT, CORRELATED = "diagonal_gaussian", "gaussian"
+INDEPENDENT, SCALED = "diagonal_gaussian", "student_t"
+WHOLE = ("gaussian", SCALED)  # with covariances of all columns
 MOST_CORRELATED = 200  # columns of numbers whose covariances are tried
 FEW = 10.0
 FEWEST_IDENTIFIED = 20  # rows whose values are identifiers where each has its own
@@ -73,7 +76,9 @@ class Reading:
         if numbers.sum() == 1 or self.missing[numbers].any():
             fit &= {INDEPENDENT}
         if numbers.sum() > MOST_CORRELATED:
-            fit -= {CORRELATED}
+            fit -= set(WHOLE)
+        if not numbers.all():  # no part of a Product has scales
+            fit -= {SCALED}
         families = {name: family for name, family in NUMBERS.items() if name in fit}
         return {self._name(name, logs): self._likelihood(family(), logs) for name, family in families.items()}
 

@@ -18,7 +18,7 @@ from ..likelihoods._base import features
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
-from ._automatic import CORRELATED, INDEPENDENT, Reading
+from ._automatic import INDEPENDENT, WHOLE, Reading
 
 FEWEST_ROWS = 5000  # of the sample
 MOST_LAPS = 100  # to begin a search with one family
@@ -159,8 +159,8 @@ def choose(contest: Contest, ways: Sequence[Reading]) -> Selection:
             logs = contest.scale(reading, logs, open_)
             judged = sorted([*judged, *open_])
         contest.enter(reading.families(logs))
-        if contest.best.candidate.family in reading.families(logs, [CORRELATED]):
-            contest.enter(reading.families(judged, [CORRELATED]))
+        if contest.best.candidate.family in reading.families(logs, WHOLE):
+            contest.enter(reading.families(judged, WHOLE))
     return contest.selection()
 
 

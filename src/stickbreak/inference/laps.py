@@ -170,11 +170,14 @@ class Laps:
     def _lap(self) -> None:
         undo, total, model = self._memo.copy(), self._memo.total, self.model
         parameters, extrapolated = self._extrapolate()
+        if extrapolated:
+            likelihood = model.likelihood.ahead(self._before.likelihood, self._step)
+            self.model = replace(model, likelihood=likelihood)
         tracked = self._pass(parameters, total.N, extrapolated)
         bound = self.model.bound(self._memo.total)
         self._stalled = not extrapolated and not bound > self.bound
         if not bound >= self.bound and (extrapolated or not self._proposals):
-            self._memo, self._previous = undo, None  # the rows drawn stay: they show clusters that are new, too
+            self._memo, self._previous, self.model = undo, None, model  # rows drawn stay: they show new clusters, too
             if extrapolated:
                 self._step *= SLOWER
                 self._record([])

@@ -17,6 +17,7 @@ from .multinomial import Multinomial
 from .poisson import Poisson
 from .product import Product
 from .spherical_gaussian import SphericalGaussian
+from .student_t import StudentT
 from .zero_mean_gaussian import ZeroMeanGaussian
 
 REGISTRY: dict[str, type[Likelihood]] = {
@@ -33,6 +34,7 @@ REGISTRY: dict[str, type[Likelihood]] = {
     "multinomial": Multinomial,
     "poisson": Poisson,
     "spherical_gaussian": SphericalGaussian,
+    "student_t": StudentT,
     "zero_mean_gaussian": ZeroMeanGaussian,
 }
 
@@ -57,6 +59,7 @@ __all__ = [
     "Profile",
     "Sample",
     "SphericalGaussian",
+    "StudentT",
     "ZeroMeanGaussian",
     "column_values",
     "positive_values",

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from ._hyperparameters import LARGEST, require
 from ._sample import Sample
+from ._scales import Scales
 
 Array = NDArray[np.floating]
 Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
@@ -189,6 +190,11 @@ class Likelihood(ABC):
         """The columns (D,) whose values have a distribution; the others are given, such as the x of a regression."""
         return np.ones(D, np.bool_)
 
+    @property
+    def scales(self) -> Scales | None:
+        """The latent scales of its rows (`stickbreak.likelihoods._scales`), None where rows have none."""
+        return None
+
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """This likelihood and statistics S for data in which values of the columns ``missing`` (D,) may be missing."""
         return self, S
@@ -251,6 +257,13 @@ class Likelihood(ABC):
     def scaled(self, name: str, factor: float) -> Self:
         """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""
         return replace(self, **{name: getattr(self, name) * factor})
+
+    def ahead(self, before: "Likelihood", step: float) -> Self:
+        """This likelihood with what is learnt of rows' `scales` moved on by ``step`` times its change since ``before``.
+
+        Scales that are held while it is learnt hold it back, too.
+        """
+        return self
 
     # What comes from a file ------------------------------------------------------------------------------------------
 

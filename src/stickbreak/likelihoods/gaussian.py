@@ -22,7 +22,7 @@ class GaussianPosterior(NamedTuple):
     covariances: Array
 
 
-class _NormalWishart(NamedTuple):
+class NormalWishart(NamedTuple):
     """Posterior parameters in working coordinates, and the Cholesky factors L of B."""
 
     kappa: Array
@@ -135,15 +135,8 @@ class Gaussian(WishartPrior):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[-Lambda / 2] on products, E[Lambda mu] on columns; b = E[log |Lambda| - mu' Lambda mu] / 2."""
-        q, live = self._update(N, S), self._live
-        D = q.m.shape[1]
-        P = q.nu[:, None, None] * quadratic.inverses(q.L)  # E[Lambda]
-        Pm = np.einsum("kab,kb->ka", P, q.m)
-        logdet = quadratic.expected_log_determinant(q.nu, quadratic.log_determinant(q.L), D)
-        lost = np.einsum("kaa,a->k", P, self.rounding[live])
-        b = 0.5 * (logdet - D / q.kappa - np.einsum("ka,ka->k", Pm, q.m) - lost)
-        whole, own = (quadratic.embedded(values, live, len(self._unit)) for values in (P, Pm))
-        return np.hstack([-0.5 * quadratic.pack_quadratic(whole), own]), b
+        W, logdet, spread, square, lost = self._expectations(self._update(N, S))
+        return W, 0.5 * (logdet - spread - square - lost)
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa_k, nu_k, B_k) - logZ(kappa, nu, B), (K,)."""
@@ -211,7 +204,7 @@ class Gaussian(WishartPrior):
     def _to_work(self, X: Array) -> Array:
         return np.asarray((X - self.origin) / self._unit)
 
-    def _predictive(self, q: _NormalWishart, k: int) -> tuple[Array, float]:
+    def _predictive(self, q: NormalWishart, k: int) -> tuple[Array, float]:
         dof = float(q.nu[k]) - q.m.shape[1] + 1.0
         return q.L[k] * np.sqrt((q.kappa[k] + 1.0) / (q.kappa[k] * dof)), dof
 
@@ -220,19 +213,36 @@ class Gaussian(WishartPrior):
         """The columns that are not constant."""
         return np.flatnonzero(np.isfinite(self.rounding))
 
-    def _update(self, N: Array, S: Array) -> _NormalWishart:
-        """Of the columns that are not constant: the prior of a part of the columns has as many degrees of freedom fewer."""
+    def _expectations(self, q: NormalWishart) -> tuple[Array, Array, Array, Array, Array]:
+        """E[-Lambda / 2] on products, E[Lambda mu] on columns; E[log |Lambda|] and the parts of E[mu' Lambda mu], (K,) each."""
+        live, D = self._live, q.m.shape[1]
+        P = q.nu[:, None, None] * quadratic.inverses(q.L)  # E[Lambda]
+        Pm = np.einsum("kab,kb->ka", P, q.m)
+        logdet = quadratic.expected_log_determinant(q.nu, quadratic.log_determinant(q.L), D)
+        lost = np.einsum("kaa,a->k", P, self.rounding[live])
+        whole, own = (quadratic.embedded(values, live, len(self._unit)) for values in (P, Pm))
+        W = np.hstack([-0.5 * quadratic.pack_quadratic(whole), own])
+        return W, logdet, D / q.kappa, np.einsum("ka,ka->k", Pm, q.m), lost
+
+    def _update(self, N: Array, S: Array) -> NormalWishart:
+        return self._updated(N, N, S)
+
+    def _updated(self, N: Array, weight: Array, S: Array) -> NormalWishart:
+        """Of the columns that are not constant: the prior of a part of the columns has as many degrees of freedom fewer.
+
+        N : (K,) rows;  weight : (K,) the sum of their weights in the statistics S
+        """
         D, P, live = len(self._unit), quadratic.n_products(len(self._unit)), self._live
         m0 = self._to_work(np.asarray(self.mean))[live]
-        kappa, nu = self.mean_precision + N, self.degrees_of_freedom - (D - len(live)) + N
-        m = (self.mean_precision * m0 + S[:, P:][:, live]) / kappa[:, None]
+        kappa, nu = self.mean_precision + weight, self.degrees_of_freedom - (D - len(live)) + N
+        m = (self.mean_precision * m0 + S[:, P : P + D][:, live]) / kappa[:, None]
         B = quadratic.unpack_symmetric(S[:, :P], D)
         if len(live) < D:
             B = B[:, live[:, None], live]
         B += self._scale + self.mean_precision * np.outer(m0, m0)
         B -= kappa[:, None, None] * (m[:, :, None] * m[:, None, :])
-        B[:, np.arange(len(live)), np.arange(len(live))] += N[:, None] * self.rounding[live]
-        return _NormalWishart(kappa, nu, m, quadratic.cholesky(B))
+        B[:, np.arange(len(live)), np.arange(len(live))] += weight[:, None] * self.rounding[live]
+        return NormalWishart(kappa, nu, m, quadratic.cholesky(B))
 
     @property
     def _scale(self) -> Array:
@@ -241,6 +251,6 @@ class Gaussian(WishartPrior):
         units = self._unit[live]
         return np.asarray(self.scale[live[:, None], live] / np.outer(units, units))
 
-    def _log_normaliser(self, q: _NormalWishart) -> Array:
+    def _log_normaliser(self, q: NormalWishart) -> Array:
         D = q.m.shape[1]
         return np.asarray(quadratic.log_wishart(q.nu, quadratic.log_determinant(q.L), D) - 0.5 * D * np.log(q.kappa))

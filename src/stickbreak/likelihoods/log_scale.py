@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ._base import Array, Likelihood, Profile, Size, column_numbers
 from ._hyperparameters import LARGEST, SMALLEST, require
 from ._sample import Sample
+from ._scales import Scales
 from .gaussian import Gaussian
 
 WIDEST = 0.5  # of a value: half its step is at most so much of it, as of whole multiples of the step
@@ -177,6 +178,11 @@ class LogScale(Likelihood):
         own[self._columns] = False
         return own
 
+    @property
+    def scales(self) -> Scales | None:
+        """The latent scales of rows under the family."""
+        return self.family.scales
+
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """The family made for missing values in the columns ``missing`` (D,)."""
         family, wider = self.family.with_missing(missing, S)
@@ -228,6 +234,10 @@ class LogScale(Likelihood):
         """With a hyperparameter of the family fitted to clusters."""
         for family in self.family.fitted(name, N, S):
             yield replace(self, family=family)
+
+    def ahead(self, before: Likelihood, step: float) -> Self:
+        """With what the family has learnt of scales moved on."""
+        return replace(self, family=self.family.ahead(before.family, step)) if isinstance(before, LogScale) else self
 
     def resolved_columns(self) -> int | None:
         """The number of columns of the family."""

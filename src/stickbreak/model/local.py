@@ -9,6 +9,7 @@ from scipy import sparse
 from ..data import ArraySource
 from ..data.distinct import distinct_rows
 from ..kernels.assign import accumulate, count_and_entropy, gather_mass, select_rows, softmax_rows
+from ..kernels.scales import add_scales, scaled_values
 from ..kernels.sparse import csr_accumulate, csr_scores
 from ..likelihoods._base import Rows, features, largest_terms, prefers_sparse
 from .model import Model, Parameters
@@ -176,12 +177,51 @@ def block_step(
     A block with rows so far from every cluster that their scores are too large for the precision of W is done exactly.
     """
     T, scores = scores_of(model, parameters, X, out)
+    if model.likelihood.scales is not None:
+        return _scaled_step(model, parameters, X, T, scores, weights, mass, summary)
     kept = _responsibilities(parameters, scores)
     if kept is None:
         T, scores, _ = exact_scores(model, parameters, X)
         kept = softmax(scores, np.zeros(len(parameters.bias)), responsibility_threshold(scores.dtype), np.inf)
         assert kept is not None
     _add(kept, T, scores, weights, mass, summary)
+    return kept
+
+
+def _scaled_step(
+    model: Model,
+    parameters: Parameters,
+    X: Rows,
+    T: Array,
+    scores: Array,
+    weights: Array,
+    mass: Array,
+    summary: Summary,
+) -> Responsibilities:
+    """`block_step` where rows have latent scales, from features T of rows X and their scores without bias.
+
+    Responsibilities are those of scores with scales integrated out; sums are of statistics times E[u].
+    """
+    scales = model.likelihood.scales
+    assert scales is not None
+    U = scales.integrate(scores)
+    if U is None:
+        T, scores = scores_of(model, Parameters(parameters.W.astype(np.float64), parameters.bias), X)
+        U = scales.integrate(scores)
+        assert U is not None  # in float64 nothing is refused
+    bias = parameters.bias.astype(scores.dtype, copy=False)
+    kept = softmax(scores, bias, responsibility_threshold(scores.dtype), np.inf)
+    assert kept is not None  # every score is a number
+    count_and_entropy(*kept, weights, mass, summary.N, summary.H)
+    weights = weights * mass
+    add_scales(*kept, weights, U, *scales.offsets, summary.S)
+    if kept.values.size > DENSE_SHARE * scores.size:
+        R = scores * U * weights[:, None]
+        np.add(summary.S, R.T @ T.astype(np.float64, copy=False), out=summary.S)
+    else:
+        values = np.empty_like(kept.values)
+        scaled_values(*kept, U, values)
+        accumulate(kept.indptr, kept.indices, values, weights, T, summary.S)
     return kept
 
 
@@ -294,6 +334,9 @@ def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, 
         T, weights = sample.T[block] if rows < n else sample.T, sample.weights[block]
         with np.errstate(over="ignore", invalid="ignore"):
             scores = product_with(T, parameters.W)
+        if model.likelihood.scales is not None:
+            pieces.append(_scaled_step(model, parameters, sample.X[block], T, scores, weights, mass[block], summary))
+            continue
         kept = _responsibilities(parameters, scores)
         if kept is None:
             kept = block_step(model, parameters, sample.X[block], weights, mass[block], summary)

@@ -54,6 +54,13 @@ class Model:
     allocation: Allocation
     room: int = field(default=sys.maxsize, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if self.allocation.unit != "rows" and self.likelihood.scales is not None:
+            raise ValueError(
+                f"{type(self.likelihood).__name__} has a scale for each row, which only Mixture can use; "
+                "use Gaussian, or DiagonalGaussian."
+            )
+
     @property
     def max_clusters(self) -> int:
         """The most clusters that the allocation allows and memory has room for."""

@@ -68,7 +68,7 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     """
     rng, model = np.random.default_rng(target.seed), model.flat
     sample = Sampled.of(model, target.X, target.weights)
-    parent = model.bound(hard_summary(sample.T, target.weights, np.zeros(len(target.weights), np.intp)))
+    parent = model.bound(_whole(model, target, sample))
     begun = [_begun(model, target, start, sample, rng) for start in target.starts]
     children, smallest = max(begun, key=lambda fit: _value(model, fit[0])) if len(begun) > 1 else begun[0]
     while children.K > 1:
@@ -81,6 +81,13 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     if children.K < 2:
         return children, -np.inf
     return model.ordered(children), _value(model, children) - parent
+
+
+def _whole(model: Model, target: Target, sample: Sampled) -> Summary:
+    """The rows of the sample as one cluster, with the scales that the target gives them where rows have scales."""
+    if model.likelihood.scales is not None:
+        return refined(model, target.summary, sample)[0]
+    return hard_summary(sample.T, target.weights, np.zeros(len(target.weights), np.intp))
 
 
 def _begun(
