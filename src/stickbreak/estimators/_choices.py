@@ -214,6 +214,16 @@ def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def learnt_again(estimator: Any) -> tuple[str, ...]:
+    """The same of a fitted mixture, whose likelihood no longer says what was given: of one that was named, nothing."""
+    fitted = estimator.model_.likelihood
+    if not isinstance(estimator.likelihood, str):
+        return learnt(estimator, estimator.likelihood)
+    if isinstance(estimator.learn, (bool, np.bool_)):
+        return tuple(OF_LIKELIHOOD + name for name in fitted.tunables()) if estimator.learn else ()
+    return learnt(estimator, fitted)
+
+
 def continued(estimator: Any, likelihood: Likelihood, source: ArraySource, learn: tuple[str, ...]) -> Likelihood:
     """A likelihood with the hyperparameters to learn as the model that a mixture starts from has learnt them, if it does."""
     first: Any = getattr(estimator.init, "model_", None)

@@ -130,6 +130,12 @@ def collapsed(source: SequenceSource) -> SequenceSource:
     return SequenceSource(distinct.source.X, np.diff(source.edges), codes=distinct.inverse.astype(np.int32))
 
 
+def check_observed(source: SequenceSource) -> None:
+    """Refuse sequences without a single observation."""
+    if not source.total_weight > 0.0:
+        raise ValueError("no row has an observation: all values are missing.")
+
+
 def lags(estimator: Any) -> int:
     """The steps before that the likelihood of an estimator wants to see."""
     choice = estimator.likelihood

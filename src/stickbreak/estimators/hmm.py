@@ -21,9 +21,10 @@ from ..model import Model, Summary
 from . import _choices as choices
 from . import _memory as memory
 from . import _sequences as sequences
-from ._base import survey
+from ._base import Columns, survey
 from ._check import checked
 from ._estimator import Estimator, Table
+from ._merged import Again, merged
 from ._sequences import SequenceReader
 
 Array = NDArray[np.floating]
@@ -254,6 +255,40 @@ class HMM(ClusterMixin, Estimator):
             X[states == k] = family.sample(float(N[k]), S[k], rng, int((states == k).sum()))
         return values_of(X, self.levels_), states
 
+    def merge_states(self, n: int, X: Any, lengths: Any = None) -> Self:
+        """A model of n states: those of this one, merged as ``hierarchy_.cut(n)`` says and fitted to X.
+
+        Laps without moves refit states, transitions and the concentrations that are learnt, and ``lower_bound_`` is the exact
+        bound of n states on X.  Much quicker than another fit, and each new state is near the union of some of these.
+
+        Parameters
+        ----------
+        n : int from 1 to ``n_states_``
+        X, lengths : as in `fit`, with the same columns; usually the sequences that this model was fitted to
+
+        Returns
+        -------
+        HMM
+            A new fitted model with the parameters of this one, which stays as it is; its ``history_`` is that of the laps.  The
+            states are numbered anew, by decreasing size.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_states_``, or X does not have the columns of the fit.
+        sklearn.exceptions.NotFittedError
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stickbreak import HMM
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(10.0 * np.repeat(rng.integers(3, size=40), 25)[:, None], 1.0, (1000, 2))
+        >>> HMM(random_state=0).fit(X).merge_states(2, X).transition_matrix_.shape
+        (2, 2)
+        """
+        return merged(self, n, lambda model, threads: model._again(X, lengths, threads))
+
     def summary(self, n_states: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the most frequent states and what sets each apart, with the names of columns if known."""
         from ..report.tables import print_summary
@@ -284,8 +319,7 @@ class HMM(ClusterMixin, Estimator):
         with Threads(self.n_jobs) as threads:
             likelihood = sequences.likelihood(self, source)
             columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
-            if not source.total_weight > 0.0:
-                raise ValueError("no row has an observation: all values are missing.")
+            sequences.check_observed(source)
             source = sequences.collapsed(source)
             room = memory.room(self, likelihood, source, columns)
             model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), room)
@@ -302,12 +336,7 @@ class HMM(ClusterMixin, Estimator):
             )
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
-            try:
-                reader = SequenceReader.of(model, total, source, columns.missing)
-                self.labels_ = np.concatenate(_by_chunk(source, threads, reader, SequenceReader.path))
-            except KeyboardInterrupt:
-                self.__dict__.pop("labels_", None)
-                trouble = "interrupted while labelling the rows: the model is complete, but labels_ is not set."
+            trouble = self._set_labels(lambda: self._paths(source, columns, threads)) or trouble
         self.converged_ = trouble is None
         return trouble
 
@@ -317,7 +346,13 @@ class HMM(ClusterMixin, Estimator):
             self._widen(columns.missing)
             self._absorb(source, threads)
 
-    def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Any]:
+    def _again(self, X: Any, lengths: Any, threads: Threads) -> Again:
+        """The rows of X, checked, for the fitted model to be fitted to anew."""
+        source, columns = self._source(X, lengths, threads)
+        sequences.check_observed(source)
+        return Again(source, columns.missing, sequences.learnt(self), lambda: self._paths(source, columns, threads))
+
+    def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Columns]:
         check_is_fitted(self)
         source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=False)
         columns = survey(self, self.model_.likelihood, source.flat, threads)
@@ -327,11 +362,16 @@ class HMM(ClusterMixin, Estimator):
         """The results of a task on every chunk."""
         with Threads(self.n_jobs) as threads:
             source, columns = self._source(X, lengths, threads)
-            reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
-            return _by_chunk(source, threads, reader, task)
+            return self._by_chunk(source, columns, threads, task)
 
+    def _by_chunk(
+        self, source: SequenceSource, columns: Columns, threads: Threads, task: Callable[..., Any]
+    ) -> list[Any]:
+        reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
+        found = list(threads.map(lambda chunk: task(reader, source.read(chunk)[0]), source.whole()))
+        source.release()
+        return found
 
-def _by_chunk(source: SequenceSource, threads: Threads, reader: SequenceReader, task: Callable[..., Any]) -> list[Any]:
-    found = list(threads.map(lambda chunk: task(reader, source.read(chunk)[0]), source.whole()))
-    source.release()
-    return found
+    def _paths(self, source: SequenceSource, columns: Columns, threads: Threads) -> NDArray[np.intp]:
+        """The most probable path of states through each sequence, (T,)."""
+        return np.concatenate(self._by_chunk(source, columns, threads, SequenceReader.path))
