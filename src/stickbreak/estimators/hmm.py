@@ -26,6 +26,7 @@ from ._check import checked
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
 from ._sequences import SequenceReader
+from ._stability import OF_LABELS, Grouped, Stability, stability
 
 Array = NDArray[np.floating]
 
@@ -288,6 +289,43 @@ class HMM(ClusterMixin, Estimator):
         (2, 2)
         """
         return merged(self, n, lambda model, threads: model._again(X, lengths, threads))
+
+    def stability(self, X: Any, n: int | None = None, n_fits: int = 5, lengths: Any = None) -> Stability:
+        """Whether fits with other seeds find the same states: `stickbreak.estimators.Stability`.
+
+        Fits ``n_fits`` copies of this estimator to X, with seeds of their own that follow from ``random_state``, and compares
+        their most probable paths through X (adjusted Rand index), and the rows of each state of this model with those of theirs
+        (Jaccard overlap).
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`; usually the data that this model was fitted to
+        n : int from 1 to ``n_states_``, default None
+            The hierarchies are cut at n states; a fit that found fewer stays as it is.  None: every fit as it is.
+        n_fits : int >= 2, default 5
+            Every one takes as long as `fit`.
+
+        Returns
+        -------
+        Stability
+            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each state of this model, near 1
+            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
+            model, fits start alike and agree more than others.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_states_``, n_fits is below 2, or X does not have the columns of the fit.
+        sklearn.exceptions.NotFittedError
+        """
+        return stability(
+            self,
+            n,
+            n_fits,
+            lambda model: model.fit(X, lengths=lengths),
+            lambda model, groups: Grouped.of(model.predict(X, lengths) if model is self else model.labels_, groups),
+            OF_LABELS,
+        )
 
     def summary(self, n_states: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the most frequent states and what sets each apart, with the names of columns if known."""

@@ -29,6 +29,7 @@ from ._estimator import Estimator, Table
 from ._merged import Again, merged
 from ._reader import Reader, by_chunk
 from ._selection import Problem, Selection, select
+from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
 
 Array = NDArray[np.floating]
@@ -293,6 +294,45 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         array([0.67, 0.33])
         """
         return merged(self, n, lambda model, threads: model._again(X, y, sample_weight, threads))
+
+    def stability(
+        self, X: Any, n: int | None = None, n_fits: int = 5, y: Any = None, sample_weight: Any = None
+    ) -> Stability:
+        """Whether fits with other seeds find the same clusters: `stickbreak.estimators.Stability`.
+
+        Fits ``n_fits`` copies of this estimator to X, with seeds of their own that follow from ``random_state``, and compares
+        their labels of X (adjusted Rand index), and the rows of each cluster of this model with those of theirs (Jaccard
+        overlap).  Every row counts once, whatever its weight.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`; usually the data that this model was fitted to
+        n : int from 1 to ``n_clusters_``, default None
+            The hierarchies are cut at n clusters; a fit that found fewer stays as it is.  None: every fit as it is.
+        n_fits : int >= 2, default 5
+            Every one takes as long as `fit`.
+
+        Returns
+        -------
+        Stability
+            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each cluster of this model, near 1
+            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
+            model, fits start alike and agree more than others.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_clusters_``, n_fits is below 2, or X does not have the columns of the fit.
+        sklearn.exceptions.NotFittedError
+        """
+        return stability(
+            self,
+            n,
+            n_fits,
+            lambda model: model.fit(X, y, sample_weight),
+            lambda model, groups: Grouped.of(model.predict(X, y) if model is self else model.labels_, groups),
+            OF_LABELS,
+        )
 
     def summary(self, n_clusters: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the largest clusters and what sets each apart; columns by name where names are known or given."""

@@ -28,6 +28,7 @@ from ._documents import DocumentReader
 from ._estimator import Estimator, Table, widened
 from ._merged import Again, merged
 from ._reader import by_chunk
+from ._stability import OF_TOPICS, Stability, stability
 
 Array = NDArray[np.floating]
 
@@ -266,6 +267,42 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """
         return merged(self, n, lambda model, threads: model._again(X, lengths, threads))
 
+    def stability(self, X: Any, n: int | None = None, n_fits: int = 5) -> Stability:
+        """Whether fits with other seeds find the same topics: `stickbreak.estimators.Stability`.
+
+        Fits ``n_fits`` copies of this estimator to X, with seeds of their own that follow from ``random_state``, and compares
+        the probabilities of words: for two fits the mean over the topics of both of the best cosine with a topic of the other.
+
+        Parameters
+        ----------
+        X : counts of words (N, V), as in `fit`; usually the data that this model was fitted to
+        n : int from 1 to ``n_topics_``, default None
+            The hierarchies are cut at n topics; a fit that found fewer stays as it is.  None: every fit as it is.
+        n_fits : int >= 2, default 5
+            Every one takes as long as `fit`.
+
+        Returns
+        -------
+        Stability
+            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each topic of this model, near 1
+            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
+            model, fits start alike and agree more than others.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_topics_``, n_fits is below 2, or X does not have the words of the fit.
+        TypeError
+            If the topics are not of words.
+        sklearn.exceptions.NotFittedError
+        """
+        self._topics()
+        with Threads(self.n_jobs) as threads:
+            self._source(X, None, threads)  # refuses other words, before anything is fitted
+        return stability(
+            self, n, n_fits, lambda model: model.fit(X), lambda model, groups: model._grouped(groups), OF_TOPICS
+        )
+
     def top_words(
         self, vocabulary: Sequence[str] | None = None, n: int = 10, relevance: float | None = None
     ) -> list[list[tuple[str, float]]]:
@@ -296,6 +333,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if not hasattr(self, "topics_"):
             raise TypeError(f"topics of a {type(self.model_.likelihood).__name__} have no words.")
         return np.asarray(self.topics_)
+
+    def _grouped(self, groups: NDArray[np.intp]) -> Array:
+        """Posterior mean probabilities of the words in groups of topics, given the group of each (K,), (n, V)."""
+        of = np.eye(groups.max() + 1)[groups].T
+        summary = self.summary_
+        return np.asarray(self.model_.likelihood.posterior(of @ summary.N, of @ summary.S).probabilities)
 
     def _vocabulary(self, vocabulary: Sequence[str] | None) -> Sequence[str] | None:
         names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
