@@ -26,8 +26,8 @@ class Stability:
 
     Read ``agreement`` first: near 1 every fit tells the same story, and one of them is enough.  If it is low, ``twins`` tells
     which clusters of the model in hand others find, too, and may be believed; cuts of the hierarchies at fewer clusters
-    (``n``) are often stable where the leaves are not.  That fits agree does not make their clusters true, and a single cluster is in every
-    fit the same.
+    (``n``) are often stable where the leaves are not.  That fits agree does not make their clusters true, and a single cluster
+    is the same in every fit.
 
     Attributes
     ----------
