@@ -55,6 +55,13 @@ class Found(NamedTuple):
     total: Summary
 
 
+class Begun(NamedTuple):
+    """A search with one family that has begun: its bound, as if of all rows, less what is not in it, and its outcome."""
+
+    bound: float
+    found: Found
+
+
 class Selection(NamedTuple):
     """The best family, all candidates, best first, what was found with the best one if the sample was all rows, and rivals.
 
@@ -83,29 +90,43 @@ def select(
 
     problem : what a search with a likelihood on some rows is
     """
-    rows = min(max(FEWEST_ROWS, source.n_rows // SMALLER), MOST_ROWS)
-    sample = source.sample(rows, rng)
-    candidates: list[Candidate] = []
-    found: dict[str, Found] = {}
-    for family, likelihood in families.items():
-        began = time.perf_counter()
+    sample = source.sample(sample_rows(source), rng)
+
+    def begin(likelihood: Likelihood, best: Found | None) -> Begun:
         model, few, options = problem(likelihood, sample)
-        rivals = [_rival(found[_best(candidates)], source.dtype)] if candidates else []
+        rivals = [] if best is None else [_rival(best, source.dtype)]
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options, rivals=rivals)
         search.begin(one_cluster(model))
         total = search.total * (source.total_weight / few.total_weight)
         cost = 0.5 * np.log(source.total_weight) * _n_learnt(search.found.likelihood, options.learn)
-        bound = search.found.bound(total) - float(cost)
-        candidates.append(Candidate(family, bound, total.K, time.perf_counter() - began))
-        found[family] = Found(search.found, total)
-    best = _best(candidates)
-    candidates.sort(key=lambda candidate: -candidate.lower_bound)
+        return Begun(search.found.bound(total) - float(cost), Found(search.found, total))
+
+    candidates, found = compared(families, begin)
+    best = candidates[0].family
     return Selection(best, candidates, found[best] if sample is source else None, [_rival(found[best], source.dtype)])
 
 
-def _best(candidates: Sequence[Candidate]) -> str:
-    return max(candidates, key=lambda candidate: candidate.lower_bound).family
+def sample_rows(source: ArraySource) -> int:
+    """Rows of the sample on which families are compared."""
+    return min(max(FEWEST_ROWS, source.n_rows // SMALLER), MOST_ROWS)
+
+
+def compared(
+    families: Mapping[str, Likelihood], begin: Callable[[Likelihood, Found | None], Begun]
+) -> tuple[list[Candidate], dict[str, Found]]:
+    """The candidates, best first, and what the search with each has found.
+
+    begin : begins a search with a likelihood, given what the best one before it found
+    """
+    candidates: list[Candidate] = []
+    found: dict[str, Found] = {}
+    for family, likelihood in families.items():
+        began = time.perf_counter()
+        bound, found[family] = begin(likelihood, found[candidates[0].family] if candidates else None)
+        candidates.append(Candidate(family, bound, found[family].total.K, time.perf_counter() - began))
+        candidates.sort(key=lambda candidate: -candidate.lower_bound)
+    return candidates, found
 
 
 def _rival(found: Found, dtype: np.dtype[np.floating]) -> Rival:

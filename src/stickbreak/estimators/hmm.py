@@ -25,8 +25,10 @@ from ._base import Columns, survey
 from ._check import checked
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
+from ._selection import Candidate, Problem
 from ._sequences import SequenceReader
 from ._stability import OF_LABELS, Grouped, Stability, stability
+from ._state_selection import families, select_rows
 
 Array = NDArray[np.floating]
 
@@ -243,7 +245,7 @@ class HMM(ClusterMixin, Estimator):
             row = chances[last + 1]
             last = states[t] = min(int(np.searchsorted(row, u * row[-1], side="right")), self.n_states_ - 1)
         family, N, S = self.model_.likelihood, self.summary_.N, self.summary_.S
-        D, lags = self.n_features_in_, sequences.lags(self)
+        D, lags = self.n_features_in_, sequences.lags(family)
         X = np.zeros((n_samples, D))
         if lags:
             past = np.zeros(D * lags)
@@ -351,18 +353,16 @@ class HMM(ClusterMixin, Estimator):
 
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
-        source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=True)
+        source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         with Threads(self.n_jobs) as threads:
-            likelihood = sequences.likelihood(self, source)
+            likelihood, selection = self._likelihood(source, threads, seed)
+            source = source.with_lags(sequences.lags(likelihood))
             columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
             sequences.check_observed(source)
             source = sequences.collapsed(source)
-            room = memory.room(self, likelihood, source, columns)
-            model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), room)
-            batches = memory.n_batches(self, model.likelihood, source)
-            options = Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self))
+            model, _, options = self._problem(likelihood, source, columns)
             total, model, history, trouble = self._ascend(
                 model,
                 source,
@@ -372,11 +372,39 @@ class HMM(ClusterMixin, Estimator):
                 lambda rng: sequences.choose_start(self, model, source, threads, rng),
                 StateSearch,
             )
+            self.selection_ = selection
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
             trouble = self._set_labels(lambda: self._paths(source, columns, threads)) or trouble
         self.converged_ = trouble is None
         return trouble
+
+    def _likelihood(self, source: SequenceSource, threads: Threads, seed: int) -> tuple[Likelihood, list[Candidate]]:
+        """The likelihood of the rows, and where it was chosen by the bound, all candidates."""
+        if not isinstance(self.likelihood, str) or self.likelihood != "auto":
+            return sequences.likelihood(self, source), []
+        found = families(self, source)
+        if len(found) == 1:
+            return next(iter(found.values())), []
+
+        def problem(likelihood: Likelihood, few: SequenceSource) -> Problem:
+            columns = survey(self, likelihood, few.flat, threads)
+            return self._problem(likelihood, sequences.collapsed(few), columns)
+
+        survey(self, next(iter(found.values())), source.flat, threads)  # refuses what no family can use, by its row
+        sequences.check_observed(source)
+        grown = isinstance(self.init, str) and self.init == "one"
+        moves = choices.moves(self) if grown else choices.MOVES
+        rng = np.random.default_rng([seed, 1])  # of its own: the fit is the same as with the likelihood given
+        selection = select_rows(found, problem, source, moves, threads, rng)
+        return found[selection[0].family], selection
+
+    def _problem(self, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> Problem:
+        """The search for states of sequences with a likelihood."""
+        room = memory.room(self, likelihood, source, columns)
+        model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), room)
+        batches = memory.n_batches(self, model.likelihood, source)
+        return Problem(model, source, Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self)))
 
     def _add(self, X: Any, lengths: Any) -> None:
         with Threads(self.n_jobs) as threads:
@@ -392,7 +420,7 @@ class HMM(ClusterMixin, Estimator):
 
     def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Columns]:
         check_is_fitted(self)
-        source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=False)
+        source = sequences.as_sequences(self, X, lengths, sequences.lags(self.model_.likelihood), reset=False)
         columns = survey(self, self.model_.likelihood, source.flat, threads)
         return sequences.collapsed(source), columns
 
