@@ -118,7 +118,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
         raise ValueError(f"it has arrays that nothing refers to, such as {min(left)!r:.80}.")
     model, table, laps = Model(likelihood, allocation), _table(record), _laps(record["history"])
     with np.errstate(all="ignore"):  # values that are not finite are refused
-        _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(likelihood))
+        _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(unit, likelihood))
         _check_table(name, table, likelihood)
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
@@ -170,11 +170,11 @@ def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
     return estimator
 
 
-def _steps(likelihood: Likelihood) -> int:
-    """The number of rows of a sequence in one row of the likelihood."""
+def _steps(unit: str, likelihood: Likelihood) -> int:
+    """The number of rows of the data in one row of the likelihood: of sequences those before, too."""
     from .estimators import _sequences
 
-    return 1 + _sequences.lags(likelihood)
+    return 1 + _sequences.lags(likelihood) if unit == "sequences" else 1
 
 
 def _table(record: dict[str, Any]) -> "Table":

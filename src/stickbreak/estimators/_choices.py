@@ -1,6 +1,6 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Integral
 from typing import Any
@@ -55,11 +55,16 @@ def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likel
     return found.get(_name(DiagonalGaussian), next(iter(found.values())))
 
 
-def candidates(estimator: Any, source: ArraySource, choice: Any = None) -> dict[str, Likelihood]:
-    """The likelihoods that an estimator, or ``choice`` in its place, may mean, by name; their columns located in the table."""
+def candidates(
+    estimator: Any, source: ArraySource, choice: Any = None, numbers: Sequence[type[Likelihood]] = NUMBERS
+) -> dict[str, Likelihood]:
+    """The likelihoods that an estimator, or ``choice`` in its place, may mean, by name; their columns located in the table.
+
+    numbers : the families for columns of numbers, where there are several columns
+    """
     choice = estimator.likelihood if choice is None else choice
     if isinstance(choice, str):
-        found = automatic(source, estimator.levels_) if choice == "auto" else {choice: REGISTRY[choice]()}
+        found = automatic(source, estimator.levels_, numbers) if choice == "auto" else {choice: REGISTRY[choice]()}
     else:
         found = {type(choice).__name__: choice}
     return {name: _located(estimator, family, source) for name, family in found.items()}
@@ -123,12 +128,14 @@ def model(
     return Model(likelihood.resolve(sample), allocation, room)
 
 
-def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likelihood]:
+def automatic(
+    source: ArraySource, levels: Mapping[int, Any], numbers: Sequence[type[Likelihood]] = NUMBERS
+) -> dict[str, Likelihood]:
     """The likelihoods that suit a table by what its columns hold, by the family of its numbers.
 
     Categories: Categorical.  Zeros and ones: Bernoulli.  Whole numbers from 0 to 1e12, with some below 10: Poisson.  Other
-    numbers: DiagonalGaussian, SphericalGaussian, or Gaussian if none is missing and there are few enough.  Such a family
-    may describe whole numbers, too.  CSR: Multinomial.
+    numbers: those ``numbers`` of DiagonalGaussian, SphericalGaussian, and Gaussian if none is missing and there are few
+    enough.  Such a family may describe whole numbers, too.  CSR: Multinomial.
     """
     if isinstance(source, SparseSource):
         return {"multinomial": Multinomial()}
@@ -146,19 +153,23 @@ def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likel
     kinds[list(levels)] = "categories"
     counted = kinds == "counts"
     measured = np.where(counted, "numbers", kinds)  # counts may as well be measurements, such as grey values
-    found = _families(kinds, missing)
-    return found | {
-        f"{name}, counts too": family for name, family in _families(measured, missing).items() if counted.any()
-    }
+    found = _families(kinds, missing, numbers)
+    measured_too = _families(measured, missing, numbers) if counted.any() else {}
+    return found | {f"{name}, counts too": family for name, family in measured_too.items()}
 
 
-def _families(kinds: NDArray[Any], missing: NDArray[np.bool_]) -> dict[str, Likelihood]:
-    """The likelihoods of columns of these kinds (D,), some with ``missing`` values, by the family of their numbers."""
+def _families(
+    kinds: NDArray[Any], missing: NDArray[np.bool_], several: Sequence[type[Likelihood]]
+) -> dict[str, Likelihood]:
+    """The likelihoods of columns of these kinds (D,), some with ``missing`` values, by the family of their numbers.
+
+    several : the families of several columns of numbers
+    """
     numbers = np.flatnonzero(kinds == "numbers")
     if not len(numbers):
         name = " and ".join(_name(family) for kind, family in AUTOMATIC.items() if kind in kinds)
         return {name: _with_numbers(DiagonalGaussian, kinds)}
-    families = NUMBERS if len(numbers) > 1 else [DiagonalGaussian]
+    families = several if len(numbers) > 1 else [DiagonalGaussian]
     if missing[numbers].any():
         families = [family for family in families if family.takes_missing]
     if len(numbers) > MOST_CORRELATED:

@@ -99,12 +99,20 @@ def select(
         search = LearningSearch(model, few, moves, threads, rng.spawn(1)[0], options, rivals=rivals)
         search.begin(one_cluster(model))
         total = search.total * (source.total_weight / few.total_weight)
-        cost = 0.5 * np.log(source.total_weight) * _n_learnt(search.found.likelihood, options.learn)
-        return Begun(search.found.bound(total) - float(cost), Found(search.found, total))
+        return begun(Found(search.found, total), source.total_weight, options.learn)
 
     candidates, found = compared(families, begin)
     best = candidates[0].family
     return Selection(best, candidates, found[best] if sample is source else None, [_rival(found[best], source.dtype)])
+
+
+def begun(found: Found, rows: float, learn: Sequence[str], n_more: int = 0) -> Begun:
+    """An outcome with its bound, less half the logarithm of the number of rows for each number that is learnt.
+
+    n_more : such numbers beside those of the prior
+    """
+    cost = 0.5 * np.log(rows) * (_n_learnt(found.model.likelihood, learn) + n_more)
+    return Begun(found.model.bound(found.total) - float(cost), found)
 
 
 def sample_rows(source: ArraySource) -> int:

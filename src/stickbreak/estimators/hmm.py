@@ -46,9 +46,12 @@ class HMM(ClusterMixin, Estimator):
 
     Parameters
     ----------
-    likelihood : str or likelihood object, default "gaussian"
+    likelihood : str or likelihood object, default "auto"
         Of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
-        "autoregressive_gaussian", whose rows follow from those before; "auto"; or an object.
+        "autoregressive_gaussian", whose rows follow from those before; or an object.  "auto": by what the columns hold, and for
+        columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian", whichever has the highest bound on a
+        sample.  Autoregressive rows have their density given the row before: the first of a sequence has none, so that
+        ``lower_bound_`` compares with that of other likelihoods only as ``selection_`` does.
     allocation : {"hdp", "finite"} or allocation object, default "hdp"
         The prior over states: sticky HDP-HMM, or Dirichlet rows over ``n_init_states`` states.
     stickiness : "learn", float >= 0 or `stickbreak.allocations.Duration`, default "learn"
@@ -92,6 +95,10 @@ class HMM(ClusterMixin, Estimator):
         Posterior mean probabilities of the next state, given the one in the row.
     start_probabilities_ : array (K,)
         The same of the first state of a sequence.
+    selection_ : list of `Candidate`
+        With ``likelihood="auto"`` and several families for the columns: each with its ELBO, states and seconds where the search
+        begins, best first.  It is that of a sample, as if of all rows, and only of rows with a row before them where
+        autoregressive ones are among the families.  Empty where there was nothing to choose.
     labels_ : array (T,)
         The most probable path of states (Viterbi) through the sequences fitted.
     posterior_ : NamedTuple, or dict of them for a Product
@@ -132,7 +139,7 @@ class HMM(ClusterMixin, Estimator):
 
     def __init__(
         self,
-        likelihood: str | Likelihood = "gaussian",
+        likelihood: str | Likelihood = "auto",
         *,
         allocation: str | Allocation = "hdp",
         stickiness: str | float | Duration = "learn",
@@ -335,6 +342,11 @@ class HMM(ClusterMixin, Estimator):
 
         check_is_fitted(self)
         print_summary(self, n_states, feature_names)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         allocation: Any = model.allocation

@@ -65,9 +65,13 @@ class StateSearch(Search):
             self._explore()
         self.outcome.polish(self.options)
 
-    def begin(self, start: Summary) -> None:
-        """Ascend once with all moves: what comes before excursions."""
+    def begin(self, start: Summary, enough: int = sys.maxsize) -> None:
+        """Ascend once with all moves: what comes before excursions.
+
+        enough : quiet laps in a row, after which moves that are left are not tried
+        """
         self.best = self._laps(self.model, self.moves, self._coarse)
+        self.best.enough = enough
         self.best.run(start)
 
     @property
