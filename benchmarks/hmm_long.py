@@ -44,7 +44,7 @@ def main() -> None:
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # two laps are no fit
-            model = HMM(init="blocks", n_init_states=K, moves=(), max_laps=2, random_state=0)
+            model = HMM("gaussian", init="blocks", n_init_states=K, moves=(), max_laps=2, random_state=0)
             model.fit(np.load(path, mmap_mode="r"))
         seconds = time.perf_counter() - began
     laps = np.diff([0.0, *(lap.seconds for lap in model.history_)])

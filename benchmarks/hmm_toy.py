@@ -37,7 +37,7 @@ def measure(
     X: np.ndarray, z: np.ndarray, lengths: np.ndarray, start: int, stickiness: float, seed: int
 ) -> dict[str, float]:
     init = {"init": "one"} if start == 1 else {"init": "blocks", "n_init_states": start}
-    model, seconds = fitted(HMM(stickiness=stickiness, random_state=seed, **init), X, lengths)
+    model, seconds = fitted(HMM("gaussian", stickiness=stickiness, random_state=seed, **init), X, lengths)
     bounds = np.array(model.lower_bounds_)
     found = np.array([lap.n_clusters for lap in model.history_]) == K
     return {

@@ -22,7 +22,7 @@ from .data.atomic import replacing
 from .data.bed_files import write_bed
 from .data.corpus import is_corpus, open_bags
 from .data.files import read_table
-from .data.frames import Encoded
+from .data.frames import Encoded, column_name
 from .data.sequence_files import is_binarised, read_sequences
 from .data.table import DEFAULT, DataError, ReadOptions, Table
 from .storage import file_version, load
@@ -109,9 +109,9 @@ def fit(
     sequence: str
         For hmm: the column, by name or number from 0, that says which sequence a row belongs to.
     likelihood: str
-        Family of the clusters: gaussian (the default), diagonal_gaussian, bernoulli (the default for text of ChromHMM),
-        categorical, poisson, multinomial, autoregressive_gaussian, ..., or auto, chosen column by column.  Of topics:
-        multinomial.
+        Family of the clusters: gaussian (the default of mixtures), diagonal_gaussian, bernoulli (the default for text of
+        ChromHMM), categorical, poisson, multinomial, autoregressive_gaussian, ..., or auto (the default for hmm), chosen
+        column by column and by the bound.  Of topics: multinomial.
     concentration: float
         Larger values expect more clusters; 1 by default, for hmm 5.
     batches: int
@@ -141,6 +141,12 @@ def fit(
     X = table.X.astype(np.float32, copy=False) if float32 else table.X
     if kind is HMM and likelihood is None and (data.is_dir() or is_binarised(data)):
         likelihood = "bernoulli"
+    if kind is HMM and likelihood is None and sequence is None and table.levels:
+        column = column_name(table.names, min(table.levels))
+        raise DataError(
+            f"{data}: column {column!r} holds categories; name it with --sequence if it says which sequence a row belongs to, "
+            "or use --likelihood auto if it does not."
+        )
     given: dict[str, Any] = {"likelihood": likelihood, "concentration": concentration, "init": init}
     given |= {f"n_init_{THINGS[kind]}s": n_init, "max_laps": max_laps}
     estimator: Any = kind(

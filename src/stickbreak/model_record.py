@@ -118,12 +118,12 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
         raise ValueError(f"it has arrays that nothing refers to, such as {min(left)!r:.80}.")
     model, table, laps = Model(likelihood, allocation), _table(record), _laps(record["history"])
     with np.errstate(all="ignore"):  # values that are not finite are refused
-        _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(estimator))
+        _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(unit, likelihood))
         _check_table(name, table, likelihood)
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
     estimator.data_check_ = [_finding(entry) for entry in as_list("data_check", record.get("data_check", []))]
-    if name == "Mixture":
+    if unit != "documents":
         estimator.selection_ = [_candidate(entry) for entry in as_list("selection", record.get("selection", []))]
     estimator.converged_ = as_flag("converged", record["converged"])
     return estimator
@@ -170,13 +170,11 @@ def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
     return estimator
 
 
-def _steps(estimator: Any) -> int:
-    """The number of rows of a sequence in one row of the likelihood."""
+def _steps(unit: str, likelihood: Likelihood) -> int:
+    """The number of rows of the data in one row of the likelihood: of sequences those before, too."""
     from .estimators import _sequences
 
-    if ESTIMATORS[type(estimator).__name__].unit != "sequences":
-        return 1
-    return 1 + as_whole("order", _sequences.lags(estimator), 0)
+    return 1 + _sequences.lags(likelihood) if unit == "sequences" else 1
 
 
 def _table(record: dict[str, Any]) -> "Table":

@@ -61,7 +61,7 @@ def swings(seed=0, n=300, D=2):
 
 
 def hmm(**parameters):
-    return HMM(**{"random_state": 0, "n_jobs": 1, "max_laps": 12, "tol": 1e-4, **parameters})
+    return HMM(**{"likelihood": "gaussian", "random_state": 0, "n_jobs": 1, "max_laps": 12, "tol": 1e-4, **parameters})
 
 
 def fit(X, lengths=None, **parameters):

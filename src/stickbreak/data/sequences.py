@@ -132,6 +132,19 @@ class SequenceSource(ArraySource):
         sizes = [np.diff(_cut(int(a), int(b), longest)).ravel() for a, b in pairwise(self.edges)]
         return SequenceSource(self.X, np.concatenate(sizes), self.lags, self.codes)
 
+    def with_lags(self, lags: int) -> "SequenceSource":
+        """The same rows with so many steps before each."""
+        if lags == self.lags:
+            return self
+        return SequenceSource(self.X, np.diff(self.edges), lags, self.codes)
+
+    def without_history(self) -> "SequenceSource":
+        """The same rows, held in memory, each without the steps before; those not observed here are not observed there."""
+        X = np.array(self.X, dtype=self.dtype)
+        if self.weights is not None:
+            X[self.weights == 0.0] = np.nan
+        return SequenceSource(X, np.diff(self.edges))
+
     def whole(self) -> list[Chunk]:
         """Every sequence in exactly one chunk."""
         pieces = np.searchsorted(self.edges, np.arange(STEPS, self.n_rows, STEPS))

@@ -136,13 +136,18 @@ def readings(
     return [first, second]
 
 
-def automatic(source: ArraySource, levels: Mapping[int, Any]) -> dict[str, Likelihood]:
-    """The likelihoods that suit a table by what its columns hold, by the family of its numbers; CSR: Multinomial."""
+def automatic(
+    source: ArraySource, levels: Mapping[int, Any], among: Collection[str] = tuple(NUMBERS)
+) -> dict[str, Likelihood]:
+    """The likelihoods that suit a table by what its columns hold, by the family of its numbers; CSR: Multinomial.
+
+    among : the families that several columns of numbers may have
+    """
     if isinstance(source, SparseSource):
         return {"multinomial": Multinomial()}
     found: dict[str, Likelihood] = {}
     for reading in readings(source, levels):
-        found |= reading.families()
+        found |= reading.families(among=among)
     return found
 
 

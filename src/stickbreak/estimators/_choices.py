@@ -1,6 +1,6 @@
 """What the parameters of an estimator mean: strings to objects, defaults from the size of the data, clear refusals."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Integral
 from typing import Any
@@ -15,7 +15,7 @@ from ..inference import Stochastic
 from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import Model
 from ..model.learning import OF_LIKELIHOOD
-from ._automatic import INDEPENDENT, Reading, automatic, readings
+from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
 
 CONCENTRATION = "concentration"  # of the allocation of a mixture
@@ -35,11 +35,16 @@ def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likel
     return found.get(INDEPENDENT, next(iter(found.values())))
 
 
-def candidates(estimator: Any, source: ArraySource, choice: Any = None) -> dict[str, Likelihood]:
-    """The likelihoods that an estimator, or ``choice`` in its place, may mean, by name; their columns located in the table."""
+def candidates(
+    estimator: Any, source: ArraySource, choice: Any = None, among: Collection[str] = tuple(NUMBERS)
+) -> dict[str, Likelihood]:
+    """The likelihoods that an estimator, or ``choice`` in its place, may mean, by name; their columns located in the table.
+
+    among : the families that columns of numbers may have, where there are several
+    """
     choice = estimator.likelihood if choice is None else choice
     if isinstance(choice, str):
-        found = automatic(source, estimator.levels_) if choice == "auto" else {choice: REGISTRY[choice]()}
+        found = automatic(source, estimator.levels_, among) if choice == "auto" else {choice: REGISTRY[choice]()}
     else:
         found = {type(choice).__name__: choice}
     return {name: _located(estimator, family, source) for name, family in found.items()}
@@ -159,6 +164,16 @@ def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
             )
         found += named
     return tuple(dict.fromkeys(found))
+
+
+def learnt_again(estimator: Any) -> tuple[str, ...]:
+    """The same of a fitted mixture, whose likelihood no longer says what was given: of one that was named, nothing."""
+    fitted = estimator.model_.likelihood
+    if not isinstance(estimator.likelihood, str):
+        return learnt(estimator, estimator.likelihood)
+    if isinstance(estimator.learn, (bool, np.bool_)):
+        return tuple(OF_LIKELIHOOD + name for name in fitted.tunables()) if estimator.learn else ()
+    return learnt(estimator, fitted)
 
 
 def continued(estimator: Any, likelihood: Likelihood, source: ArraySource, learn: tuple[str, ...]) -> Likelihood:

@@ -83,6 +83,17 @@ def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, 
     return columns
 
 
+def check_tokens(source: BagSource | GroupSource) -> None:
+    """Refuse documents without words, or with too few to tell from none."""
+    if not source.total_weight > 0.0:
+        raise ValueError("all documents are empty.")
+    if source.total_weight < LEAST_TOKENS:
+        raise ValueError(
+            f"X holds {source.total_weight:.3g} words in all, too few to tell from none; multiply the counts by a "
+            "constant first."
+        )
+
+
 def _refuse_text(X: Any) -> None:
     """Refuse texts, with a message that says how to count their words."""
     frame = as_frame(X)

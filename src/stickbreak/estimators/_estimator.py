@@ -3,7 +3,7 @@
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
@@ -111,11 +111,25 @@ class Estimator(BaseEstimator, ABC):
         algorithm = (
             partial(search, moves=choices.moves(self)) if steps is None else partial(StochasticLaps, schedule=steps)
         )
+        streams = [rng] if self.n_init == 1 else rng.spawn(self.n_init)
+        return self._best_of(streams, algorithm, model, source, threads, options, start)
+
+    def _best_of(
+        self,
+        streams: Iterable[np.random.Generator],
+        algorithm: Callable[..., Any],
+        model: Model,
+        source: ArraySource,
+        threads: Threads,
+        options: Options,
+        start: Callable[[np.random.Generator], Summary],
+    ) -> Outcome:
+        """Run an algorithm once for each stream of random numbers and keep the best, as far as it went before Ctrl-C."""
         best: Result | None = None
         history: list[Lap] = []
         trouble = None
         with self._progress(source) as on_lap:
-            for stream in [rng] if self.n_init == 1 else rng.spawn(self.n_init):
+            for stream in streams:
                 ascent = algorithm(model, source, threads=threads, rng=stream, options=options, on_lap=on_lap)
                 interrupted = False
                 try:
@@ -154,9 +168,21 @@ class Estimator(BaseEstimator, ABC):
         seconds = time.perf_counter() - began
         speed = source.n_rows / max(seconds, 1e-9)
         lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, (), speed, last.ascent + 1)
+        self._set_fitted(self.model_, total, self.dtype_, [*shortened(self.history_), lap], self._table())
+
+    def _table(self) -> Table:
+        """The columns of the data that the model was fitted to."""
         names = getattr(self, "feature_names_in_", None)
-        table = Table(self.n_features_in_, self.n_targets_, names, self.levels_, self.grouped_)
-        self._set_fitted(self.model_, total, self.dtype_, [*shortened(self.history_), lap], table)
+        return Table(self.n_features_in_, self.n_targets_, names, self.levels_, self.grouped_)
+
+    def _set_labels(self, labels: Callable[[], NDArray[np.intp]]) -> str | None:
+        """Set ``labels_``, and say if an interrupt left it unset."""
+        try:
+            self.labels_ = labels()
+        except KeyboardInterrupt:
+            self.__dict__.pop("labels_", None)
+            return "interrupted while labelling the rows: the model is complete, but labels_ is not set."
+        return None
 
     def _set_fitted(
         self, model: Model, summary: Summary, dtype: np.dtype[np.floating], history: list[Lap], table: Table

@@ -1,6 +1,7 @@
 """The choice of a likelihood by the bound: short searches on a sample of the rows, one for each candidate."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -58,6 +59,13 @@ class Found(NamedTuple):
     total: Summary
 
 
+class Begun(NamedTuple):
+    """A search that has begun: its bound, as if of all rows, less what learning costs, and its outcome."""
+
+    bound: float
+    found: Found
+
+
 class Selection(NamedTuple):
     """The best likelihood, all candidates, best first, what was found with the best one if the sample was all rows, and rivals.
 
@@ -79,12 +87,42 @@ class Entry(NamedTuple):
 
 
 @dataclass
-class Contest:
+class Contest(ABC):
     """Searches of a sample that only begin, one for each likelihood; the bound, as if of all rows, says which is best.
 
-    Each search may start from what the best one before it found, so those of fewer parameters come first.  Hyperparameters
-    that are learnt cost half the logarithm of the number of rows each, as in BIC (Schwarz 1978): a family that others hold as
-    a special case is otherwise never ahead.
+    Each search may start from what the best one before it found, so those of fewer parameters come first.
+    """
+
+    entries: dict[str, Entry] = field(default_factory=dict, init=False)
+
+    @abstractmethod
+    def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
+        """Begin a search with a likelihood, given what the best one before it found."""
+
+    def enter(self, families: Mapping[str, Likelihood]) -> None:
+        """Begin a search with each likelihood that has not been tried yet."""
+        for family, likelihood in families.items():
+            if family in self.entries:
+                continue
+            began = time.perf_counter()
+            bound, found = self.begin(likelihood, self.best.found if self.entries else None)
+            candidate = Candidate(family, bound, found.total.K, time.perf_counter() - began)
+            self.entries[family] = Entry(candidate, likelihood, found)
+
+    @property
+    def best(self) -> Entry:
+        """The one with the highest bound."""
+        return max(self.entries.values(), key=lambda entry: entry.candidate.lower_bound)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All of them, best first."""
+        return sorted((entry.candidate for entry in self.entries.values()), key=lambda c: -c.lower_bound)
+
+
+@dataclass
+class RowContest(Contest):
+    """A contest for clusters of rows.
 
     problem : what a search with a likelihood on some rows is
     """
@@ -95,17 +133,20 @@ class Contest:
     threads: Threads
     rng: np.random.Generator
     sample: ArraySource = field(init=False)
-    entries: dict[str, Entry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        rows = min(max(FEWEST_ROWS, self.source.n_rows // SMALLER), MOST_ROWS)
-        self.sample = self.source.sample(rows, self.rng)
+        self.sample = self.source.sample(sample_rows(self.source), self.rng)
 
-    def enter(self, families: Mapping[str, Likelihood]) -> None:
-        """Begin a search with each likelihood that has not been tried yet."""
-        for family, likelihood in families.items():
-            if family not in self.entries:
-                self.entries[family] = self._searched(family, likelihood)
+    def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
+        """Begin a search of the sample."""
+        model, few, options = self.problem(likelihood, self.sample)
+        rivals = [] if best is None else [_rival(best, self.source.dtype)]
+        options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
+        stream = self.rng.spawn(1)[0]
+        search = LearningSearch(model, few, self.moves, self.threads, stream, options, rivals=rivals)
+        search.begin(one_cluster(model))
+        total = search.total * (self.source.total_weight / few.total_weight)
+        return begun(Found(search.found, total), self.source.total_weight, options.learn)
 
     def scale(self, reading: Reading, logs: Sequence[int], open_: Sequence[int]) -> list[int]:
         """The columns for the log scale: ``logs``, and those of the columns ``open_`` that are better there.
@@ -121,31 +162,27 @@ class Contest:
     def selection(self) -> Selection:
         """What came of it."""
         best = self.best
-        candidates = sorted((entry.candidate for entry in self.entries.values()), key=lambda c: -c.lower_bound)
         found = best.found if self.sample is self.source else None
-        return Selection(best.likelihood, candidates, found, [_rival(best.found, self.source.dtype)])
-
-    @property
-    def best(self) -> Entry:
-        """The one with the highest bound."""
-        return max(self.entries.values(), key=lambda entry: entry.candidate.lower_bound)
-
-    def _searched(self, family: str, likelihood: Likelihood) -> Entry:
-        began = time.perf_counter()
-        model, few, options = self.problem(likelihood, self.sample)
-        rivals = [_rival(self.best.found, self.source.dtype)] if self.entries else []
-        options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
-        stream = self.rng.spawn(1)[0]
-        search = LearningSearch(model, few, self.moves, self.threads, stream, options, rivals=rivals)
-        search.begin(one_cluster(model))
-        total = search.total * (self.source.total_weight / few.total_weight)
-        cost = 0.5 * np.log(self.source.total_weight) * _n_learnt(search.found.likelihood, options.learn)
-        bound = search.found.bound(total) - float(cost)
-        candidate = Candidate(family, bound, total.K, time.perf_counter() - began)
-        return Entry(candidate, likelihood, Found(search.found, total))
+        return Selection(best.likelihood, self.candidates, found, [_rival(best.found, self.source.dtype)])
 
 
-def choose(contest: Contest, ways: Sequence[Reading]) -> Selection:
+def begun(found: Found, rows: float, learn: Sequence[str], n_more: int = 0) -> Begun:
+    """An outcome with its bound, less half the logarithm of the number of rows for each number that is learnt.
+
+    That is its cost in BIC (Schwarz 1978): a family that others hold as a special case is otherwise never ahead.
+
+    n_more : such numbers beside those of the prior
+    """
+    cost = 0.5 * np.log(rows) * (_n_learnt(found.model.likelihood, learn) + n_more)
+    return Begun(found.model.bound(found.total) - float(cost), found)
+
+
+def sample_rows(source: ArraySource) -> int:
+    """Rows of the sample on which families are compared."""
+    return min(max(FEWEST_ROWS, source.n_rows // SMALLER), MOST_ROWS)
+
+
+def choose(contest: RowContest, ways: Sequence[Reading]) -> Selection:
     """The likelihood that explains a sample best, of all ways to take the columns of a table, and scales of these.
 
     Where columns are correlated, logarithms may also make their relations linear, as those of lengths and areas: the best such

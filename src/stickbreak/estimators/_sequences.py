@@ -130,16 +130,27 @@ def collapsed(source: SequenceSource) -> SequenceSource:
     return SequenceSource(distinct.source.X, np.diff(source.edges), codes=distinct.inverse.astype(np.int32))
 
 
-def lags(estimator: Any) -> int:
-    """The steps before that the likelihood of an estimator wants to see."""
+def check_observed(source: SequenceSource) -> None:
+    """Refuse sequences without a single observation."""
+    if not source.total_weight > 0.0:
+        raise ValueError("no row has an observation: all values are missing.")
+
+
+def lags(likelihood: Likelihood) -> int:
+    """The steps before a row that a likelihood wants to see."""
+    return likelihood.lags if isinstance(likelihood, AutoregressiveGaussian) else 0
+
+
+def given_lags(estimator: Any) -> int:
+    """The same of the likelihood that an estimator is given, as far as that is known before the data."""
     choice = estimator.likelihood
-    if choice == "autoregressive_gaussian":
-        return AutoregressiveGaussian().lags
-    return choice.lags if isinstance(choice, AutoregressiveGaussian) else 0
+    if isinstance(choice, str):
+        return lags(REGISTRY[choice]()) if choice in REGISTRY else 0
+    return lags(choice)
 
 
 def likelihood(estimator: Any, source: SequenceSource) -> Likelihood:
-    """The likelihood of the rows."""
+    """The likelihood of the rows, where the estimator is given one."""
     choice = estimator.likelihood
     if source.lags:
         located: Likelihood = (REGISTRY[choice]() if isinstance(choice, str) else choice).locate(None, source.n_columns)
@@ -204,7 +215,7 @@ def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource
         raise ValueError(
             f"init is a {type(other).__name__} of {other.n_features_in_} columns, which does not fit these rows."
         )
-    if unit == "sequences" and lags(other) != source.lags:
+    if unit == "sequences" and lags(other.model_.likelihood) != source.lags:
         raise ValueError("init has another likelihood; fit it with the likelihood of this model, or pass its labels.")
     translate = Translation.between(levels, other)
     may_miss = other.model_.likelihood.may_miss

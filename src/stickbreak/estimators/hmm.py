@@ -21,10 +21,14 @@ from ..model import Model, Summary
 from . import _choices as choices
 from . import _memory as memory
 from . import _sequences as sequences
-from ._base import survey
+from ._base import Columns, survey
 from ._check import checked
 from ._estimator import Estimator, Table
+from ._merged import Again, merged
+from ._selection import Candidate, Problem
 from ._sequences import SequenceReader
+from ._stability import OF_LABELS, Grouped, Stability, stability
+from ._state_selection import StateContest, families
 
 Array = NDArray[np.floating]
 
@@ -42,9 +46,12 @@ class HMM(ClusterMixin, Estimator):
 
     Parameters
     ----------
-    likelihood : str or likelihood object, default "gaussian"
+    likelihood : str or likelihood object, default "auto"
         Of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
-        "autoregressive_gaussian", whose rows follow from those before; "auto"; or an object.
+        "autoregressive_gaussian", whose rows follow from those before; or an object.  "auto": by what the columns hold, and for
+        columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian", whichever has the highest bound on a
+        sample.  Autoregressive rows have their density given the row before: the first of a sequence has none, so that
+        ``lower_bound_`` compares with that of other likelihoods only as ``selection_`` does.
     allocation : {"hdp", "finite"} or allocation object, default "hdp"
         The prior over states: sticky HDP-HMM, or Dirichlet rows over ``n_init_states`` states.
     stickiness : "learn", float >= 0 or `stickbreak.allocations.Duration`, default "learn"
@@ -88,6 +95,10 @@ class HMM(ClusterMixin, Estimator):
         Posterior mean probabilities of the next state, given the one in the row.
     start_probabilities_ : array (K,)
         The same of the first state of a sequence.
+    selection_ : list of `Candidate`
+        With ``likelihood="auto"`` and several families for the columns: each with its ELBO, states and seconds where the search
+        begins, best first.  It is that of a sample, as if of all rows, and only of rows with a row before them where
+        autoregressive ones are among the families.  Empty where there was nothing to choose.
     labels_ : array (T,)
         The most probable path of states (Viterbi) through the sequences fitted.
     posterior_ : NamedTuple, or dict of them for a Product
@@ -128,7 +139,7 @@ class HMM(ClusterMixin, Estimator):
 
     def __init__(
         self,
-        likelihood: str | Likelihood = "gaussian",
+        likelihood: str | Likelihood = "auto",
         *,
         allocation: str | Allocation = "hdp",
         stickiness: str | float | Duration = "learn",
@@ -241,7 +252,7 @@ class HMM(ClusterMixin, Estimator):
             row = chances[last + 1]
             last = states[t] = min(int(np.searchsorted(row, u * row[-1], side="right")), self.n_states_ - 1)
         family, N, S = self.model_.likelihood, self.summary_.N, self.summary_.S
-        D, lags = self.n_features_in_, sequences.lags(self)
+        D, lags = self.n_features_in_, sequences.lags(family)
         X = np.zeros((n_samples, D))
         if lags:
             past = np.zeros(D * lags)
@@ -254,12 +265,88 @@ class HMM(ClusterMixin, Estimator):
             X[states == k] = family.sample(float(N[k]), S[k], rng, int((states == k).sum()))
         return values_of(X, self.levels_), states
 
+    def merge_states(self, n: int, X: Any, lengths: Any = None) -> Self:
+        """A model of n states: those of this one, merged as ``hierarchy_.cut(n)`` says and fitted to X.
+
+        Laps without moves refit states, transitions and the concentrations that are learnt, and ``lower_bound_`` is the exact
+        bound of n states on X.  Much quicker than another fit, and each new state is near the union of some of these.
+
+        Parameters
+        ----------
+        n : int from 1 to ``n_states_``
+        X, lengths : as in `fit`, with the same columns; usually the sequences that this model was fitted to
+
+        Returns
+        -------
+        HMM
+            A new fitted model with the parameters of this one, which stays as it is; its ``history_`` is that of the laps.  The
+            states are numbered anew, by decreasing size.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_states_``, or X does not have the columns of the fit.
+        sklearn.exceptions.NotFittedError
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stickbreak import HMM
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(10.0 * np.repeat(rng.integers(3, size=40), 25)[:, None], 1.0, (1000, 2))
+        >>> HMM(random_state=0).fit(X).merge_states(2, X).transition_matrix_.shape
+        (2, 2)
+        """
+        return merged(self, n, lambda model, threads: model._again(X, lengths, threads))
+
+    def stability(self, X: Any, n: int | None = None, n_fits: int = 5, lengths: Any = None) -> Stability:
+        """Whether fits with other seeds find the same states: `stickbreak.estimators.Stability`.
+
+        Fits ``n_fits`` copies of this estimator to X, with seeds of their own that follow from ``random_state``, and compares
+        their most probable paths through X (adjusted Rand index), and the rows of each state of this model with those of theirs
+        (Jaccard overlap).
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`; usually the data that this model was fitted to
+        n : int from 1 to ``n_states_``, default None
+            The hierarchies are cut at n states; a fit that found fewer stays as it is.  None: every fit as it is.
+        n_fits : int >= 2, default 5
+            Every one takes as long as `fit`.
+
+        Returns
+        -------
+        Stability
+            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each state of this model, near 1
+            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
+            model, fits start alike and agree more than others.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_states_``, n_fits is below 2, or X does not have the columns of the fit.
+        sklearn.exceptions.NotFittedError
+        """
+        return stability(
+            self,
+            n,
+            n_fits,
+            lambda model: model.fit(X, lengths=lengths),
+            lambda model, groups: Grouped.of(model.predict(X, lengths) if model is self else model.labels_, groups),
+            OF_LABELS,
+        )
+
     def summary(self, n_states: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the most frequent states and what sets each apart, with the names of columns if known."""
         from ..report.tables import print_summary
 
         check_is_fitted(self)
         print_summary(self, n_states, feature_names)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         allocation: Any = model.allocation
@@ -278,19 +365,16 @@ class HMM(ClusterMixin, Estimator):
 
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
-        source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=True)
+        source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         with Threads(self.n_jobs) as threads:
-            likelihood = sequences.likelihood(self, source)
+            likelihood, selection = self._likelihood(source, threads, seed)
+            source = source.with_lags(sequences.lags(likelihood))
             columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
-            if not source.total_weight > 0.0:
-                raise ValueError("no row has an observation: all values are missing.")
+            sequences.check_observed(source)
             source = sequences.collapsed(source)
-            room = memory.room(self, likelihood, source, columns)
-            model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), room)
-            batches = memory.n_batches(self, model.likelihood, source)
-            options = Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self))
+            model, _, options = self._problem(likelihood, source, columns)
             total, model, history, trouble = self._ascend(
                 model,
                 source,
@@ -300,16 +384,41 @@ class HMM(ClusterMixin, Estimator):
                 lambda rng: sequences.choose_start(self, model, source, threads, rng),
                 StateSearch,
             )
+            self.selection_ = selection
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
-            try:
-                reader = SequenceReader.of(model, total, source, columns.missing)
-                self.labels_ = np.concatenate(_by_chunk(source, threads, reader, SequenceReader.path))
-            except KeyboardInterrupt:
-                self.__dict__.pop("labels_", None)
-                trouble = "interrupted while labelling the rows: the model is complete, but labels_ is not set."
+            trouble = self._set_labels(lambda: self._paths(source, columns, threads)) or trouble
         self.converged_ = trouble is None
         return trouble
+
+    def _likelihood(self, source: SequenceSource, threads: Threads, seed: int) -> tuple[Likelihood, list[Candidate]]:
+        """The likelihood of the rows, and where it was chosen by the bound, all candidates."""
+        if not isinstance(self.likelihood, str) or self.likelihood != "auto":
+            return sequences.likelihood(self, source), []
+        found = families(self, source)
+        if len(found) == 1:
+            return next(iter(found.values())), []
+
+        def problem(likelihood: Likelihood, few: SequenceSource) -> Problem:
+            columns = survey(self, likelihood, few.flat, threads)
+            return self._problem(likelihood, sequences.collapsed(few), columns)
+
+        survey(self, next(iter(found.values())), source.flat, threads)  # refuses what no family can use, by its row
+        sequences.check_observed(source)
+        grown = isinstance(self.init, str) and self.init == "one"
+        moves = choices.moves(self) if grown else choices.MOVES
+        rng = np.random.default_rng([seed, 1])  # of its own: the fit is the same as with the likelihood given
+        steps = max(sequences.lags(family) for family in found.values())
+        contest = StateContest(problem, source, steps, moves, threads, rng)
+        contest.enter(found)
+        return contest.best.likelihood, contest.candidates
+
+    def _problem(self, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> Problem:
+        """The search for states of sequences with a likelihood."""
+        room = memory.room(self, likelihood, source, columns)
+        model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), room)
+        batches = memory.n_batches(self, model.likelihood, source)
+        return Problem(model, source, Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self)))
 
     def _add(self, X: Any, lengths: Any) -> None:
         with Threads(self.n_jobs) as threads:
@@ -317,9 +426,15 @@ class HMM(ClusterMixin, Estimator):
             self._widen(columns.missing)
             self._absorb(source, threads)
 
-    def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Any]:
+    def _again(self, X: Any, lengths: Any, threads: Threads) -> Again:
+        """The rows of X, checked, for the fitted model to be fitted to anew."""
+        source, columns = self._source(X, lengths, threads)
+        sequences.check_observed(source)
+        return Again(source, columns.missing, sequences.learnt(self), lambda: self._paths(source, columns, threads))
+
+    def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Columns]:
         check_is_fitted(self)
-        source = sequences.as_sequences(self, X, lengths, sequences.lags(self), reset=False)
+        source = sequences.as_sequences(self, X, lengths, sequences.lags(self.model_.likelihood), reset=False)
         columns = survey(self, self.model_.likelihood, source.flat, threads)
         return sequences.collapsed(source), columns
 
@@ -327,11 +442,16 @@ class HMM(ClusterMixin, Estimator):
         """The results of a task on every chunk."""
         with Threads(self.n_jobs) as threads:
             source, columns = self._source(X, lengths, threads)
-            reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
-            return _by_chunk(source, threads, reader, task)
+            return self._by_chunk(source, columns, threads, task)
 
+    def _by_chunk(
+        self, source: SequenceSource, columns: Columns, threads: Threads, task: Callable[..., Any]
+    ) -> list[Any]:
+        reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
+        found = list(threads.map(lambda chunk: task(reader, source.read(chunk)[0]), source.whole()))
+        source.release()
+        return found
 
-def _by_chunk(source: SequenceSource, threads: Threads, reader: SequenceReader, task: Callable[..., Any]) -> list[Any]:
-    found = list(threads.map(lambda chunk: task(reader, source.read(chunk)[0]), source.whole()))
-    source.release()
-    return found
+    def _paths(self, source: SequenceSource, columns: Columns, threads: Threads) -> NDArray[np.intp]:
+        """The most probable path of states through each sequence, (T,)."""
+        return np.concatenate(self._by_chunk(source, columns, threads, SequenceReader.path))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_count
 from ..allocations import Allocation
 from ..data import ArraySource
-from ..data.distinct import collapse
+from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import LearningSearch, Options, Stochastic, Threads
 from ..inference.learning_search import SEEDS, Rival, affords
@@ -26,8 +26,10 @@ from . import _memory as memory
 from ._base import Columns, as_source, survey
 from ._check import checked
 from ._estimator import Estimator, Table
+from ._merged import Again, merged
 from ._reader import Reader, by_chunk
-from ._selection import Contest, Problem, choose
+from ._selection import Problem, RowContest, choose
+from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
 
 Array = NDArray[np.floating]
@@ -262,6 +264,79 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         draws = [self.model_.likelihood.sample(N[k], S[k], rng, size) for k, size in enumerate(sizes) if size]
         return values_of(np.concatenate(draws), self.levels_), labels
 
+    def merge_clusters(self, n: int, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """A model of n clusters: those of this one, merged as ``hierarchy_.cut(n)`` says and fitted to X.
+
+        Laps without moves refit clusters, weights and the hyperparameters that are learnt, and ``lower_bound_`` is the exact
+        bound of n clusters on X.  Much quicker than another fit, and each new cluster is near the union of some of these.
+
+        Parameters
+        ----------
+        n : int from 1 to ``n_clusters_``
+        X, y, sample_weight : as in `fit`, with the same columns; usually the data that this model was fitted to
+
+        Returns
+        -------
+        Mixture
+            A new fitted model with the parameters of this one, which stays as it is; its ``history_`` is that of the laps.  The
+            clusters are numbered anew, by decreasing size.  One that is left without any row goes, as in `fit`.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_clusters_``, or X does not have the columns of the fit.
+        sklearn.exceptions.NotFittedError
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stickbreak import Mixture
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.concatenate([rng.normal(m, 1.0, (200, 2)) for m in (-40, -30, 30)])
+        >>> Mixture(random_state=0).fit(X).merge_clusters(2, X).weights_.round(2)
+        array([0.67, 0.33])
+        """
+        return merged(self, n, lambda model, threads: model._again(X, y, sample_weight, threads))
+
+    def stability(
+        self, X: Any, n: int | None = None, n_fits: int = 5, y: Any = None, sample_weight: Any = None
+    ) -> Stability:
+        """Whether fits with other seeds find the same clusters: `stickbreak.estimators.Stability`.
+
+        Fits ``n_fits`` copies of this estimator to X, with seeds of their own that follow from ``random_state``, and compares
+        their labels of X (adjusted Rand index), and the rows of each cluster of this model with those of theirs (Jaccard
+        overlap).  Every row counts once, whatever its weight.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in `fit`; usually the data that this model was fitted to
+        n : int from 1 to ``n_clusters_``, default None
+            The hierarchies are cut at n clusters; a fit that found fewer stays as it is.  None: every fit as it is.
+        n_fits : int >= 2, default 5
+            Every one takes as long as `fit`.
+
+        Returns
+        -------
+        Stability
+            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each cluster of this model, near 1
+            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
+            model, fits start alike and agree more than others.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_clusters_``, n_fits is below 2, or X does not have the columns of the fit.
+        sklearn.exceptions.NotFittedError
+        """
+        return stability(
+            self,
+            n,
+            n_fits,
+            lambda model: model.fit(X, y, sample_weight),
+            lambda model, groups: Grouped.of(model.predict(X, y) if model is self else model.labels_, groups),
+            OF_LABELS,
+        )
+
     def summary(self, n_clusters: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the largest clusters and what sets each apart; columns by name where names are known or given."""
         from ..report.tables import print_summary
@@ -320,14 +395,24 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
-            try:
-                labels = np.concatenate(list(by_chunk(rows, threads, self._reader(columns, source).labels)))
-                self.labels_ = labels if collapsed is None else labels[collapsed.inverse]
-            except KeyboardInterrupt:
-                self.__dict__.pop("labels_", None)
-                trouble = "interrupted while labelling the rows: the model is complete, but labels_ is not set."
+            trouble = self._set_labels(lambda: self._labels_of(rows, collapsed, columns, threads)) or trouble
         self.converged_ = trouble is None
         return trouble
+
+    def _labels_of(
+        self, rows: ArraySource, collapsed: Collapsed | None, columns: Columns, threads: Threads
+    ) -> NDArray[np.intp]:
+        """The most probable cluster of each row, repeated ones labelled once."""
+        labels = np.concatenate(list(by_chunk(rows, threads, self._reader(columns, rows).labels)))
+        return labels if collapsed is None else np.asarray(labels[collapsed.inverse])
+
+    def _again(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> Again:
+        """The rows of X, checked, for the fitted model to be fitted to anew."""
+        source, columns = self._known(X, y, threads, sample_weight)
+        collapsed = collapse(source)
+        rows = source if collapsed is None else collapsed.source
+        learn = choices.learnt_again(self)
+        return Again(rows, columns.missing, learn, lambda: self._labels_of(rows, collapsed, columns, threads))
 
     def _problem(self, likelihood: Likelihood, rows: ArraySource, columns: Columns, learn: tuple[str, ...]) -> Problem:
         """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
@@ -336,14 +421,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         batches = memory.n_batches(self, model.likelihood, rows)
         return Problem(model, rows, Options(batches, self.max_laps, self.tol, learn=learn))
 
-    def _contest(self, rows: ArraySource, threads: Threads, rng: np.random.Generator) -> Contest:
+    def _contest(self, rows: ArraySource, threads: Threads, rng: np.random.Generator) -> RowContest:
         """Short searches of a sample of the rows."""
 
         def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
             learn = choices.learnt(self, likelihood)
             return self._problem(likelihood, few, survey(self, likelihood, few, threads), learn)
 
-        return Contest(problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
+        return RowContest(problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
 
     def _simpler(
         self,
@@ -367,10 +452,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""
+        source, columns = self._known(X, y, threads)
+        return source, self._reader(columns, source)
+
+    def _known(self, X: Any, y: Any, threads: Threads, sample_weight: Any = None) -> tuple[ArraySource, Columns]:
+        """The rows of X, checked against the columns of the fit, and what they say of each column."""
         check_is_fitted(self)
-        source = as_source(self, X, y=y if self.n_targets_ else None)
+        source = as_source(self, X, sample_weight, y=y if self.n_targets_ else None)
         choices.check_sparse(self.model_.likelihood, source)
-        return source, self._reader(survey(self, self.model_.likelihood, source, threads), source)
+        return source, survey(self, self.model_.likelihood, source, threads)
 
     def _reader(self, columns: Columns, source: ArraySource) -> Reader:
         return Reader.of(self.model_, self.summary_, columns.missing, source.dtype)

@@ -26,7 +26,9 @@ from ._base import Columns
 from ._check import checked
 from ._documents import DocumentReader
 from ._estimator import Estimator, Table, widened
+from ._merged import Again, merged
 from ._reader import by_chunk
+from ._stability import OF_TOPICS, Stability, stability
 
 Array = NDArray[np.floating]
 
@@ -230,6 +232,77 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             )
             return float(sum(found) / second.total_weight)
 
+    def merge_topics(self, n: int, X: Any, lengths: Any = None) -> Self:
+        """A model of n topics: those of this one, merged as ``hierarchy_.cut(n)`` says and fitted to X.
+
+        Laps without moves refit topics, shares and the concentrations that are learnt, and ``lower_bound_`` is the exact bound
+        of n topics on X.  Much quicker than another fit, and each new topic is near the union of some of these.
+
+        Parameters
+        ----------
+        n : int from 1 to ``n_topics_``
+        X, lengths : as in `fit`, with the same words or columns; usually the documents that this model was fitted to
+
+        Returns
+        -------
+        TopicModel
+            A new fitted model with the parameters of this one, which stays as it is; its ``history_`` is that of the laps.  The
+            topics are numbered anew, by decreasing share.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_topics_``, or X does not have the words of the fit.
+        sklearn.exceptions.NotFittedError
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stickbreak import TopicModel
+        >>> rng = np.random.default_rng(0)
+        >>> topics = np.repeat(np.eye(3), 5, axis=1) / 5
+        >>> counts = rng.multinomial(50, rng.dirichlet([0.3] * 3, 200) @ topics)
+        >>> TopicModel(random_state=0).fit(counts).merge_topics(2, counts).topics_.shape
+        (2, 15)
+        """
+        return merged(self, n, lambda model, threads: model._again(X, lengths, threads))
+
+    def stability(self, X: Any, n: int | None = None, n_fits: int = 5) -> Stability:
+        """Whether fits with other seeds find the same topics: `stickbreak.estimators.Stability`.
+
+        Fits ``n_fits`` copies of this estimator to X, with seeds of their own that follow from ``random_state``, and compares
+        the probabilities of words: for two fits the mean over the topics of both of the best cosine with a topic of the other.
+
+        Parameters
+        ----------
+        X : counts of words (N, V), as in `fit`; usually the data that this model was fitted to
+        n : int from 1 to ``n_topics_``, default None
+            The hierarchies are cut at n topics; a fit that found fewer stays as it is.  None: every fit as it is.
+        n_fits : int >= 2, default 5
+            Every one takes as long as `fit`.
+
+        Returns
+        -------
+        Stability
+            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each topic of this model, near 1
+            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
+            model, fits start alike and agree more than others.
+
+        Raises
+        ------
+        ValueError
+            If n is not from 1 to ``n_topics_``, n_fits is below 2, or X does not have the words of the fit.
+        TypeError
+            If the topics are not of words.
+        sklearn.exceptions.NotFittedError
+        """
+        self._topics()
+        with Threads(self.n_jobs) as threads:
+            self._source(X, None, threads)  # refuses other words, before anything is fitted
+        return stability(
+            self, n, n_fits, lambda model: model.fit(X), lambda model, groups: model._grouped(groups), OF_TOPICS
+        )
+
     def top_words(
         self, vocabulary: Sequence[str] | None = None, n: int = 10, relevance: float | None = None
     ) -> list[list[tuple[str, float]]]:
@@ -260,6 +333,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if not hasattr(self, "topics_"):
             raise TypeError(f"topics of a {type(self.model_.likelihood).__name__} have no words.")
         return np.asarray(self.topics_)
+
+    def _grouped(self, groups: NDArray[np.intp]) -> Array:
+        """Posterior mean probabilities of the words in groups of topics, given the group of each (K,), (n, V)."""
+        of = np.eye(groups.max() + 1)[groups].T
+        summary = self.summary_
+        return np.asarray(self.model_.likelihood.posterior(of @ summary.N, of @ summary.S).probabilities)
 
     def _vocabulary(self, vocabulary: Sequence[str] | None) -> Sequence[str] | None:
         names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
@@ -303,13 +382,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             likelihood = documents.likelihood(self, source)
             columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
             documents.check_counts(source)
-            if not source.total_weight > 0.0:
-                raise ValueError("all documents are empty.")
-            if source.total_weight < documents.LEAST_TOKENS:
-                raise ValueError(
-                    f"X holds {source.total_weight:.3g} words in all, too few to tell from none; multiply the counts by a "
-                    "constant first."
-                )
+            documents.check_tokens(source)
             room = memory.room(self, likelihood, source, columns)
             model = choices.model(self, likelihood, source.flat, columns, self._allocation(), room)
             batches = memory.n_batches(self, model.likelihood, source)
@@ -334,6 +407,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             source, columns = self._source(X, lengths, threads)
             self._widen(columns.missing)
             self._absorb(source, threads)
+
+    def _again(self, X: Any, lengths: Any, threads: Threads) -> Again:
+        """The documents, checked, for the fitted model to be fitted to anew."""
+        source, columns = self._source(X, lengths, threads)
+        documents.check_tokens(source)
+        return Again(source, columns.missing, documents.learnt(self))
 
     def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[Any, Columns]:
         check_is_fitted(self)

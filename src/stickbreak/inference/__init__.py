@@ -4,6 +4,7 @@ from .executor import Threads
 from .gibbs import Chain
 from .laps import Options
 from .learning_search import LearningSearch
+from .refit import Refit
 from .row_search import RowSearch
 from .search import Search
 from .state_search import StateSearch
@@ -16,6 +17,7 @@ __all__ = [
     "Lap",
     "LearningSearch",
     "Options",
+    "Refit",
     "RowSearch",
     "Search",
     "StateSearch",

@@ -144,8 +144,7 @@ class Search(ABC):
         hopeful = self._hopeful(laps)[: max(0, model.max_clusters - total.K)]
         if not hopeful:
             return None
-        rows = Summary(total.N, total.S, total.H, total.base)  # without what is known of documents, which will change
-        start = rows.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
+        start = total.as_start.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
         for _, _, children in hopeful:
             start = start.exchange((), children)
         return model.ordered(start)

@@ -60,11 +60,19 @@ class StateSearch(Search):
             sampled = self._sampled(max(SAMPLE_ROWS, self.source.n_rows // SMALLER), coarse)
             sampled.patience = AT_FIRST
             start = self._begin_with(sampled, start)
-        self.best = self._laps(self.model, self.moves, coarse)
-        self.best.run(start)
+        self.begin(start)
         if not begun:
             self._explore()
         self.outcome.polish(self.options)
+
+    def begin(self, start: Summary, enough: int = sys.maxsize) -> None:
+        """Ascend once with all moves: what comes before excursions.
+
+        enough : quiet laps in a row, after which moves that are left are not tried
+        """
+        self.best = self._laps(self.model, self.moves, self._coarse)
+        self.best.enough = enough
+        self.best.run(start)
 
     @property
     def _sequences(self) -> SequenceSource:

@@ -128,7 +128,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if len(self.history) < self.options.max_laps:
             again = self._laps(self.model, self._removals, self.options, best, origin="topics alone")
             again.patience = FRESH_PATIENCE
-            again.run(Summary(best.total.N, best.total.S, best.total.H, best.total.base))
+            again.run(best.total.as_start)
             self._keep(best, again)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)

@@ -45,6 +45,11 @@ class DocumentSummary(Summary):
     D: Array = cluster_axes(0)
     counts: Array = local_field()
 
+    @property
+    def as_start(self) -> Summary:
+        """The topics alone: what is known of documents changes with them."""
+        return Summary(self.N, self.S, self.H, self.base)
+
     def check(self, F: int) -> None:
         """As for rows; also, logarithms of proportions must not be positive."""
         super().check(F)

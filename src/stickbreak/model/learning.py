@@ -13,6 +13,7 @@ from .summary import Summary
 
 OF_LIKELIHOOD = "likelihood."  # begins the names of its hyperparameters; others are concentrations of the allocation
 LARGEST_TERMS = 1e9  # nats: beyond, rounding of the scores of rows would decide, in double precision
+MOST_STEPS, SETTLED = 100, 1e-3  # until a prior has settled, which is when a step gains fewer nats
 LARGEST_WEIGHT = 1e120  # of a statistic, such as the rate of durations that are all zero: beyond, products overflow
 
 
@@ -23,16 +24,34 @@ def tuned(model: Model, summary: Summary, names: Sequence[str], dtype: np.dtype[
     this is coordinate ascent on the same ELBO: it never goes down.  What cannot be computed in the precision of the rows,
     ``dtype``, is not taken.
     """
-    own = [name.removeprefix(OF_LIKELIHOOD) for name in names if name.startswith(OF_LIKELIHOOD)]
-    likelihood = _Learner(model.likelihood, summary, min(LARGEST_TERMS, largest_terms(dtype))).learnt(own)
+    likelihood = _Learner(model.likelihood, summary, dtype).learnt(_of_likelihood(names))
     return replace(model, likelihood=likelihood, allocation=model.allocation.tuned(summary, tuple(names)))
+
+
+def settled(model: Model, summary: Summary, names: Sequence[str], dtype: np.dtype[np.floating]) -> Model:
+    """The model with those of its hyperparameters ``names`` that are of the likelihood learnt until they settle.
+
+    No row is visited: `tuned` again and again for the same summary.  So clusters that are changed at once, from alike to unlike
+    each other, say, do not meet a prior that was learnt for others.
+    """
+    learner, own = _Learner(model.likelihood, summary, dtype), _of_likelihood(names)
+    for _ in range(MOST_STEPS if own else 0):
+        before = learner.value
+        learner.learnt(own)
+        if not learner.value > before + SETTLED:
+            break
+    return replace(model, likelihood=learner.likelihood)
+
+
+def _of_likelihood(names: Sequence[str]) -> list[str]:
+    return [name.removeprefix(OF_LIKELIHOOD) for name in names if name.startswith(OF_LIKELIHOOD)]
 
 
 class _Learner:
     """The best likelihood so far, and the sum of its log marginals of a summary."""
 
-    def __init__(self, likelihood: Likelihood, summary: Summary, most: float) -> None:
-        self.likelihood, self.summary, self.most = likelihood, summary, most
+    def __init__(self, likelihood: Likelihood, summary: Summary, dtype: np.dtype[np.floating]) -> None:
+        self.likelihood, self.summary, self.most = likelihood, summary, min(LARGEST_TERMS, largest_terms(dtype))
         self.value = self._value(likelihood)
 
     def learnt(self, names: Sequence[str]) -> Likelihood:

@@ -102,6 +102,11 @@ class Summary:
         """This summary without the fields of single documents."""
         return replace(self, **{f.name: getattr(self, f.name)[:, :0] for f in fields(self) if f.metadata["local"]})
 
+    @property
+    def as_start(self) -> "Summary":
+        """What the first parameters of another ascent should follow from: all of it, unless other clusters change the rest."""
+        return self
+
     def take(self, clusters: Sequence[int] | NDArray[np.integer]) -> Self:
         """Reorder or drop clusters."""
         return self._each(lambda a, axis: np.take(a, clusters, axis=axis))

@@ -1,0 +1,146 @@
+"""Whether fits with other random numbers find the same clusters, topics or states."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._arguments import check_count
+from ..data.check import DataWarning
+from ._estimator import Estimator
+
+Array = NDArray[np.floating]
+E = TypeVar("E", bound=Estimator)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """What fits of the same data with other random numbers have in common.
+
+    Read ``agreement`` first: near 1 every fit tells the same story, and one of them is enough.  If it is low, ``twins`` tells
+    which clusters of the model in hand others find, too, and may be believed; cuts of the hierarchies at fewer clusters
+    (``n``) are often stable where the leaves are not.  That fits agree does not make their clusters true, and a single cluster
+    is the same in every fit.
+
+    Attributes
+    ----------
+    agreement : float
+        The mean of ``agreements`` over pairs of fits.  Of labels the adjusted Rand index: 1 for the same groups, 0 for no more
+        in common than by chance.  Of topics the mean best cosine, from 0 to 1.
+    agreements : array (n_fits, n_fits)
+        The same of each pair of fits; symmetric, 1 on the diagonal.
+    overlaps : array (n_fits, n)
+        How much of each cluster of the model in hand the most similar cluster of every fit has.  Of rows the Jaccard overlap,
+        rows in both over rows in either; of topics the cosine.  From 0 to 1.
+    n_clusters : tuple of int
+        Clusters, topics or states that each fit found, before it was cut.
+    lower_bounds : tuple of float
+        The bound of each fit, in nats: those far below the best are stuck in poor local optima, which larger ``n_init`` avoids.
+    """
+
+    agreement: float
+    agreements: Array
+    overlaps: Array
+    n_clusters: tuple[int, ...]
+    lower_bounds: tuple[float, ...]
+
+    @property
+    def twins(self) -> Array:
+        """The mean of ``overlaps`` over fits, (n,): near 1 for a cluster that every fit finds, in the order of the model's.
+
+        With n the clusters are the groups of ``hierarchy_.cut(n)``.
+        """
+        return np.asarray(self.overlaps.mean(axis=0))
+
+
+class Comparison(NamedTuple):
+    """How what two models say is compared.
+
+    agreement : from 0 or less to 1, for the same
+    overlaps : of each cluster of the first with each of the second, from 0 to 1
+    """
+
+    agreement: Callable[[Any, Any], float]
+    overlaps: Callable[[Any, Any], Array]
+
+
+def stability(
+    model: E, n: int | None, n_fits: int, fit: Callable[[E], E], view: Callable[[E, Any], Any], comparison: Comparison
+) -> Stability:
+    """Fit a model's copies with other seeds, and compare them with each other and with the model.
+
+    fit : fits a copy
+    view : what a model says of its clusters, given the group of each (K,)
+
+    Raises
+    ------
+    ValueError : there are no such number of clusters, or fewer than two fits.
+    """
+    check_is_fitted(model)
+    check_count(n_fits, "n_fits")
+    if n_fits < 2:
+        raise ValueError(f"n_fits must be at least 2, for fits to be compared; got {n_fits}.")
+    own = view(model, model.hierarchy_.cut(model.summary_.K if n is None else n))
+    views, found, bounds = [], [], []
+    seed = check_random_state(model.random_state).randint(np.iinfo(np.int32).max)
+    for state in np.random.SeedSequence(seed).generate_state(n_fits):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # known since the first fit
+            fitted = fit(clone(model).set_params(random_state=int(state)))
+        K = fitted.summary_.K
+        views.append(view(fitted, fitted.hierarchy_.cut(K if n is None else min(n, K))))
+        found.append(int(K))
+        bounds.append(float(fitted.lower_bound_))
+    agreements = np.eye(n_fits)
+    first, second = np.triu_indices(n_fits, 1)
+    pairs = [comparison.agreement(views[i], views[j]) for i, j in zip(first, second)]
+    agreements[first, second] = agreements[second, first] = pairs
+    overlaps = np.stack([comparison.overlaps(own, other).max(axis=1) for other in views])
+    return Stability(float(np.mean(pairs)), agreements, overlaps, tuple(found), tuple(bounds))
+
+
+class Grouped(NamedTuple):
+    """The group of each row, (N,), and how many groups there are."""
+
+    labels: NDArray[np.intp]
+    n: int
+
+    @classmethod
+    def of(cls, labels: NDArray[np.intp], groups: NDArray[np.intp]) -> "Grouped":
+        """Rows in clusters, those in groups (K,)."""
+        return cls(groups[labels], int(groups.max()) + 1)
+
+
+def _rand(a: Grouped, b: Grouped) -> float:
+    return float(adjusted_rand_score(a.labels, b.labels))
+
+
+def _jaccard(a: Grouped, b: Grouped) -> Array:
+    """Rows in both over rows in either, (n_a, n_b); 0 for two groups without rows."""
+    both = np.zeros((a.n, b.n))
+    np.add.at(both, (a.labels, b.labels), 1.0)
+    either = both.sum(axis=1)[:, None] + both.sum(axis=0) - both
+    return np.asarray(both / np.maximum(either, 1.0))
+
+
+def _cosines(a: Array, b: Array) -> Array:
+    """Of topics (n_a, V) with topics (n_b, V), (n_a, n_b)."""
+    a, b = (topics / np.linalg.norm(topics, axis=1, keepdims=True) for topics in (a, b))
+    return np.asarray(a @ b.T)
+
+
+def _best_cosine(a: Array, b: Array) -> float:
+    """The mean over the topics of both of the best cosine with a topic of the other."""
+    cosines = _cosines(a, b)
+    return float(np.concatenate([cosines.max(axis=0), cosines.max(axis=1)]).mean())
+
+
+OF_LABELS = Comparison(_rand, _jaccard)
+OF_TOPICS = Comparison(_best_cosine, _cosines)

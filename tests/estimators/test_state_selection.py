@@ -1,0 +1,152 @@
+"""The likelihood that hidden Markov models choose for the rows of sequences."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stickbreak import HMM, load
+from stickbreak.data import SequenceSource
+from stickbreak.likelihoods import AutoregressiveGaussian, DiagonalGaussian, Gaussian
+
+LENGTHS = [500, 300]
+SMALL = {"random_state": 0, "n_jobs": 1}
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def states(seed=0, n=800, K=3, stay=40):
+    return np.repeat(np.random.default_rng(seed).permutation(np.arange(n // stay) % K), stay)
+
+
+def swings(D=2, seed=0):
+    """Autoregressive rows in three states that last."""
+    rng, z = np.random.default_rng(seed), states(seed)
+    X = np.zeros((len(z), D))
+    for t in range(1, len(z)):
+        X[t] = np.array([0.95, -0.8, 0.3])[z[t]] * X[t - 1] + rng.standard_normal(D)
+    return X
+
+
+def levels(shape, seed=0):
+    """Rows about the means of three states, with columns that are correlated or not."""
+    rng, z = np.random.default_rng(seed), states(seed)
+    return rng.normal(size=(len(z), len(shape))) @ np.array(shape) + 8.0 * z[:, None]
+
+
+DATA = {
+    "autoregressive_gaussian": swings(),
+    "gaussian": levels([[1.0, 0.9], [0.0, 0.4]]),
+    "diagonal_gaussian": levels([[1.0, 0.0], [0.0, 1.0]]),
+}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {family: HMM(**SMALL).fit(X, lengths=LENGTHS) for family, X in DATA.items()}
+
+
+@pytest.mark.parametrize("family", DATA)
+def test_the_family_is_that_of_the_rows(models, family, tmp_path):
+    model = models[family]
+    assert model.get_params()["likelihood"] == "auto"
+    assert {candidate.family for candidate in model.selection_} == set(DATA)
+    assert model.selection_[0].family == family
+    bounds = [candidate.lower_bound for candidate in model.selection_]
+    assert bounds == sorted(bounds, reverse=True)
+    assert model.n_states_ == 3
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.selection_ == model.selection_
+    np.testing.assert_array_equal(again.predict(DATA[family], LENGTHS), model.labels_)
+
+
+@pytest.mark.parametrize("family", DATA)
+def test_the_fit_is_that_of_the_family_given(models, family):
+    given = HMM(family, **SMALL).fit(DATA[family], lengths=LENGTHS)
+    assert given.selection_ == []
+    assert given.lower_bounds_ == models[family].lower_bounds_
+
+
+def test_one_column_may_be_autoregressive():
+    assert isinstance(HMM(**SMALL).fit(swings(1)).model_.likelihood, AutoregressiveGaussian)
+    column = levels([[1.0]])
+    found = HMM(**SMALL).fit(column)
+    assert isinstance(found.model_.likelihood, DiagonalGaussian)
+    assert len(found.selection_) == 2
+
+
+def test_a_model_that_chose_autoregressive_rows_does_what_others_do(models):
+    model, X = models["autoregressive_gaussian"], DATA["autoregressive_gaussian"]
+    assert model.predict_proba(X, LENGTHS).shape == (800, 3)
+    assert np.isfinite(model.score(X, lengths=LENGTHS))
+    assert model.sample(50)[0].shape == (50, 2)
+    assert model.merge_states(2, X, LENGTHS).n_states_ == 2
+    continued = HMM(init=model, moves=(), max_laps=5, **SMALL).fit(X, lengths=LENGTHS)
+    assert continued.lower_bound_ == pytest.approx(model.lower_bound_, abs=1.0)
+    grown = HMM(**SMALL).partial_fit(X, lengths=LENGTHS).partial_fit(swings(seed=1))
+    assert grown.summary_.N.sum() == pytest.approx(2 * 800 - 3)
+
+
+def test_bounds_are_of_the_same_rows():
+    """The first row of a sequence says nothing of independent rows where autoregressive ones cannot count it."""
+    X, far = DATA["gaussian"], DATA["gaussian"].copy()
+    far[[0, 500]] = 1000.0
+    found, other = (
+        {c.family: c.lower_bound for c in HMM(max_laps=8, **SMALL).fit(rows, lengths=LENGTHS).selection_}
+        for rows in (X, far)
+    )
+    for family in ("gaussian", "diagonal_gaussian"):
+        assert found[family] == other[family]
+
+
+def test_rows_without_history_are_those_that_had_none():
+    X = np.arange(24.0).reshape(12, 2)
+    X[[5, 9]] = np.nan
+    lagged = SequenceSource(X, np.array([7, 5])).with_lags(1)
+    alone = lagged.without_history()
+    assert lagged.lags == 1
+    assert alone.lags == 0
+    np.testing.assert_array_equal(np.flatnonzero(lagged.weights), [1, 2, 3, 4, 8, 11])
+    np.testing.assert_array_equal(alone.weights, lagged.weights)
+    np.testing.assert_array_equal(alone.edges, lagged.edges)
+    np.testing.assert_array_equal(alone.take(alone.present())[0], X[[1, 2, 3, 4, 8, 11]])
+    assert alone.with_lags(0) is alone
+
+
+def test_short_sequences_are_not_taken_for_autoregressive():
+    found = HMM(max_laps=5, **SMALL).fit(DATA["autoregressive_gaussian"], lengths=[8] * 100)
+    assert {candidate.family for candidate in found.selection_} == {"gaussian", "diagonal_gaussian"}
+
+
+def test_other_columns_have_the_families_that_mixtures_try():
+    rng = np.random.default_rng(3)
+    z = states()
+    bits = (rng.random((800, 3)) < np.array([0.1, 0.5, 0.9])[z][:, None]).astype(float)
+    found = HMM(max_laps=5, **SMALL).fit(bits)
+    assert type(found.model_.likelihood).__name__ == "Bernoulli"
+    assert found.selection_ == []
+    counts = rng.poisson(np.array([1.0, 5.0, 20.0])[z][:, None], (800, 2)).astype(float)
+    names = [c.family for c in HMM(max_laps=5, **SMALL).fit(counts).selection_]
+    assert set(names) == {"poisson", "diagonal_gaussian, counts too", "gaussian, counts too"}
+    holes = DATA["gaussian"].copy()
+    holes[7, 0] = np.nan
+    found = HMM(max_laps=5, **SMALL).fit(holes)
+    assert isinstance(found.model_.likelihood, DiagonalGaussian)
+    assert found.selection_ == []
+
+
+def test_missing_rows_and_wrong_values():
+    X = DATA["autoregressive_gaussian"].copy()
+    X[100:110] = np.nan
+    assert HMM(max_laps=5, **SMALL).fit(X).selection_[0].family == "autoregressive_gaussian"
+    X[300, 1] = np.inf
+    with pytest.raises(ValueError, match=r"row 300, column 1 \('b'\)"):
+        HMM(**SMALL).fit(pd.DataFrame(X, columns=["a", "b"]))
+    with pytest.raises(ValueError, match="no row has an observation"):
+        HMM(**SMALL).fit(np.full((5, 2), np.nan))
+
+
+def test_the_states_of_a_model_decide_which_families_are_tried(models):
+    X = DATA["autoregressive_gaussian"]
+    start = HMM(Gaussian(), max_laps=5, **SMALL).fit(X)
+    found = HMM(init=start, max_laps=3, moves=(), **SMALL).fit(X)
+    assert {candidate.family for candidate in found.selection_} == {"gaussian", "diagonal_gaussian"}
