@@ -36,6 +36,7 @@ NAMES = [name for name in FAMILIES if name != "gamma-missing"]
 KINDS = [(name, ("Mixture", "HMM", "TopicModel")[i % 3]) for i, name in enumerate(NAMES)]
 KINDS += [("gaussian-given", "HMM"), ("gaussian-given", "TopicModel"), ("gamma-given", "Mixture")]
 KINDS = [(n, "HMM" if n.startswith("autoregressive") and k == "TopicModel" else k) for n, k in dict.fromkeys(KINDS)]
+KINDS = [(n, "Mixture" if n in FAMILIES and FAMILIES[n].latent else k) for n, k in KINDS]
 
 
 @pytest.mark.parametrize(("name", "kind"), dict.fromkeys(KINDS))

@@ -19,7 +19,7 @@ from ..inference.init import from_responsibilities, from_seeds, one_cluster
 from ..likelihoods._base import Rows
 from ..model import Model, Summary
 from . import _choices as choices
-from ._base import first_trouble, usable
+from ._base import first_trouble
 from ._reader import Reader
 
 Array = NDArray[np.floating]
@@ -80,9 +80,8 @@ def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, t
 
     def given(chunk: Chunk, X: Rows) -> Array:
         rows = translate(X)
-        fine = usable(likelihood, rows, may_miss)
-        if not fine.all():
-            value, row, column = first_trouble(rows, fine, chunk.start)
+        if not sparse.issparse(rows) and (missing := np.isnan(rows) & ~may_miss).any():
+            value, row, column = first_trouble(rows, ~missing, chunk.start)
             likelihood.refuse(value, column, f"row {row}, column {column}, which init is to assign to its clusters")
         return reader.responsibilities(rows)
 
