@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..model import Summary
 from ..moves.birth import propose_birth
 from ..moves.sample import poor_targets
-from .laps import Laps, Options
+from .laps import MOVED, Laps, Options
 from .merging import MergingSearch
 from .survey import Survey, survey
 
@@ -23,7 +23,7 @@ CHANCE = 1.5  # times what parameters gain on rows of one cluster: what a split 
 FAST = 1 << 24  # numbers that a lap looks at, beyond which laps take long
 FEWEST_ROWS = 5000  # of a sample
 ROWS_PER_STATISTIC = 100  # of a sample, at least
-SMALLER = 4  # a search of many rows begins on one in so many
+SMALLER = 8  # a search of many rows begins on one in so many
 MOST_NUMBERS = 1 << 26  # of a sample: 512 MiB
 
 
@@ -54,7 +54,7 @@ class RowSearch(MergingSearch[Survey]):
       is merged or deleted.
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
-    when that gains next to nothing, too.  Where laps take long and there are as many clusters as on the sample, only births
+    when that gains next to nothing, too, or changes no cluster where laps take long.  Where laps take long and there are as many clusters as on the sample, only births
     are tried, since the search there has tried all else.
     """
 
@@ -67,14 +67,25 @@ class RowSearch(MergingSearch[Survey]):
         assert self.best is not None
         gain, least = np.inf, 0.0
         while gain > least and len(self.history) < self.options.max_laps:
-            before, least = self.best.bound, WORTHWHILE * self.options.tol * self.best.total.K
+            least = WORTHWHILE * self.options.tol * self.best.total.K
+            bound, counts = self.best.bound, self.best.total.N
             self._round(self._coarse)
-            if self.best.bound - before <= least and not self._known(self.best.total.K):
+            if self._gain(bound, counts) <= least and not self._known(self.best.total.K):
                 self._again(self._coarse, sys.maxsize)
-            gain = self.best.bound - before
+            gain = self._gain(bound, counts)
         self.best.polish(self.options)
         if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
             self.best.polish(self.options)
+
+    def _gain(self, bound: float, counts: NDArray[np.floating]) -> float:
+        """What was gained since a bound; nothing where laps take long and the clusters are those that had these counts."""
+        best = self.best
+        assert best is not None
+        N = best.total.N
+        same = self._is_large(len(N)) and len(N) == len(counts)
+        if same and np.abs(np.sort(N) - np.sort(counts)).max() <= MOVED * N.sum():
+            return 0.0
+        return best.bound - bound
 
     def begin(self, start: Summary) -> None:
         """Search on a sample, where there are many rows, and ascend once: what comes before the rounds."""
