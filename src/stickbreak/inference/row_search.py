@@ -54,8 +54,8 @@ class RowSearch(MergingSearch[Survey]):
       is merged or deleted.
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
-    when that gains next to nothing, too, or changes no cluster where laps take long.  Where laps take long and there are as many clusters as on the sample, only births
-    are tried, since the search there has tried all else.
+    when that gains next to nothing, too, or changes no cluster where laps take long.  Where they do and there are as many
+    clusters as on the sample, only births are tried, since the search there has tried all else.
     """
 
     _found_on_sample: int = 0  # clusters
