@@ -75,10 +75,7 @@ def mixed_frame(X: Any, levels: Levels | None = None) -> Any:
     frame = as_frame(X)
     if frame is None or levels or not frame.implementation.is_pandas():
         return frame
-    plain = (
-        _is_plain(column.dtype) and isinstance(column.to_native().dtype, np.dtype) for column in frame.iter_columns()
-    )
-    return None if all(plain) else frame
+    return None if all(_is_numpy(column.to_native().dtype) for column in frame.iter_columns()) else frame
 
 
 def as_column(x: Any) -> Any:
@@ -246,6 +243,11 @@ def _in_order(frame: Any, names: list[Any], which: int) -> list[Any]:
         )
     columns = list(frame.iter_columns())
     return [columns[own.index(name)] for name in names]
+
+
+def _is_numpy(dtype: Any) -> bool:
+    """Whether a column of pandas holds NumPy's numbers, of any byte order."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
 
 
 def _is_plain(dtype: Any) -> bool:
