@@ -21,7 +21,7 @@ from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from ._automatic import INDEPENDENT, WHOLE, Reading
 
-FEWEST_ROWS = 5000  # of the sample
+FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
 MOST_LAPS = 100  # to begin a search with one family
 SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more than these
 
@@ -125,6 +125,7 @@ class RowContest(Contest):
     """A contest for clusters of rows.
 
     problem : what a search with a likelihood on some rows is
+    rows : of the sample
     """
 
     problem: Callable[[Likelihood, ArraySource], Problem]
@@ -132,10 +133,11 @@ class RowContest(Contest):
     moves: tuple[str, ...]
     threads: Threads
     rng: np.random.Generator
+    rows: int
     sample: ArraySource = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sample = self.source.sample(sample_rows(self.source), self.rng)
+        self.sample = self.source.sample(self.rows, self.rng)
 
     def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
         """Begin a search of the sample."""

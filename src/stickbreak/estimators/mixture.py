@@ -28,7 +28,7 @@ from ._check import checked
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
 from ._reader import Reader, by_chunk
-from ._selection import Problem, RowContest, choose
+from ._selection import FEWEST_ROWS, Problem, RowContest, choose, sample_rows
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
 
@@ -363,7 +363,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(seed)
-            selection = choose(self._contest(rows, threads, rng), ways) if choices.several(ways) else None
+            selection = (
+                choose(self._contest(rows, sample_rows(rows), threads, rng), ways) if choices.several(ways) else None
+            )
             if selection is not None:
                 likelihood = selection.likelihood
             else:
@@ -421,14 +423,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         batches = memory.n_batches(self, model.likelihood, rows)
         return Problem(model, rows, Options(batches, self.max_laps, self.tol, learn=learn))
 
-    def _contest(self, rows: ArraySource, threads: Threads, rng: np.random.Generator) -> RowContest:
-        """Short searches of a sample of the rows."""
+    def _contest(self, rows: ArraySource, n: int, threads: Threads, rng: np.random.Generator) -> RowContest:
+        """Short searches of a sample of n of the rows."""
 
         def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
             learn = choices.learnt(self, likelihood)
             return self._problem(likelihood, few, survey(self, likelihood, few, threads), learn)
 
-        return RowContest(problem, rows, choices.moves(self), threads, rng.spawn(1)[0])
+        return RowContest(problem, rows, choices.moves(self), threads, rng.spawn(1)[0], n)
 
     def _simpler(
         self,
@@ -446,7 +448,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         affordable = affords(few, SEEDS, model.likelihood.n_statistics)
         if not families or not grows or not affordable or choices.stochastic(self.algorithm) is not None:
             return []
-        contest = self._contest(rows, threads, rng)
+        contest = self._contest(rows, FEWEST_ROWS, threads, rng)
         contest.enter(dict(reversed(families.items())))
         return contest.selection().rivals
 
