@@ -102,7 +102,7 @@ def encode(*frames: Any, levels: Levels | None = None) -> Encoded:
     """
     names = list(frames[0].columns)
     tables = [_in_order(frame, names, i) for i, frame in enumerate(frames)]
-    single = all(column.dtype == nw.Float32 for columns in tables for column in columns)
+    single = all(_is_single(column) for columns in tables for column in columns)
     X = np.empty((sum(map(len, frames)), len(names)), np.float32 if single and not levels else np.float64)
     found: dict[int, Sequence[Any]] = {}
     for d, name in enumerate(names):
@@ -248,6 +248,12 @@ def _in_order(frame: Any, names: list[Any], which: int) -> list[Any]:
 def _is_numpy(dtype: Any) -> bool:
     """Whether a column of pandas holds NumPy's numbers, of any byte order."""
     return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+
+
+def _is_single(column: Any) -> bool:
+    """Whether a column holds floats of single precision, of any byte order."""
+    native = getattr(column.to_native(), "dtype", None)
+    return bool(column.dtype == nw.Float32 or (_is_numpy(native) and native.kind == "f" and native.itemsize == 4))
 
 
 def _is_plain(dtype: Any) -> bool:
