@@ -252,7 +252,7 @@ def _is_numpy(dtype: Any) -> bool:
 
 def _is_single(column: Any) -> bool:
     """Whether a column holds floats of single precision, of any byte order."""
-    native = getattr(column.to_native(), "dtype", None)
+    native: Any = getattr(column.to_native(), "dtype", None)
     return bool(column.dtype == nw.Float32 or (_is_numpy(native) and native.kind == "f" and native.itemsize == 4))
 
 
