@@ -165,6 +165,7 @@ METHODS: dict[str, dict[str, Callable[[Any, dict[str, Any]], Any]]] = {
     "TopicModel": {name: reading(name) for name in ("transform", "score", "perplexity")},
 }
 SAMPLED = ("Mixture", "HMM")
+MERGED = {"Mixture": "merge_clusters", "HMM": "merge_states", "TopicModel": "merge_topics"}
 
 
 def sound(name: str, value: Any, fitted: Any) -> None:
@@ -411,6 +412,17 @@ def check_saved(case: Case, inputs: Inputs, fitted: Any) -> None:
         )
 
 
+def check_merged(case: Case, inputs: Inputs, fitted: Any) -> None:
+    """A model of fewer clusters has as many as were asked for, or fewer where some have no rows, and leaves this one alone."""
+    n, before = 1 + case.seed % len(fitted.summary_.N), state(fitted)
+    fewer = getattr(fitted, MERGED[case.estimator])(n, **inputs.fit)
+    require(state(fitted) == before, "merging changed the model")
+    K = len(fewer.summary_.N)
+    require(K == n or (case.estimator == "Mixture" and K < n), "merged into another number", f"{K} for {n}")
+    check_attributes(case, inputs, fewer)
+    require(np.isfinite(fewer.lower_bounds_).all(), "non-finite bound", "after merging")
+
+
 def check_more(case: Case, inputs: Inputs, fitted: Any) -> None:
     """More rows may be added; what fails changes nothing."""
     if case.estimator == "Mixture" and not hasattr(fitted, "partial_fit"):
@@ -433,6 +445,7 @@ CHECKS = (
     check_container,
     check_centred,
     check_saved,
+    check_merged,
     check_more,
 )
 
