@@ -56,6 +56,8 @@ class KnownCovarianceGaussian(Likelihood):
         mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
         default = quadratic.SHARE_OF_SPREAD * unit**2
         sigma = quadratic.symmetric_matrix("covariance", default if self.covariance is None else self.covariance, D)
+        if self.origin is None:  # a model from a file does not know the variance of its data
+            quadratic.check_ratio("covariance", self.covariance, np.diagonal(sigma) / unit**2)
         whitener = _whitener(sigma)
         return replace(self, covariance=sigma, mean=mean, mean_precision=kappa, origin=origin, whitener=whitener)
 
