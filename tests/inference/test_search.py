@@ -252,8 +252,9 @@ def test_a_search_from_its_own_result_gains_nothing(X, seed):
 
 
 def test_samples_fit_into_memory_and_tell_clusters_apart():
-    """A quarter of the rows, but no more than 512 MiB, and none where few rows would stand for many statistics."""
-    assert sample_rows(100_000, 2, 5) == 25_000
+    """An eighth of the rows, but no more than 512 MiB, and none where few rows would stand for many statistics."""
+    assert sample_rows(100_000, 2, 5) == 12_500
+    assert sample_rows(25_000, 2, 5) == 5000
     assert sample_rows(20_000, 2, 5) == 0
     assert sample_rows(10**9, 32, 560) * 32 == MOST_NUMBERS
     assert sample_rows(100_000, 50, 1325) == 0

@@ -24,13 +24,14 @@ FAST = 1 << 24  # numbers that a lap looks at, beyond which laps take long
 FEWEST_ROWS = 5000  # of a sample
 ROWS_PER_STATISTIC = 100  # of a sample, at least
 SMALLER = 8  # a search of many rows begins on one in so many
+WORTH_A_SAMPLE = 4  # times the fewest rows of a sample: more begin on one
 MOST_NUMBERS = 1 << 26  # of a sample: 512 MiB
 
 
 def sample_rows(N: int, row_size: int, F: int) -> int:
     """Rows of the sample on which a search of N rows of so many numbers and F statistics begins; none where that is no help."""
     fewest, most = max(FEWEST_ROWS, ROWS_PER_STATISTIC * F), MOST_NUMBERS // max(row_size, 1)
-    return min(max(fewest, N // SMALLER), most) if fewest <= most and SMALLER * fewest < N else 0
+    return min(max(fewest, N // SMALLER), most) if fewest <= most and WORTH_A_SAMPLE * fewest < N else 0
 
 
 def smallest_sample(N: int, row_size: int, F: int) -> int:
