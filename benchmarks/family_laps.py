@@ -47,7 +47,7 @@ def rows(name: str, rng: np.random.Generator) -> np.ndarray:
         return rng.integers(5, size=(N, D)).astype(float)
     if name in ("poisson", "multinomial"):
         return rng.poisson(3.0, (N, D)).astype(float)
-    if name in ("exponential", "gamma"):
+    if name in ("exponential", "gamma", "log_scale"):
         return rng.exponential(1.0, (N, D)) + 1e-9
     return rng.standard_normal((N, D))
 
