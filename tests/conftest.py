@@ -238,19 +238,18 @@ class Family:
         return self.make(X.shape[1], **prior).resolve(lk.Sample.of(X))
 
 
+def gaussian_prior(D):
+    """Away from the default."""
+    return {
+        "mean": 2.0 * column_units(D),
+        "mean_precision": 0.7,
+        "degrees_of_freedom": D + 1.5,
+        "scale": matrix_prior(D),
+    }
+
+
 def families():
-    yield Family(
-        "gaussian",
-        lk.Gaussian,
-        gaussian_rows,
-        lambda D: {
-            "mean": 2.0 * column_units(D),
-            "mean_precision": 0.7,
-            "degrees_of_freedom": D + 1.5,
-            "scale": matrix_prior(D),
-        },
-        real_line,
-    )
+    yield Family("gaussian", lk.Gaussian, gaussian_rows, gaussian_prior, real_line)
     yield Family(
         "zero_mean_gaussian",
         lk.ZeroMeanGaussian,
@@ -288,13 +287,7 @@ def families():
         "student_t",
         lk.StudentT,
         gaussian_rows,
-        lambda D: {
-            "mean": 2.0 * column_units(D),
-            "mean_precision": 0.7,
-            "degrees_of_freedom": D + 1.5,
-            "scale": matrix_prior(D),
-            "tails": 9.0,
-        },
+        lambda D: gaussian_prior(D) | {"tails": 9.0},
         real_line,
         latent=True,
     )

@@ -216,7 +216,7 @@ class Likelihood(ABC):
 
     def spread_out(self, T: Array, variances: Array) -> None:
         """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
-        raise NotImplementedError(f"{type(self).__name__} takes values as they are.")
+        raise TypeError(f"{type(self).__name__} takes values as they are.")
 
     def tunables(self) -> list[str]:
         """The names of the hyperparameters that `scaled` takes."""

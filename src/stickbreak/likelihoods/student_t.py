@@ -116,8 +116,8 @@ class StudentT(Gaussian):
         """That of `Gaussian` for rows weighted by their scales, with E[log p(u)] and the entropy of q(u), (K,)."""
         return super().log_marginal(N, S) + N * self.scales.constant + S[:, -3:] @ self.scales.weights
 
-    def posterior(self, N: Array, S: Array) -> StudentTPosterior:  # type: ignore[override]
-        """Posterior means as of `Gaussian`, and the tails."""
+    def posterior(self, N: Array, S: Array) -> Any:
+        """A `StudentTPosterior`: posterior means as of `Gaussian`, and the tails."""
         means, covariances = super().posterior(N, S)
         return StudentTPosterior(means, covariances, np.full(len(N), self.tails))
 
