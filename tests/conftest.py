@@ -248,6 +248,12 @@ def gaussian_prior(D):
     }
 
 
+def two_before(D):
+    """A network in which each column has the two before it as parents."""
+    columns = np.arange(D)[:, None]
+    return np.maximum(columns - [1, 2], -1)
+
+
 def families():
     yield Family("gaussian", lk.Gaussian, gaussian_rows, gaussian_prior, real_line)
     yield Family(
@@ -290,6 +296,14 @@ def families():
         lambda D: gaussian_prior(D) | {"tails": 9.0},
         real_line,
         latent=True,
+    )
+    yield Family(
+        "gaussian_network",
+        lk.GaussianNetwork,
+        gaussian_rows,
+        lambda D: gaussian_prior(D),
+        real_line,
+        lambda D: {"n_parents": 2, "parents": two_before(D)},
     )
     yield Family(
         "bernoulli",

@@ -24,7 +24,7 @@ DOMAIN = {
 }
 SQUARES = (
     *("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "student_t"),
-    "linear_regression",
+    *("gaussian_network", "linear_regression"),
 )
 HYPERPARAMETERS = {
     "bernoulli": ("a", "b"),
@@ -34,6 +34,7 @@ HYPERPARAMETERS = {
     "gamma": ("known_shape", "shape", "rate"),
     "multinomial": ("concentration",),
     "gaussian": ("mean", "mean_precision", "degrees_of_freedom", "scale"),
+    "gaussian_network": ("n_parents", "mean", "mean_precision", "degrees_of_freedom", "scale"),
     "student_t": ("tails", "mean", "mean_precision", "degrees_of_freedom", "scale"),
     "zero_mean_gaussian": ("degrees_of_freedom", "scale"),
     "known_covariance_gaussian": ("covariance", "mean", "mean_precision"),

@@ -31,6 +31,23 @@ def pack_products(X, origin, unit, linear, T):
                 T[i, pairs + a] = z[a]
 
 
+@_jit
+def pack_pairs(X, origin, unit, first, second, T):
+    """Write ``[z_a z_b for the pairs (a, b)]``, followed by z itself, with z = (x - origin) / unit.
+
+    X : (n, D) in;  origin, unit : (D,) in;  first, second : (P,) in, columns a and b;  T : (n, P + D) out
+    """
+    n, D = X.shape
+    z, pairs = np.empty(D, T.dtype), len(first)
+    for i in range(n):
+        for a in range(D):
+            z[a] = (X[i, a] - origin[a]) / unit[a]
+        for p in range(pairs):
+            T[i, p] = z[first[p]] * z[second[p]]
+        for a in range(D):
+            T[i, pairs + a] = z[a]
+
+
 def pack_products_reference(X: NDArray[np.floating], linear: bool) -> NDArray[np.floating]:
     """The statement of `pack_products` in NumPy, for origin 0 and unit 1."""
     a, b = np.triu_indices(X.shape[1])

@@ -10,6 +10,7 @@ from .categorical import Categorical
 from .diagonal_gaussian import DiagonalGaussian
 from .exponential import Exponential, Gamma
 from .gaussian import Gaussian
+from .gaussian_network import GaussianNetwork
 from .known_covariance_gaussian import KnownCovarianceGaussian
 from .linear_regression import LinearRegression
 from .log_scale import LogScale
@@ -28,6 +29,7 @@ REGISTRY: dict[str, type[Likelihood]] = {
     "exponential": Exponential,
     "gamma": Gamma,
     "gaussian": Gaussian,
+    "gaussian_network": GaussianNetwork,
     "known_covariance_gaussian": KnownCovarianceGaussian,
     "linear_regression": LinearRegression,
     "log_scale": LogScale,
@@ -49,6 +51,7 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "IndependentColumns",
+    "GaussianNetwork",
     "KnownCovarianceGaussian",
     "Likelihood",
     "LinearRegression",

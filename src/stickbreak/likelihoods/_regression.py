@@ -24,7 +24,7 @@ from ._hyperparameters import (
 )
 from ._regression_belief import Belief, RegressionPosterior
 from ._sample import Sample, clear_correlations
-from ._wishart_prior import WishartPrior, Wisharts, prior_scale
+from ._wishart_prior import Precisions, WishartPrior, prior_scale
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too
@@ -228,10 +228,10 @@ class Regression(WishartPrior):
         """The columns of targets."""
         return np.isin(np.arange(D), self._columns(D)[0])
 
-    def _wisharts(self, N: Array, S: Array) -> Wisharts:
+    def _precisions(self, N: Array, S: Array) -> Precisions:
         belief = self._update(N, S)
         unit = self._unit[self._y]
-        return Wisharts(np.arange(self._q), unit, self.degrees_of_freedom, belief.nu, belief.noise)
+        return Precisions.of_factors(np.arange(self._q), unit, self.degrees_of_freedom, belief.nu, belief.noise)
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
@@ -364,7 +364,8 @@ class Regression(WishartPrior):
         w, M = sample.weights, self._M
         N, S = np.atleast_1d(w.sum()), w[None] @ features(self, sample.X)
         J = self._prior + self._products(N, S, self._place_stacked)[0]
-        covariance = J[M:, M:] - J[M:, :M] @ np.linalg.solve(J[:M, :M], J[:M, M:])
+        half = solve_triangular(quadratic.cholesky(J[:M, :M]), J[:M, M:], lower=True)
+        covariance = J[M:, M:] - half.T @ half
         n = float(self._counts(N, S)[0]) or 1.0
         variance = np.diagonal(covariance) / n
         varies = variance > 1e-12

@@ -15,20 +15,29 @@ from ._hyperparameters import hyperparameter, require
 STEPS = 5  # of Newton's method, for the variances of a scale matrix
 
 
-class Wisharts(NamedTuple):
-    """The Wishart distributions of the clusters' precisions, in working coordinates.
+class Precisions(NamedTuple):
+    """What the precisions of clusters say of the variances in the scale matrix of their prior, in working coordinates.
 
-    columns, units : (q,) of the scale matrix of the prior, those that are described
-    prior : degrees of freedom of the prior
-    degrees : (K,) of the clusters
-    factors : (K, q, q) Cholesky factors of their scale matrices
+    columns, units : (q,) of the scale matrix, those that are described
+    powers : (q,) of the deviations s_a in the prior density of a precision: its degrees of freedom, where all are dependent
+    rows : mean number of rows of a cluster
+    mean : (q, q) the mean over clusters of E[Lambda_k]
     """
 
     columns: NDArray[np.intp]
     units: Array
-    prior: float
-    degrees: Array
-    factors: Array
+    powers: Array
+    rows: float
+    mean: Array
+
+    @classmethod
+    def of_factors(
+        cls, columns: NDArray[np.intp], units: Array, prior: float, degrees: Array, factors: Array
+    ) -> "Precisions":
+        """Of Wishart distributions with ``degrees`` (K,) and Cholesky ``factors`` (K, q, q) of their scale matrices."""
+        halves = np.linalg.inv(factors)
+        mean = (degrees[:, None, None] * (halves.swapaxes(1, 2) @ halves)).mean(axis=0)
+        return cls(columns, units, np.full(len(columns), prior), float((degrees - prior).mean()), mean)
 
 
 class Scale(NamedTuple):
@@ -59,8 +68,8 @@ class WishartPrior(Likelihood):
     rounding: Any
 
     @abstractmethod
-    def _wisharts(self, N: Array, S: Array) -> Wisharts:
-        """What clusters tell of the prior."""
+    def _precisions(self, N: Array, S: Array) -> Precisions:
+        """What clusters say of the scale matrix."""
 
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the pattern of correlations, and the share of them."""
@@ -109,14 +118,11 @@ class WishartPrior(Likelihood):
         """
         if name != "scale":
             return
-        columns, units, prior, degrees, factors = self._wisharts(N, S)
+        columns, units, powers, rows, mean = self._precisions(N, S)
         if not len(columns):
             return
-        halves = np.linalg.inv(factors)
-        mean = (degrees[:, None, None] * (halves.swapaxes(1, 2) @ halves)).mean(axis=0)
-        change = _best_changes(mean * self.scale[np.ix_(columns, columns)] / np.outer(units, units), prior)
-        more = float((degrees - prior).mean())
-        for power in [(prior + more) / more, 1.0] if more > 0.0 else [1.0]:
+        change = _best_changes(mean * self.scale[np.ix_(columns, columns)] / np.outer(units, units), powers)
+        for power in [(powers + rows) / rows, 1.0] if rows > 0.0 else [1.0]:
             times = np.ones(len(self.scale))
             with np.errstate(over="ignore"):
                 times[columns] = change**power
@@ -126,13 +132,13 @@ class WishartPrior(Likelihood):
         return replace(self, **hyperparameters)
 
 
-def _best_changes(M: Array, nu: float) -> Array:
-    """The factors d (q,) with the highest nu sum log d_a - d' M d / 2, for positive definite M, by damped Newton steps."""
-    d = np.ones(len(M))
+def _best_changes(M: Array, powers: Array) -> Array:
+    """The factors d (q,) with the highest sum powers_a log d_a - d' M d / 2, for positive definite M, by damped Newton steps."""
+    d, least = np.ones(len(M)), powers.min()
     for _ in range(STEPS):
-        gradient = M @ d - nu / d
-        step = -np.linalg.solve(M + np.diag(nu / d**2), gradient)
-        decrement = np.sqrt(max(-float(step @ gradient) / nu, 0.0))  # the logarithms times nu are self-concordant so
+        gradient = M @ d - powers / d
+        step = -np.linalg.solve(M + np.diag(powers / d**2), gradient)
+        decrement = np.sqrt(max(-float(step @ gradient) / least, 0.0))  # self-concordant, divided by the least power
         d = d + step / (1.0 + decrement)
     return d
 

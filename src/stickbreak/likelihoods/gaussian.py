@@ -11,7 +11,7 @@ from . import _quadratic as quadratic
 from ._base import Array, Profile, Size
 from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
-from ._wishart_prior import WishartPrior, Wisharts, prior_scale
+from ._wishart_prior import Precisions, WishartPrior, prior_scale
 from .diagonal_gaussian import DiagonalGaussian
 
 
@@ -181,9 +181,9 @@ class Gaussian(WishartPrior):
         Z = quadratic.embedded(drawn, self._live, len(self._unit))
         return np.asarray(self.origin + Z * self._unit)
 
-    def _wisharts(self, N: Array, S: Array) -> Wisharts:
+    def _precisions(self, N: Array, S: Array) -> Precisions:
         q, live = self._update(N, S), self._live
-        return Wisharts(live, self._unit[live], self.degrees_of_freedom - (len(self._unit) - len(live)), q.nu, q.L)
+        return Precisions.of_factors(live, self._unit[live], self.degrees_of_freedom - (len(self._unit) - len(live)), q.nu, q.L)
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""

@@ -11,7 +11,7 @@ from . import _quadratic as quadratic
 from ._base import Array, Profile, Size
 from ._hyperparameters import check_coordinates, check_rounding, farthest
 from ._sample import Sample
-from ._wishart_prior import WishartPrior, Wisharts, prior_scale
+from ._wishart_prior import Precisions, WishartPrior, prior_scale
 
 
 class ZeroMeanGaussianPosterior(NamedTuple):
@@ -154,8 +154,8 @@ class ZeroMeanGaussian(WishartPrior):
         dof = float(nu[0]) - len(self._unit) + 1.0
         return np.asarray(quadratic.sample_student(L[0] / np.sqrt(dof), dof, rng, size) * self._unit)
 
-    def _wisharts(self, N: Array, S: Array) -> Wisharts:
-        return Wisharts(np.arange(len(self._unit)), self._unit, self.degrees_of_freedom, *self._update(N, S))
+    def _precisions(self, N: Array, S: Array) -> Precisions:
+        return Precisions.of_factors(np.arange(len(self._unit)), self._unit, self.degrees_of_freedom, *self._update(N, S))
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
