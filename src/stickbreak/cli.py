@@ -345,13 +345,17 @@ def _write(out: Path, result: NDArray[Any], thing: str) -> None:
 
 
 def _choice(model: Any) -> list[tuple[str, str]]:
-    """The family that was chosen, and by how much."""
+    """The family that was chosen, and how far it is from the best of the others."""
     candidates = getattr(model, "selection_", [])
     if not candidates:
         return []
-    best, second, *_ = candidates
-    ahead = best.lower_bound - second.lower_bound
-    return [("family", f"{best.family}, by {ahead:,.1f} nats before {second.family}, of {len(candidates)} tried")]
+    chosen, second, *_ = candidates
+    ahead = chosen.lower_bound - second.lower_bound
+    if ahead >= 0.0:
+        distance = f"by {ahead:,.1f} nats before {second.family}"
+    else:
+        distance = f"{-ahead:,.1f} nats behind {second.family}, which needs {_count(second.n_clusters, 'cluster')}"
+    return [("family", f"{chosen.family}, {distance}, of {len(candidates)} tried")]
 
 
 def _units(model: Any) -> str:

@@ -12,7 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 from stickbreak import Mixture, load
 from stickbreak.data import ArraySource
 from stickbreak.estimators._automatic import automatic, readings
-from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, LinearRegression, Multinomial, Product
+from stickbreak.estimators._selection import Candidate, Entry, RowContest
+from stickbreak.likelihoods import REGISTRY, Bernoulli, DiagonalGaussian, LinearRegression, Multinomial, Product
 
 
 def lines(q=1, n=300, seed=0):
@@ -261,3 +262,40 @@ def test_a_single_column_may_be_on_the_log_scale():
         "diagonal_gaussian",
     ]
     assert fit("gaussian", x).n_clusters_ > 1
+
+
+# Simpler families
+
+
+@pytest.mark.parametrize(
+    ("found", "chosen"),
+    [
+        ({"student_t": (-10.0, 14), "diagonal_gaussian": (-5.0, 70)}, "student_t"),
+        ({"student_t": (-10.0, 14), "diagonal_gaussian": (-5.0, 28)}, "diagonal_gaussian"),
+        ({"student_t": (-10.0, 14), "gaussian": (-9.0, 40)}, "gaussian"),
+        (
+            {"gaussian": (-10.0, 14), "diagonal_gaussian": (-5.0, 20), "spherical_gaussian": (-4.0, 41)},
+            "diagonal_gaussian",
+        ),
+        (
+            {"gaussian": (-10.0, 14), "diagonal_gaussian": (-5.0, 70), "spherical_gaussian": (-6.0, 15)},
+            "spherical_gaussian",
+        ),
+        ({"gaussian": (-10.0, 14), "poisson": (-1.0, 180)}, "gaussian"),
+        ({"gaussian": (-10.0, 2), "poisson": (-1.0, 3)}, "poisson"),
+    ],
+)
+def test_pieces_of_the_clusters_of_a_fuller_family_are_not_preferred(found, chosen):
+    """A simpler family needs a higher bound with at most twice as many clusters; equally full ones a higher bound."""
+    contest = RowContest(None, ArraySource(np.zeros((5, 3))), (), None, np.random.default_rng(0), 5)
+    for name, (bound, K) in found.items():
+        contest.entries[name] = Entry(Candidate(name, bound, K, 0.0), REGISTRY[name](), None)
+    assert contest.preferred.candidate.family == chosen
+
+
+def test_networks_of_columns_are_tried_where_covariances_are_too_many():
+    X = np.random.default_rng(8).standard_normal((40, 201))
+    families = automatic(ArraySource(X), {})
+    assert list(families) == ["spherical_gaussian", "diagonal_gaussian", "gaussian_network"]
+    assert "gaussian_network" not in automatic(ArraySource(X[:, :200]), {})
+    assert "gaussian_network" not in automatic(ArraySource(np.tile(X, 5)[:, :1001]), {})

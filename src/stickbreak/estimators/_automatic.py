@@ -14,6 +14,7 @@ from ..likelihoods import (
     Categorical,
     DiagonalGaussian,
     Gaussian,
+    GaussianNetwork,
     Likelihood,
     LogScale,
     Multinomial,
@@ -35,12 +36,14 @@ ASIDE = "identifiers"  # columns of no part
 NUMBERS: dict[str, type[Likelihood]] = {  # those with fewer parameters first
     "spherical_gaussian": SphericalGaussian,
     "diagonal_gaussian": DiagonalGaussian,
+    "gaussian_network": GaussianNetwork,
     "gaussian": Gaussian,
     "student_t": StudentT,
 }
-INDEPENDENT, SCALED = "diagonal_gaussian", "student_t"
+INDEPENDENT, NETWORK, SCALED = "diagonal_gaussian", "gaussian_network", "student_t"
 WHOLE = ("gaussian", SCALED)  # with covariances of all columns
-MOST_CORRELATED = 200  # columns of numbers whose covariances are tried
+CORRELATED = (NETWORK, *WHOLE)
+MOST_CORRELATED, MOST_LINKED = 200, 1000  # columns of numbers of which all covariances are tried, and a network of them
 FEW = 10.0
 FEWEST_IDENTIFIED = 20  # rows whose values are identifiers where each has its own
 
@@ -75,8 +78,9 @@ class Reading:
         fit = set(among)
         if numbers.sum() == 1 or self.missing[numbers].any():
             fit &= {INDEPENDENT}
-        if numbers.sum() > MOST_CORRELATED:
-            fit -= set(WHOLE)
+        fit -= set(WHOLE) if numbers.sum() > MOST_CORRELATED else {NETWORK}
+        if numbers.sum() > MOST_LINKED:
+            fit -= {NETWORK}
         if not numbers.all():  # no part of a Product has scales
             fit -= {SCALED}
         families = {name: family for name, family in NUMBERS.items() if name in fit}

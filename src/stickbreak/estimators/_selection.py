@@ -19,11 +19,12 @@ from ..likelihoods._base import features
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
-from ._automatic import INDEPENDENT, WHOLE, Reading
+from ._automatic import CORRELATED, INDEPENDENT, Reading
 
 FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
 MOST_LAPS = 100  # to begin a search with one family
 SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more than these
+MANY_TIMES = 2.0  # as many clusters as a fuller family finds: more are pieces of these
 
 
 class Problem(NamedTuple):
@@ -67,9 +68,11 @@ class Begun(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The best likelihood, all candidates, best first, what was found with the best one if the sample was all rows, and rivals.
+    """What came of a contest.
 
-    rivals : what the best search found, for others to start from
+    candidates : the one chosen, then the others, best first
+    found : the outcome of its search, if the sample was all rows
+    rivals : what its search found, for others to start from
     """
 
     likelihood: Likelihood
@@ -142,7 +145,7 @@ class RowContest(Contest):
     def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
         """Begin a search of the sample."""
         model, few, options = self.problem(likelihood, self.sample)
-        rivals = [] if best is None else [_rival(best, self.source.dtype)]
+        rivals = [] if best is None else [self.rival(best)]
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         stream = self.rng.spawn(1)[0]
         search = LearningSearch(model, few, self.moves, self.threads, stream, options, rivals=rivals)
@@ -158,14 +161,41 @@ class RowContest(Contest):
         """
         self.enter(reading.families(sorted([*logs, *open_]), [INDEPENDENT]))
         self.enter(reading.families(logs, [INDEPENDENT]))
-        found = _rival(self.best.found, self.source.dtype)
-        return sorted([*logs, *_log_scaled(self.sample, open_, found)])
+        return sorted([*logs, *_log_scaled(self.sample, open_, self.rival(self.best.found))])
+
+    @property
+    def preferred(self) -> Entry:
+        """The one with the highest bound whose clusters are no pieces of those of a fuller family.
+
+        Rows are nearly always explained better by many clusters of a simpler family than by the few that people would name: the
+        columns of handwritten digits by 70 diagonal Gaussians, or 180 Poisson clusters, than by 14 of Student's t.  So simpler
+        families, one after the other, are preferred where the bound is higher with at most `MANY_TIMES` as many clusters.
+        """
+        fullness = {name: self._fullness(entry.likelihood) for name, entry in self.entries.items()}
+        preferred: Entry | None = None
+        for level in sorted(set(fullness.values()), reverse=True):
+            entries = [entry for name, entry in self.entries.items() if fullness[name] == level]
+            best = max(entries, key=lambda entry: entry.candidate.lower_bound)
+            if preferred is None or _better(best.candidate, preferred.candidate):
+                preferred = best
+        assert preferred is not None
+        return preferred
 
     def selection(self) -> Selection:
         """What came of it."""
-        best = self.best
-        found = best.found if self.sample is self.source else None
-        return Selection(best.likelihood, self.candidates, found, [_rival(best.found, self.source.dtype)])
+        chosen = self.preferred
+        others = [candidate for candidate in self.candidates if candidate is not chosen.candidate]
+        found = chosen.found if self.sample is self.source else None
+        return Selection(chosen.likelihood, [chosen.candidate, *others], found, [self.rival(chosen.found)])
+
+    def rival(self, found: Found) -> Rival:
+        """The responsibilities of rows according to the outcome of a search, for others to start from."""
+        return partial(responsibilities_of, found.model, found.model.parameters(found.total, self.source.dtype))
+
+    def _fullness(self, likelihood: Likelihood) -> int:
+        """How many ever simpler families there are."""
+        other = likelihood.simpler(np.zeros(self.source.n_columns, np.bool_))
+        return 0 if other is None else 1 + self._fullness(other)
 
 
 def begun(found: Found, rows: float, learn: Sequence[str], n_more: int = 0) -> Begun:
@@ -198,9 +228,15 @@ def choose(contest: RowContest, ways: Sequence[Reading]) -> Selection:
             logs = contest.scale(reading, logs, open_)
             judged = sorted([*judged, *open_])
         contest.enter(reading.families(logs))
-        if contest.best.candidate.family in reading.families(logs, WHOLE):
-            contest.enter(reading.families(judged, WHOLE))
+        if contest.preferred.candidate.family in reading.families(logs, CORRELATED):
+            contest.enter(reading.families(judged, CORRELATED))
     return contest.selection()
+
+
+def _better(candidate: Candidate, fuller: Candidate) -> bool:
+    """Whether the clusters of a simpler family are preferred to those of a fuller one."""
+    few = candidate.n_clusters <= MANY_TIMES * fuller.n_clusters
+    return few and candidate.lower_bound > fuller.lower_bound
 
 
 def _log_scaled(sample: ArraySource, columns: Sequence[int], rival: Rival) -> list[int]:
@@ -219,12 +255,6 @@ def _gain(x: NDArray[np.floating], weights: NDArray[np.floating], R: NDArray[np.
         S = R.T @ features(family, x)
         explained.append(family.log_marginal(R.sum(axis=0), S).sum() + weights @ family.log_base(x))
     return float(explained[0] - explained[1])
-
-
-def _rival(found: Found, dtype: np.dtype[np.floating]) -> Rival:
-    """The responsibilities of rows according to the outcome of a search."""
-    rival: Rival = partial(responsibilities_of, found.model, found.model.parameters(found.total, dtype))
-    return rival
 
 
 def _n_learnt(likelihood: Likelihood, names: Sequence[str]) -> int:

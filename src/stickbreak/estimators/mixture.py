@@ -50,8 +50,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     likelihood : str or likelihood object, default "gaussian"
         The family of the clusters: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
         "multinomial", with default priors; "auto", chosen column by column; or an object such as ``Gaussian(scale=0.5)``.
-        "auto" also chooses between families of numbers, and which columns are on the log scale, by the ELBO; columns that name
-        the rows are left out, with a warning, as if they were not there: draws and missing values of theirs stay missing.
+        "auto" also chooses between families of numbers, and which columns are on the log scale, by the ELBO, unless a simpler
+        family needs more than twice as many clusters as a fuller one; columns that name the rows are left out, with a warning,
+        as if they were not there: draws and missing values of theirs stay missing.
     concentration : float > 0, default 1.0
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
     allocation : {"dp", "finite"} or allocation object, default "dp"
@@ -100,8 +101,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         The names of the levels of columns that held categories, by the number of the column; none of columns left out.
     selection_ : list of Candidate
         With ``likelihood="auto"`` and several families or scales for the columns of numbers: each, such as "gaussian, log
-        scale: income", with its ELBO, clusters and seconds on a sample (all rows, where they are few), best first.  Empty where
-        there was nothing to choose.
+        scale: income", with its ELBO, clusters and seconds on a sample (all rows, where they are few); the one chosen first,
+        then the others, best first.  Empty where there was nothing to choose.
     labels_ : array (N,)
         The most probable cluster of each row.
     lower_bound_ : float
@@ -450,7 +451,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             return []
         contest = self._contest(rows, FEWEST_ROWS, threads, rng)
         contest.enter(dict(reversed(families.items())))
-        return contest.selection().rivals
+        return [contest.rival(contest.best.found)]
 
     def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""

@@ -60,7 +60,7 @@ def choose_parents(Z: Array, most: int) -> NDArray[np.intp]:
 
     What counts are correlations within clusters, as the differences of near rows show them (Art, Gnanadesikan and Kettenring
     1982): correlations of all rows are those of the clusters' means.  Columns come in the order in which a spanning tree of the
-    highest correlations reaches them, and each takes, one by one, those before it that explain most of what is left of it, for as
+    highest correlations reaches them, and each takes, one by one, those before it that explain most of what is left of it, as
     long as that is more than chance.
     """
     C = near_correlations(Z)
@@ -100,12 +100,13 @@ def topological_order(parents: NDArray[np.integer]) -> NDArray[np.intp]:
     D = len(parents)
     fine = bool(((parents >= NONE) & (parents < D)).all())
     require(fine, "parents", parents, f"numbers of columns from 0 to {D - 1}, or {NONE}")
-    placed, order = np.zeros(D + 1, np.bool_), []
+    placed = np.zeros(D + 1, np.bool_)
+    order: list[int] = []
     placed[NONE] = True  # the last place
     while len(order) < D:
         ready = np.flatnonzero(placed[parents].all(axis=1) & ~placed[:D])
         require(len(ready) > 0, "parents", parents, "free of cycles")
-        order.extend(ready)
+        order.extend(ready.tolist())
         placed[ready] = True
     return np.array(order, np.intp)
 

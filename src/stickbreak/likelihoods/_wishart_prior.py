@@ -122,10 +122,11 @@ class WishartPrior(Likelihood):
         if not len(columns):
             return
         change = _best_changes(mean * self.scale[np.ix_(columns, columns)] / np.outer(units, units), powers)
-        for power in [(powers + rows) / rows, 1.0] if rows > 0.0 else [1.0]:
+        as_far = np.ones(len(powers))
+        for exponents in [(powers + rows) / rows, as_far] if rows > 0.0 else [as_far]:
             times = np.ones(len(self.scale))
             with np.errstate(over="ignore"):
-                times[columns] = change**power
+                times[columns] = change**exponents
             yield self._with(scale=self.scale * np.outer(times, times))
 
     def _with(self, **hyperparameters: Any) -> Self:
@@ -133,7 +134,7 @@ class WishartPrior(Likelihood):
 
 
 def _best_changes(M: Array, powers: Array) -> Array:
-    """The factors d (q,) with the highest sum powers_a log d_a - d' M d / 2, for positive definite M, by damped Newton steps."""
+    """The factors d (q,) with the highest sum powers_a log d_a - d' M d / 2, M positive definite, by damped Newton steps."""
     d, least = np.ones(len(M)), powers.min()
     for _ in range(STEPS):
         gradient = M @ d - powers / d

@@ -183,7 +183,9 @@ class Gaussian(WishartPrior):
 
     def _precisions(self, N: Array, S: Array) -> Precisions:
         q, live = self._update(N, S), self._live
-        return Precisions.of_factors(live, self._unit[live], self.degrees_of_freedom - (len(self._unit) - len(live)), q.nu, q.L)
+        return Precisions.of_factors(
+            live, self._unit[live], self.degrees_of_freedom - (len(self._unit) - len(live)), q.nu, q.L
+        )
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""

@@ -155,7 +155,9 @@ class ZeroMeanGaussian(WishartPrior):
         return np.asarray(quadratic.sample_student(L[0] / np.sqrt(dof), dof, rng, size) * self._unit)
 
     def _precisions(self, N: Array, S: Array) -> Precisions:
-        return Precisions.of_factors(np.arange(len(self._unit)), self._unit, self.degrees_of_freedom, *self._update(N, S))
+        return Precisions.of_factors(
+            np.arange(len(self._unit)), self._unit, self.degrees_of_freedom, *self._update(N, S)
+        )
 
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
