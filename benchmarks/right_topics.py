@@ -8,7 +8,9 @@ A rival is another fit with the same prior: from the true topics; of as many top
 itself; and of one topic.  A gap is the bound of the fit less that of the rival, in nats: where it is negative, the search has
 missed something.  The last column, s, is CPU seconds of the fit.
 
-    python benchmarks/right_topics.py [--sets NAME ...] [--small] [--seeds N] [--starts N ...]
+--null N: N corpora without topics of each of several shapes instead; it prints how often one topic was found.
+
+    python benchmarks/right_topics.py [--sets NAME ...] [--small] [--seeds N] [--starts N ...] [--null N]
 """
 
 import argparse
@@ -22,7 +24,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
-from common import DATA, newsgroups
+from common import DATA, newsgroups, report
 from stickbreak import TopicModel
 
 COLUMNS = ("set", "seed", "start", "documents", "true K", "K", "bound", "truth", "fixed K", "itself", "one", "s")
@@ -50,10 +52,10 @@ def topics(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(counts), truth)
 
 
-def no_topics(seed: int) -> Corpus:
+def no_topics(seed: int, vocabulary: int = 500, documents: int = 1000, words: int = 100) -> Corpus:
     rng = np.random.default_rng(seed)
-    words = rng.dirichlet(np.ones(500))
-    return Corpus(sparse.csr_array(rng.multinomial(100, words, size=1000)), words[None])
+    only = rng.dirichlet(np.ones(vocabulary))
+    return Corpus(sparse.csr_array(rng.multinomial(words, only, size=documents)), only[None])
 
 
 def bbc(seed: int) -> Corpus:
@@ -82,6 +84,16 @@ SETS |= {
     f"k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: topics(K, D, n, seed)) for K, D, n in [*SHAPES, (5, 1000, 100)]
 }
 SETS |= {"bbc": bbc, "windows": windows, "newsgroups": lambda seed: Corpus(newsgroups())}
+NULL = (  # words there are, documents, words of each
+    (500, 1000, 100),
+    (50, 500, 300),
+    (50, 5000, 6),
+    (500, 500, 6),
+    (500, 5000, 30),
+    (2000, 500, 100),
+    (2000, 1000, 300),
+    (2000, 5000, 6),
+)
 SMALL = ("none", "k1-d500-w100", "k3-d500-w100", "k5-d1000-w100", "k5-d5000-w30", "k20-d500-w100")
 
 
@@ -112,6 +124,16 @@ def measure(name: str, seed: int, start: int) -> dict[str, Any]:
     return row | {rival: fit.lower_bound_ - bound for rival, bound in rivals(fit, corpus)} | {"s": seconds}
 
 
+def null(n: int) -> Iterator[dict[str, Any]]:
+    """How many of n corpora without topics are found to have one, for each shape."""
+    for shape in NULL:
+        began = time.process_time()
+        found = [fitted(no_topics(seed, *shape).X, random_state=seed).n_topics_ for seed in range(n)]
+        seconds = (time.process_time() - began) / n
+        names = ("vocabulary", "documents", "words", "one topic", "most", "CPU s a fit")
+        yield dict(zip(names, (*shape, f"{found.count(1)} of {n}", max(found), seconds)))
+
+
 def line(row: dict[str, Any]) -> str:
     cells = (row.get(name, "") for name in COLUMNS)
     texts = [f"{c:,.1f}" if isinstance(c, float) else f"{c:,}" if isinstance(c, int) else c for c in cells]
@@ -136,8 +158,16 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="the sets that take a few minutes together")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="corpora, and fits, of each set")
     parser.add_argument("--starts", type=int, nargs="+", default=[64], metavar="N", help="topics at the start")
+    parser.add_argument("--null", type=int, metavar="N", help="corpora without topics instead, so many of each shape")
     given = parser.parse_args()
     fitted(no_topics(0).X[:50], n_init_topics=3, max_laps=2)  # compiles
+    if given.null:
+        rows = []
+        for row in null(given.null):
+            rows.append(row)
+            print(*row.values(), sep="  ", flush=True)
+        report("right_topics_null", rows)
+        return
     print(line({name: name for name in COLUMNS}), flush=True)
     rows = []
     for name in given.sets or (SMALL if given.small else SETS):

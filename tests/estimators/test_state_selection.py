@@ -102,7 +102,7 @@ def test_rows_without_history_are_those_that_had_none():
     X = np.arange(24.0).reshape(12, 2)
     X[[5, 9]] = np.nan
     lagged = SequenceSource(X, np.array([7, 5])).with_lags(1)
-    alone = lagged.without_history()
+    alone = lagged.with_fewer_lags(0)
     assert lagged.lags == 1
     assert alone.lags == 0
     np.testing.assert_array_equal(np.flatnonzero(lagged.weights), [1, 2, 3, 4, 8, 11])

@@ -73,7 +73,7 @@ class HMM(ClusterMixin, Estimator):
     n_init_states : int >= 1, default 25
         For ``init="blocks"``, and the number of states of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, default all
-        What may change the number of states.
+        What may change the number of states.  Those to which no row belongs always go.
     n_init : int >= 1, default 1
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import SparseSource
 from ..model import Summary
 from ..moves.verify import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Chain
 from .laps import Laps, Options
 from .merging import MergingSearch
+from .one_topic import OneTopicEach, one_topic_each
 
 Array = NDArray[np.floating]
 
@@ -26,6 +29,7 @@ SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of 
 FRESH_PATIENCE = 30.0  # laps, each like the last, in which an ascent from the topics alone must reach the model in hand
 FAST = 1 << 24  # tokens times topics, beyond which laps take long
 REFRESHES = 4  # ascents in a row from the topics alone, where laps are fast
+FEW_TOPICS = 1e-4  # alpha from which documents of one topic each are mixed: they mix none
 COARSE_TOPICS = 10.0  # annealed ascents are compared when settled to this tolerance, in nats for each topic
 
 
@@ -36,9 +40,11 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`).
 
     make_chain : makes the sampler for topics of words, from random numbers; None for groups of rows
+    on_mixture : sees the mixture of documents that was found, if documents of one topic each explain about as much
     """
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
+    on_mixture: Callable[[OneTopicEach], None] = lambda found: None
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -70,6 +76,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         wanted = FEWEST if start.K < FEWEST else 2 * self.total.K
         while self._may_grow() and self._grow(chain, min(wanted, self.model.max_clusters), coarse):
             wanted = 2 * self.total.K
+        if self._may_grow():
+            self._with_one_topic_each()
         while len(self.history) < self.options.max_laps:
             K = self.total.K
             self._anneal(chain, self.total, coarse)
@@ -78,6 +86,22 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
                 self._anneal(chain, fewer, coarse)
             if self.total.K >= K:
                 break
+
+    def _with_one_topic_each(self) -> None:
+        """An ascent from documents of one topic each, if these explain about as much as the best model: laps hardly get there."""
+        best = self.outcome
+        assert isinstance(self.source, SparseSource)
+        found = one_topic_each(best, self.source, self.threads, self.rng.spawn(1)[0], self.options.tol)
+        if found is None:
+            return
+        self.on_mixture(found)
+        model = best.model
+        if "document_concentration" in self.options.learn:
+            allocation: Any = model.allocation
+            model = replace(model, allocation=replace(allocation, document_concentration=FEW_TOPICS))
+        trial = self._laps(model, (), self.options, best, origin="one topic each")
+        trial.run(found.topics, found.counts)
+        self._keep(best, trial)
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
@@ -110,7 +134,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._keep(best, trial)
         self._merge_all(trial, options)
         gain, more = self.outcome.bound - before.bound, self.total.K - before.total.K
-        cost = float(before.model.parameter_cost(before.total).mean())
+        cost = float(self.outcome.model.parameter_cost(self.total).mean())
         return gain > WORTHWHILE_TOPIC * cost * max(1, more)
 
     def _settle(self) -> None:
