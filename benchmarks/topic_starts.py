@@ -3,8 +3,8 @@
 Bars: 1,000 documents of 200 tokens over 900 words, from ten horizontal and vertical bars of a 30 x 30 image (Thesis 5.6.1),
 from 1, 50 and 100 topics; "exact" counts the seeds that end with ten topics, each within 0.1 in total variation of a bar of
 its own.
-Newsgroups, BBC: 11,214 documents and 2,225 from 5, 20, 50 and 200 topics, or those given, one seed each.  Titles: 10,000 windows
-of six words of BBC.  Seconds are those of processors.
+Newsgroups, BBC: 11,214 documents and 2,225 from 5, 20, 50 and 200 topics, or those given, one seed each.  Titles: 10,000
+windows of six words of BBC.  Seconds are those of processors.
 
     python benchmarks/topic_starts.py [bars] [newsgroups] [bbc] [titles] [--seeds 10] [--starts N ...]
 """

@@ -27,8 +27,8 @@ def families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
     """The likelihoods that suit the columns (`_choices.automatic`), by name; those of fewer parameters first.
 
     Where all columns are numbers, these are Gaussian rows with independent and with correlated columns, and autoregressive ones
-    of order 1 and 2 if most rows have such a history: rows without one are not explained by them.  Those that a model given as ``init`` cannot start
-    are left out.
+    of order 1 and 2 if most rows have such a history: rows without one are not explained by them.  Those that a model given as
+    ``init`` cannot start are left out.
     """
     found = choices.candidates(estimator, source.flat, among=NUMBERS)
     for name, order in ORDERS.items():

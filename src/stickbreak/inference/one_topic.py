@@ -63,6 +63,7 @@ def _tokens(model: Model, total: Summary, rows: SparseSource, threads: Threads) 
     parameters, chunks = model.parameters(total, rows.dtype), rows.batches(1)[0]
 
     def task(X: Any) -> Array:
-        return (responsibilities_of(model, parameters, X) * X.sum(axis=1)[:, None]).T.astype(np.float32)
+        tokens = responsibilities_of(model, parameters, X) * X.sum(axis=1)[:, None]
+        return np.asarray(tokens.T, dtype=np.float32)
 
     return np.hstack(list(threads.map(lambda chunk: task(rows.read(chunk)[0]), chunks)))

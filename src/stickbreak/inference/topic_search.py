@@ -14,7 +14,7 @@ from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Chain
 from .laps import Laps, Options
 from .merging import MergingSearch
-from .one_topic import OneTopicEach, one_topic_each
+from .one_topic import one_topic_each
 
 Array = NDArray[np.floating]
 
@@ -40,11 +40,11 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`).
 
     make_chain : makes the sampler for topics of words, from random numbers; None for groups of rows
-    on_mixture : sees the mixture of documents that was found, if documents of one topic each explain about as much
+    on_mixture : is told the bound and the clusters of a mixture of documents, where one topic each explains about as much
     """
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
-    on_mixture: Callable[[OneTopicEach], None] = lambda found: None
+    on_mixture: Callable[[float, int], None] = lambda bound, K: None
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -88,13 +88,13 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
                 break
 
     def _with_one_topic_each(self) -> None:
-        """An ascent from documents of one topic each, if these explain about as much as the best model: laps hardly get there."""
+        """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
         best = self.outcome
         assert isinstance(self.source, SparseSource)
         found = one_topic_each(best, self.source, self.threads, self.rng.spawn(1)[0], self.options.tol)
         if found is None:
             return
-        self.on_mixture(found)
+        self.on_mixture(found.bound, found.topics.K)
         model = best.model
         if "document_concentration" in self.options.learn:
             allocation: Any = model.allocation
