@@ -7,7 +7,8 @@ are six random words of a document each.
 
 A rival is another fit with the same prior: from the true topics; of as many topics as are true, given; the fit started from
 itself; of one topic; and a `Mixture` of the same documents, its bound of their words in a given order, too.  A gap is the bound
-of the fit less that of the rival, in nats: where it is negative, the search has missed something.  "warned" says whether the fit warns that a mixture explains more.  The last column, s, is CPU seconds of the fit.
+of the fit less that of the rival, in nats: where it is negative, the search has missed something.  "warned" says whether
+the fit warns that a mixture explains more.  The last column, s, is CPU seconds of the fit.
 
 --null N: N corpora without topics of each of several shapes instead; it prints how often one topic was found.
 
