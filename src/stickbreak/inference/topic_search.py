@@ -29,7 +29,7 @@ SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of 
 FRESH_PATIENCE = 30.0  # laps, each like the last, in which an ascent from the topics alone must reach the model in hand
 FAST = 1 << 24  # tokens times topics, beyond which laps take long
 REFRESHES = 4  # ascents in a row from the topics alone, where laps are fast
-FEW_TOPICS = 1e-4  # alpha from which documents of one topic each are mixed: they mix none
+UNMIXED, ALIKE = 1e-4, 1e4  # alpha from which documents of one topic each begin, and where that is one for all
 COARSE_TOPICS = 10.0  # annealed ascents are compared when settled to this tolerance, in nats for each topic
 
 
@@ -98,7 +98,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         model = best.model
         if "document_concentration" in self.options.learn:
             allocation: Any = model.allocation
-            model = replace(model, allocation=replace(allocation, document_concentration=FEW_TOPICS))
+            alpha = ALIKE if found.topics.K == 1 else UNMIXED
+            model = replace(model, allocation=replace(allocation, document_concentration=alpha))
         trial = self._laps(model, (), self.options, best, origin="one topic each")
         trial.run(found.topics, found.counts)
         self._keep(best, trial)
