@@ -11,7 +11,7 @@ from ..data import SparseSource
 from ..model import Summary
 from ..moves.verify import WORTH
 from .document_survey import DocumentSurvey, document_survey
-from .gibbs import Chain
+from .gibbs import Annealed, Chain
 from .laps import Laps, Options
 from .merging import MergingSearch
 from .one_topic import one_topic_each
@@ -73,8 +73,12 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self.best = self._laps(self.model, (), coarse)
         self.best.run(annealed.summary)
         self._merge_all(self.best, coarse)
-        wanted = FEWEST if start.K < FEWEST else 2 * self.total.K
-        while self._may_grow() and self._grow(chain, min(wanted, self.model.max_clusters), coarse):
+        most = self.model.max_clusters
+        if start.K < min(FEWEST, most) and self._may_grow():
+            nothing_known = Summary.zeros(min(FEWEST, most), start.S.shape[1])
+            self._excursion(chain.from_summary(nothing_known, SWEEPS, self.threads), coarse)
+        wanted = 2 * self.total.K
+        while self._may_grow() and self._grow(chain, min(wanted, most), coarse):
             wanted = 2 * self.total.K
         if self._may_grow():
             self._with_one_topic_each()
@@ -125,18 +129,23 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
-        best, before = self.outcome, self.outcome.result
+        before = self.outcome.result
         if before is None or wanted <= before.total.K:
             return False
         annealed = chain.from_summary(before.total, 1, self.threads)
         annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
+        self._excursion(annealed, options)
+        gain, more = self.outcome.bound - before.bound, self.total.K - before.total.K
+        cost = float(self.outcome.model.parameter_cost(self.total).mean())
+        return gain > WORTHWHILE_TOPIC * cost * max(1, more)
+
+    def _excursion(self, annealed: Annealed, options: Options) -> None:
+        """An ascent from more topics, then merged."""
+        best = self.outcome
         trial = self._laps(best.model, (), options, best, origin="splits")
         trial.run(annealed.summary)
         self._keep(best, trial)
         self._merge_all(trial, options)
-        gain, more = self.outcome.bound - before.bound, self.total.K - before.total.K
-        cost = float(self.outcome.model.parameter_cost(self.total).mean())
-        return gain > WORTHWHILE_TOPIC * cost * max(1, more)
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""
