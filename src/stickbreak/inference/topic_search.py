@@ -74,8 +74,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self.best.run(annealed.summary)
         self._merge_all(self.best, coarse)
         most = self.model.max_clusters
-        if start.K < min(FEWEST, most) and self._may_grow():
-            nothing_known = Summary.zeros(min(FEWEST, most), start.S.shape[1])
+        first = min(FEWEST, most)
+        if first > start.K and self._may_grow():
+            nothing_known = Summary.zeros(first, start.S.shape[1])
             self._excursion(chain.from_summary(nothing_known, SWEEPS, self.threads), coarse)
         wanted = 2 * self.total.K
         while self._may_grow() and self._grow(chain, min(wanted, most), coarse):
