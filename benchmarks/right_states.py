@@ -5,12 +5,16 @@ state rarer than the others (0.5% of the rows); rows of numbers in 1 or 10 colum
 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the fit less that of the other, in nats: where
 it is negative, the search has missed something.
 
-    python benchmarks/right_states.py [--rows KIND ...] [--small] [--seeds N]
+--null N: N chains of one state for every kind of rows instead, also of 2 columns of numbers and of processes that follow
+the two rows before; where rows are numbers also with the likelihood left to `HMM`.  It prints how often one state was found.
+
+    python benchmarks/right_states.py [--rows KIND ...] [--small] [--seeds N] [--null N]
 """
 
 import argparse
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from common import report
 from stickbreak import HMM
+from stickbreak.likelihoods import AutoregressiveGaussian, Likelihood
 
 
 class Shape(NamedTuple):
@@ -80,7 +85,16 @@ def process(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
     return X
 
 
-KINDS: dict[str, tuple[str, Rows]] = {
+def second_order(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    """A process that swings: the roots of its polynomial are complex."""
+    radius, angle = rng.uniform(0.3, 0.95), rng.uniform(0.0, np.pi)
+    X = np.zeros((len(z) + 200, 1))
+    for t in range(2, len(X)):
+        X[t] = 2.0 * radius * np.cos(angle) * X[t - 1] - radius**2 * X[t - 2] + rng.standard_normal()
+    return X[200:]
+
+
+KINDS: dict[str, tuple[str | Likelihood, Rows]] = {
     "1 number": ("gaussian", numbers(1, 4.0)),
     "10 numbers": ("gaussian", numbers(10, 1.5)),
     "process": ("autoregressive_gaussian", process),
@@ -90,9 +104,14 @@ KINDS: dict[str, tuple[str, Rows]] = {
     "20 symbols": ("categorical", symbols(20, 0.2)),
     "100 symbols": ("categorical", symbols(100, 0.2)),
 }
+ONE_STATE = KINDS | {
+    "2 numbers": ("gaussian", numbers(2, 1.0)),
+    "second order": (AutoregressiveGaussian(order=2), second_order),
+}
+OF_NUMBERS = ("1 number", "2 numbers", "10 numbers", "process", "second order")
 
 
-def fitted(likelihood: str, X: np.ndarray, shape: Shape, **parameters: Any) -> HMM:
+def fitted(likelihood: str | Likelihood, X: np.ndarray, shape: Shape, **parameters: Any) -> HMM:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return HMM(likelihood, **parameters).fit(X, lengths=[shape.length] * shape.sequences)
@@ -123,14 +142,48 @@ def measure(kind: str, K: int, shape: Shape, seed: int) -> dict[str, Any]:
     }
 
 
+def null(kinds: list[str], n: int) -> list[dict[str, Any]]:
+    """How many of n chains of one state are found to have one, for each kind of rows and likelihood."""
+    rows = []
+    for kind in kinds:
+        likelihood, make = ONE_STATE[kind]
+        for given in (likelihood, "auto") if kind in OF_NUMBERS else (likelihood,):
+            rows.append(_null(kind, make, given, n))
+            print(*rows[-1].values(), sep="  ", flush=True)
+    return rows
+
+
+def _null(kind: str, make: Rows, likelihood: str | Likelihood, n: int) -> dict[str, Any]:
+    found, families, shape = [], Counter(), SHAPES[0]
+    began = time.process_time()
+    for seed in range(n):
+        rng = np.random.default_rng([seed, 1])
+        fit = fitted(likelihood, make(path(1, shape, rng), 1, rng), shape, random_state=seed)
+        found.append(fit.n_states_)
+        families[type(fit.model_.likelihood).__name__] += 1
+    return {
+        "rows": kind,
+        "likelihood": "auto" if likelihood == "auto" else "given",
+        "one state": f"{found.count(1)} of {n}",
+        "most": max(found),
+        "families": ", ".join(f"{name} {times}" for name, times in families.items()),
+        "CPU s a fit": (time.process_time() - began) / n,
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="+", choices=KINDS, default=list(KINDS), metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--rows", nargs="+", choices=ONE_STATE, metavar="KIND", help=", ".join(ONE_STATE))
     parser.add_argument("--small", action="store_true", help=f"{SMALL_STATES} states in the first two shapes")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="chains, and fits, of each kind")
+    parser.add_argument("--null", type=int, metavar="N", help="chains of one state instead, so many of each kind")
     given = parser.parse_args()
+    if given.null:
+        report("right_states_null", null(given.rows or list(ONE_STATE), given.null))
+        return
+    kinds = [kind for kind in given.rows or KINDS if kind in KINDS]
     sizes, shapes = (SMALL_STATES, SHAPES[:2]) if given.small else (STATES, SHAPES)
-    cases = [(kind, K, shape) for kind in given.rows for K in sizes for shape in (shapes if K > 1 else shapes[:1])]
+    cases = [(kind, K, shape) for kind in kinds for K in sizes for shape in (shapes if K > 1 else shapes[:1])]
     rows = []
     for case in cases:
         for seed in range(given.seeds):

@@ -1,14 +1,18 @@
-"""No simple baseline may beat a default fit in its own bound: fits to corpora with known topics beside four rivals.
+"""No simple baseline may beat a default fit in its own bound: fits to corpora with known topics beside five rivals.
 
 Corpora are of a number of topics, each over 2,000 words from Dirichlet(0.05), in documents of so many words with proportions
-from Dirichlet(max(0.05, 1 / K)); without topics, of 500 words with probabilities from Dirichlet(1).  BBC is the BBC news, and
-the windows are its texts cut into documents of six words.
+from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; without topics, of 500 words with probabilities
+from Dirichlet(1).  BBC is the BBC news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups
+are six random words of a document each.
 
 A rival is another fit with the same prior: from the true topics; of as many topics as are true, given; the fit started from
-itself; and of one topic.  A gap is the bound of the fit less that of the rival, in nats: where it is negative, the search has
-missed something.  The last column, s, is CPU seconds of the fit.
+itself; of one topic; and a `Mixture` of the same documents, its bound of their words in a given order, too.  A gap is the bound
+of the fit less that of the rival, in nats: where it is negative, the search has missed something.  "warned" says whether
+the fit warns that a mixture explains more.  The last column, s, is CPU seconds of the fit.
 
-    python benchmarks/right_topics.py [--sets NAME ...] [--small] [--seeds N] [--starts N ...]
+--null N: N corpora without topics of each of several shapes instead; it prints how often one topic was found.
+
+    python benchmarks/right_topics.py [--sets NAME ...] [--small] [--seeds N] [--starts N ...] [--null N]
 """
 
 import argparse
@@ -19,14 +23,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
-from common import DATA, newsgroups
-from stickbreak import TopicModel
+from common import DATA, newsgroups, report
+from stickbreak import Mixture, TopicModel
 
-COLUMNS = ("set", "seed", "start", "documents", "true K", "K", "bound", "truth", "fixed K", "itself", "one", "s")
-WIDTHS = (24, 6, 7, 11, 8, 5, 15, 11, 11, 11, 13, 9)
+RIVALS = ("truth", "fixed K", "itself", "one", "mixture")
+COLUMNS = ("set", "seed", "start", "documents", "true K", "K", "bound", *RIVALS, "warned", "s")
+WIDTHS = (24, 6, 7, 11, 8, 5, 15, 11, 11, 11, 13, 11, 8, 9)
 WINDOW, WINDOWS = 6, 46_405  # words of a window, and how many
 RIGHT, NEAR = 0.1, 1e-4  # share of the true number, and of the bound
 
@@ -50,10 +56,18 @@ def topics(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(counts), truth)
 
 
-def no_topics(seed: int) -> Corpus:
+def no_topics(seed: int, vocabulary: int = 500, documents: int = 1000, words: int = 100) -> Corpus:
     rng = np.random.default_rng(seed)
-    words = rng.dirichlet(np.ones(500))
-    return Corpus(sparse.csr_array(rng.multinomial(100, words, size=1000)), words[None])
+    only = rng.dirichlet(np.ones(vocabulary))
+    return Corpus(sparse.csr_array(rng.multinomial(words, only, size=documents)), only[None])
+
+
+def one_topic(K: int, documents: int, words: int, seed: int) -> Corpus:
+    """Documents of ``words`` words, each of one of K topics."""
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet(np.full(2000, 0.05), K)
+    counts = np.stack([rng.multinomial(words, truth[k]) for k in rng.integers(K, size=documents)])
+    return Corpus(sparse.csr_array(counts), truth)
 
 
 def bbc(seed: int) -> Corpus:
@@ -65,6 +79,17 @@ def windows(seed: int) -> Corpus:
     cut = [" ".join(t[i : i + WINDOW]) for t in texts for i in range(0, len(t) - WINDOW + 1, WINDOW)]
     chosen = np.random.default_rng(0).permutation(len(cut))[:WINDOWS]
     return Corpus(sparse.csr_array(CountVectorizer(min_df=5).fit_transform([cut[i] for i in chosen])))
+
+
+def newsgroups_windows(seed: int) -> Corpus:
+    X, rng = newsgroups(), np.random.default_rng(0)
+    words = np.repeat(X.indices, X.data)
+    documents = np.repeat(np.arange(X.shape[0]), X.sum(axis=1))
+    words = words[np.lexsort((rng.random(len(words)), documents))]
+    chosen = rng.permutation(len(words) // WINDOW)[:WINDOWS]
+    counts = np.zeros((len(chosen), X.shape[1]), np.int32)
+    np.add.at(counts, (np.arange(len(chosen))[:, None], words[WINDOW * chosen[:, None] + np.arange(WINDOW)]), 1)
+    return Corpus(sparse.csr_array(counts))
 
 
 def _news() -> list[str]:
@@ -81,7 +106,22 @@ SETS: dict[str, Callable[[int], Corpus]] = {"none": no_topics}
 SETS |= {
     f"k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: topics(K, D, n, seed)) for K, D, n in [*SHAPES, (5, 1000, 100)]
 }
-SETS |= {"bbc": bbc, "windows": windows, "newsgroups": lambda seed: Corpus(newsgroups())}
+SETS |= {
+    f"one-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: one_topic(K, D, n, seed))
+    for K, D, n in ((5, 5000, 6), (20, 5000, 6), (20, 2000, 30), (20, 500, 200))
+}
+SETS |= {"bbc": bbc, "windows": windows, "newsgroups-windows": newsgroups_windows}
+SETS["newsgroups"] = lambda seed: Corpus(newsgroups())
+NULL = (  # words there are, documents, words of each
+    (500, 1000, 100),
+    (50, 500, 300),
+    (50, 5000, 6),
+    (500, 500, 6),
+    (500, 5000, 30),
+    (2000, 500, 100),
+    (2000, 1000, 300),
+    (2000, 5000, 6),
+)
 SMALL = ("none", "k1-d500-w100", "k3-d500-w100", "k5-d1000-w100", "k5-d5000-w30", "k20-d500-w100")
 
 
@@ -99,6 +139,13 @@ def rivals(fit: TopicModel, corpus: Corpus) -> Iterator[tuple[str, float]]:
         yield "fixed K", fitted(X, n_init_topics=len(truth), moves=()).lower_bound_
     yield "itself", fitted(X, init=fit).lower_bound_
     yield "one", fitted(X, n_init_topics=1, moves=()).lower_bound_
+    yield "mixture", _of_mixture(fit, X)
+
+
+def _of_mixture(fit: TopicModel, X: sparse.csr_array) -> float:
+    """The bound of a mixture with the same prior, without what the order of words adds to the probability of counts."""
+    orders = gammaln(X.sum(axis=1) + 1.0).sum() - gammaln(X.data + 1.0).sum()
+    return Mixture(fit.model_.likelihood, random_state=0).fit(X).lower_bound_ - float(orders)
 
 
 def measure(name: str, seed: int, start: int) -> dict[str, Any]:
@@ -109,7 +156,18 @@ def measure(name: str, seed: int, start: int) -> dict[str, Any]:
     seconds = time.process_time() - began
     known = "" if corpus.topics is None else len(corpus.topics)
     row = dict(zip(COLUMNS, (name, seed, start, corpus.X.shape[0], known, fit.n_topics_, fit.lower_bound_)))
-    return row | {rival: fit.lower_bound_ - bound for rival, bound in rivals(fit, corpus)} | {"s": seconds}
+    gaps = {rival: fit.lower_bound_ - bound for rival, bound in rivals(fit, corpus)}
+    return row | gaps | {"warned": "yes" if fit.data_check_ else "", "s": seconds}
+
+
+def null(n: int) -> Iterator[dict[str, Any]]:
+    """How many of n corpora without topics are found to have one, for each shape."""
+    for shape in NULL:
+        began = time.process_time()
+        found = [fitted(no_topics(seed, *shape).X, random_state=seed).n_topics_ for seed in range(n)]
+        seconds = (time.process_time() - began) / n
+        names = ("vocabulary", "documents", "words", "one topic", "most", "CPU s a fit")
+        yield dict(zip(names, (*shape, f"{found.count(1)} of {n}", max(found), seconds)))
 
 
 def line(row: dict[str, Any]) -> str:
@@ -122,7 +180,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
     """How often the number is right, and no rival ahead."""
     known = [row for row in rows if row["true K"]]
     right = [abs(row["K"] - row["true K"]) <= max(1, RIGHT * row["true K"]) for row in known]
-    gaps = [min(row[rival] for rival in ("truth", "fixed K", "itself", "one") if rival in row) for row in rows]
+    gaps = [min(row[rival] for rival in RIVALS if rival in row) for row in rows]
     ahead = [gap >= -NEAR * abs(row["bound"]) for gap, row in zip(gaps, rows)]
     return (
         f"within one, or a tenth, of the true number: {sum(right)} of {len(right)}\n"
@@ -136,8 +194,16 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="the sets that take a few minutes together")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="corpora, and fits, of each set")
     parser.add_argument("--starts", type=int, nargs="+", default=[64], metavar="N", help="topics at the start")
+    parser.add_argument("--null", type=int, metavar="N", help="corpora without topics instead, so many of each shape")
     given = parser.parse_args()
     fitted(no_topics(0).X[:50], n_init_topics=3, max_laps=2)  # compiles
+    if given.null:
+        rows = []
+        for row in null(given.null):
+            rows.append(row)
+            print(*row.values(), sep="  ", flush=True)
+        report("right_topics_null", rows)
+        return
     print(line({name: name for name in COLUMNS}), flush=True)
     rows = []
     for name in given.sets or (SMALL if given.small else SETS):

@@ -618,3 +618,13 @@ def test_levels_of_a_frame():
     assert found.n_states_ == plain.n_states_ == 2
     assert adjusted_rand_score(found.labels_, plain.labels_) == 1.0
     np.testing.assert_array_equal(found.predict(frame, [120, 120]), found.labels_)
+
+
+@pytest.mark.parametrize("allocation", ["hdp", "finite"])
+@pytest.mark.parametrize("options", [{"moves": ()}, {"algorithm": "stochastic"}])
+def test_states_without_rows_are_not_counted(allocation, options):
+    z = np.repeat(np.random.default_rng(0).integers(3, size=40), 25)
+    X = np.random.default_rng(1).normal(10.0 * z[:, None], 1.0, (1000, 2))
+    found = HMM("gaussian", allocation=allocation, init="blocks", n_init_states=12, random_state=0, n_jobs=1, **options)
+    found.fit(X)
+    assert found.n_states_ == len(np.unique(found.labels_)) < 12

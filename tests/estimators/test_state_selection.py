@@ -48,7 +48,7 @@ def models():
 def test_the_family_is_that_of_the_rows(models, family, tmp_path):
     model = models[family]
     assert model.get_params()["likelihood"] == "auto"
-    assert {candidate.family for candidate in model.selection_} == set(DATA)
+    assert {candidate.family for candidate in model.selection_} == {*DATA, "autoregressive_gaussian of order 2"}
     assert model.selection_[0].family == family
     bounds = [candidate.lower_bound for candidate in model.selection_]
     assert bounds == sorted(bounds, reverse=True)
@@ -71,7 +71,18 @@ def test_one_column_may_be_autoregressive():
     column = levels([[1.0]])
     found = HMM(**SMALL).fit(column)
     assert isinstance(found.model_.likelihood, DiagonalGaussian)
-    assert len(found.selection_) == 2
+    assert len(found.selection_) == 3
+
+
+def test_a_process_that_swings_has_one_state():
+    rng = np.random.default_rng(0)
+    X = np.zeros((1200, 1))
+    for t in range(2, len(X)):
+        X[t] = 1.2 * X[t - 1] - 0.8 * X[t - 2] + rng.standard_normal()
+    found = HMM(**SMALL).fit(X)
+    assert found.selection_[0].family == "autoregressive_gaussian of order 2"
+    assert found.model_.likelihood.order == 2
+    assert found.n_states_ == 1
 
 
 def test_a_model_that_chose_autoregressive_rows_does_what_others_do(models):
@@ -102,7 +113,7 @@ def test_rows_without_history_are_those_that_had_none():
     X = np.arange(24.0).reshape(12, 2)
     X[[5, 9]] = np.nan
     lagged = SequenceSource(X, np.array([7, 5])).with_lags(1)
-    alone = lagged.without_history()
+    alone = lagged.with_fewer_lags(0)
     assert lagged.lags == 1
     assert alone.lags == 0
     np.testing.assert_array_equal(np.flatnonzero(lagged.weights), [1, 2, 3, 4, 8, 11])
@@ -110,6 +121,11 @@ def test_rows_without_history_are_those_that_had_none():
     np.testing.assert_array_equal(alone.edges, lagged.edges)
     np.testing.assert_array_equal(alone.take(alone.present())[0], X[[1, 2, 3, 4, 8, 11]])
     assert alone.with_lags(0) is alone
+    twice = SequenceSource(X, np.array([7, 5])).with_lags(2)
+    once = twice.with_fewer_lags(1)
+    assert once.lags == 1
+    np.testing.assert_array_equal(once.weights, twice.weights)
+    np.testing.assert_array_equal(once.flat.take(np.array([2]))[0], [[*X[2], *X[1]]])
 
 
 def test_short_sequences_are_not_taken_for_autoregressive():

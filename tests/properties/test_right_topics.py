@@ -4,9 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
 
-from stickbreak import TopicModel
+from stickbreak import Mixture, TopicModel
+from stickbreak.estimators._documents import of_one_topic
 
 V, WORDS = 60, 60
 NEAR = 5e-4  # of the bound: documents of few words have local optima of their own, so near to each other
@@ -55,3 +57,33 @@ def test_starts_agree():
         assert found.n_topics_ == 5
         bounds.append(found.lower_bound_)
     assert np.ptp(bounds) < NEAR * abs(bounds[0])
+
+
+def test_documents_of_one_topic_are_no_worse_than_their_mixture():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(V, 0.05), 4)
+    X = np.stack([rng.multinomial(8, topics[k]) for k in rng.integers(4, size=400)])
+    found = fit(X)
+    orders = gammaln(X.sum(axis=1) + 1.0).sum() - gammaln(X + 1.0).sum()
+    mixture = Mixture(found.model_.likelihood, random_state=0, n_jobs=1).fit(X)
+    assert found.n_topics_ == 4
+    assert found.document_concentration_ < 0.01
+    ahead = mixture.lower_bound_ - orders - found.lower_bound_
+    assert ahead < NEAR * abs(found.lower_bound_) or [finding.kind for finding in found.data_check_] == [
+        "one topic each"
+    ]
+
+
+@pytest.mark.parametrize(("ahead", "clusters", "kinds"), [(50.0, 3, ["one topic each"]), (50.0, 1, []), (0.05, 3, [])])
+def test_a_mixture_that_is_ahead_is_a_finding(ahead, clusters, kinds):
+    found = of_one_topic([(-2000.0, 5), (-1000.0 + ahead, clusters)], -1000.0)
+    assert [finding.kind for finding in found] == kinds
+
+
+def test_no_mixture_is_no_finding():
+    assert of_one_topic([], -1000.0) == []
+
+
+def test_growth_from_one_topic_goes_as_far_as_from_many():
+    X, _ = corpus(8, 1, D=600, alpha=1.0)
+    assert fit(X, n_init_topics=1).n_topics_ == fit(X).n_topics_ == 8

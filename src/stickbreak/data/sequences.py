@@ -138,12 +138,13 @@ class SequenceSource(ArraySource):
             return self
         return SequenceSource(self.X, np.diff(self.edges), lags, self.codes)
 
-    def without_history(self) -> "SequenceSource":
-        """The same rows, held in memory, each without the steps before; those not observed here are not observed there."""
+    def with_fewer_lags(self, lags: int) -> "SequenceSource":
+        """The same rows, held in memory, each with fewer steps before it; those not observed here are not observed there."""
         X = np.array(self.X, dtype=self.dtype)
-        if self.weights is not None:
-            X[self.weights == 0.0] = np.nan
-        return SequenceSource(X, np.diff(self.edges))
+        weights = self.with_lags(self.lags - lags).weights
+        if weights is not None:
+            X[weights == 0.0] = np.nan
+        return SequenceSource(X, np.diff(self.edges), lags)
 
     def whole(self) -> list[Chunk]:
         """Every sequence in exactly one chunk."""

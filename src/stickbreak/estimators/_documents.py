@@ -1,6 +1,7 @@
 """Topic models and documents: what users pass as sources, where fits start, and a fitted model reading documents."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource, BagSource, GroupSource, SparseSource
 from ..data.arrays import as_array, numbers
+from ..data.check import Finding
 from ..data.frames import Encoded, Levels, as_frame
 from ..inference import Chain, Options, Threads, TopicSearch
 from ..inference.anchors import anchor_topics
@@ -37,6 +39,7 @@ LEAST_TOKENS = 1e-100  # of all documents: the digamma function of less leaves t
 MOST_FIRST = 64  # topics at the start where more can be born
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
+CLEARLY = 1e-4  # of the bound, by which a mixture of documents is ahead
 ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
 
 
@@ -147,6 +150,19 @@ def check_counts(source: BagSource | GroupSource) -> None:
 def whole_counts(source: ArraySource) -> bool:
     """Whether a source holds bags, and all counts are whole numbers."""
     return isinstance(source, BagSource) and source.whole
+
+
+def of_one_topic(mixtures: Sequence[tuple[float, int]], bound: float) -> list[Finding]:
+    """The finding that a mixture explains the documents better than topics that they mix, where one is clearly ahead.
+
+    mixtures : the bound and the number of clusters of each;  bound : the ELBO of the topics
+    """
+    best, K = max(mixtures, default=(-np.inf, 0))
+    if K < 2 or best - bound <= CLEARLY * abs(bound):
+        return []
+    gain = f"{best - bound:,.0f} nats"
+    message = f"documents have one topic each: a mixture of {K} clusters explains them better, by {gain}"
+    return [Finding("one topic each", (), (), (), message, "a Mixture with the same likelihood finds them")]
 
 
 def choose_start(

@@ -17,6 +17,7 @@ from ._selection import Begun, Contest, Found, Problem, begun, sample_rows
 from ._sequences import lags
 
 NUMBERS = (INDEPENDENT, "gaussian")  # families of several columns of numbers
+ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}
 MOST_LAPS = 15  # to begin a search with one family: those that fit badly need ever more states
 TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has then begun well enough to be compared
 WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autoregressive rows to be tried
@@ -26,13 +27,13 @@ def families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
     """The likelihoods that suit the columns (`_choices.automatic`), by name; those of fewer parameters first.
 
     Where all columns are numbers, these are Gaussian rows with independent and with correlated columns, and autoregressive ones
-    if most rows have a history: rows without one are not explained by them.  Those that a model given as ``init`` cannot start
-    are left out.
+    of order 1 and 2 if most rows have such a history: rows without one are not explained by them.  Those that a model given as
+    ``init`` cannot start are left out.
     """
     found = choices.candidates(estimator, source.flat, among=NUMBERS)
-    if _follows_history(found, source):
-        D = source.n_columns
-        found["autoregressive_gaussian"] = AutoregressiveGaussian().locate(None, 2 * D)
+    for name, order in ORDERS.items():
+        if _follows_history(found, source, order):
+            found[name] = AutoregressiveGaussian(order=order).locate(None, (order + 1) * source.n_columns)
     first: Any = getattr(estimator.init, "model_", None)
     if first is not None and first.allocation.unit == "sequences":
         alike = {name: family for name, family in found.items() if lags(family) == lags(first.likelihood)}
@@ -47,7 +48,7 @@ class StateContest(Contest):
     A bound is that of the same rows for each, those with a history.  The density of an autoregressive row is given the row
     before, and that of the first is not modelled; so first rows count for none, and are steps without an observation.
     Default priors do not decide: each bound is that with the prior learnt for the states found, at the cost that `begun` has
-    for that.  With such a prior, coefficients that are zero cost nothing; so to look back costs as much as one number more.
+    for that.  With such a prior, coefficients that are zero cost nothing; so every step back costs as much as one number more.
 
     problem : what a search with a likelihood on some sequences is
     lags : rows that a history has
@@ -68,7 +69,8 @@ class StateContest(Contest):
 
     def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
         """Begin a search of the sample; what others found is no start for it."""
-        sample = self.sample if lags(likelihood) else self.sample.without_history()
+        steps = lags(likelihood)
+        sample = self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)
         model, few, options = self.problem(likelihood, sample)
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS), tol=max(options.tol, TOLERANCE))
         search = StateSearch(model, few, self.moves, self.threads, self.rng.spawn(1)[0], options)
@@ -76,13 +78,13 @@ class StateContest(Contest):
         total = search.total * (self.whole.total_weight / few.total_weight)
         learn = [OF_LIKELIHOOD + name for name in likelihood.not_given()]
         model = settled(search.found, total, learn, self.source.dtype)
-        return begun(Found(model, total), self.whole.total_weight, learn, lags(likelihood))
+        return begun(Found(model, total), self.whole.total_weight, learn, steps)
 
 
-def _follows_history(found: Mapping[str, Likelihood], source: SequenceSource) -> bool:
+def _follows_history(found: Mapping[str, Likelihood], source: SequenceSource, order: int) -> bool:
     """Whether autoregressive rows are an alternative: columns are numbers, few enough and complete, and rows have a history."""
     D = source.n_columns
     numbers = isinstance(found.get("diagonal_gaussian"), DiagonalGaussian) and (D == 1 or "gaussian" in found)
-    if not numbers or 2 * D > MOST_CORRELATED:
+    if not numbers or (order + 1) * D > MOST_CORRELATED:
         return False
-    return source.with_lags(1).total_weight >= WITH_HISTORY * source.total_weight
+    return source.with_lags(order).total_weight >= WITH_HISTORY * source.total_weight

@@ -49,8 +49,8 @@ class HMM(ClusterMixin, Estimator):
     likelihood : str or likelihood object, default "auto"
         Of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
         "autoregressive_gaussian", whose rows follow from those before; or an object.  "auto": by what the columns hold, and for
-        columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian", whichever has the highest bound on a
-        sample.  Autoregressive rows have their density given the row before: the first of a sequence has none, so that
+        columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian" of order 1 or 2, whichever has the
+        highest bound on a sample.  Autoregressive rows have their density given those before: the first have none, so that
         ``lower_bound_`` compares with that of other likelihoods only as ``selection_`` does.
     allocation : {"hdp", "finite"} or allocation object, default "hdp"
         The prior over states: sticky HDP-HMM, or Dirichlet rows over ``n_init_states`` states.
@@ -73,7 +73,7 @@ class HMM(ClusterMixin, Estimator):
     n_init_states : int >= 1, default 25
         For ``init="blocks"``, and the number of states of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, default all
-        What may change the number of states.
+        What may change the number of states.  Those to which no row belongs always go.
     n_init : int >= 1, default 1
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
@@ -97,7 +97,7 @@ class HMM(ClusterMixin, Estimator):
         The same of the first state of a sequence.
     selection_ : list of `Candidate`
         With ``likelihood="auto"`` and several families for the columns: each with its ELBO, states and seconds where the search
-        begins, best first.  It is that of a sample, as if of all rows, and only of rows with a row before them where
+        begins, best first.  It is that of a sample, as if of all rows, and only of rows with rows before them where
         autoregressive ones are among the families.  Empty where there was nothing to choose.
     labels_ : array (T,)
         The most probable path of states (Viterbi) through the sequences fitted.

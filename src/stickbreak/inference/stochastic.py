@@ -10,6 +10,7 @@ from .._arguments import as_floats, real, shown
 from ..data import ArraySource
 from ..model import Model, Summary
 from ..model.learning import tuned
+from ..moves.delete import NEGLIGIBLE
 from .executor import Threads
 from .laps import MOVED, Options, Result
 from .trace import Lap
@@ -50,7 +51,8 @@ class Stochastic:
 class StochasticLaps:
     """Steps along noisy natural gradients: each batch, scaled to the whole data set, is mixed into a decaying summary.
 
-    The bound of the decaying summary is an estimate; `run` ends with one lap at fixed parameters, whose bound is exact.
+    The bound of the decaying summary is an estimate; `run` ends with one lap at fixed parameters, whose bound is exact, and
+    without the clusters to which no row belongs.
 
     Attributes
     ----------
@@ -96,6 +98,9 @@ class StochasticLaps:
             self.converged = abs(bound - before) <= least and moved <= MOVED
         began = time.perf_counter()
         everything = [chunk for batch in self.source.batches(self.options.n_batches) for chunk in batch]
+        used = self.model.parameter_cost(mixed) >= NEGLIGIBLE
+        if used.any():
+            mixed = mixed.take(np.flatnonzero(used))
         parameters = self.model.parameters(mixed, self.source.dtype)
         total = visit(self.model, parameters, self.source, everything, self.threads, local=False).summary
         total = self.model.ordered(total)

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import SparseSource
 from ..model import Summary
 from ..moves.verify import WORTH
 from .document_survey import DocumentSurvey, document_survey
-from .gibbs import Chain
+from .gibbs import Annealed, Chain
 from .laps import Laps, Options
 from .merging import MergingSearch
+from .one_topic import one_topic_each
 
 Array = NDArray[np.floating]
 
@@ -26,6 +29,7 @@ SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of 
 FRESH_PATIENCE = 30.0  # laps, each like the last, in which an ascent from the topics alone must reach the model in hand
 FAST = 1 << 24  # tokens times topics, beyond which laps take long
 REFRESHES = 4  # ascents in a row from the topics alone, where laps are fast
+UNMIXED, ALIKE = 1e-4, 1e4  # alpha from which documents of one topic each begin, and where that is one for all
 COARSE_TOPICS = 10.0  # annealed ascents are compared when settled to this tolerance, in nats for each topic
 
 
@@ -36,9 +40,11 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`).
 
     make_chain : makes the sampler for topics of words, from random numbers; None for groups of rows
+    on_mixture : is told the bound and the clusters of a mixture of documents, where one topic each explains about as much
     """
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
+    on_mixture: Callable[[float, int], None] = lambda bound, K: None
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -67,9 +73,16 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self.best = self._laps(self.model, (), coarse)
         self.best.run(annealed.summary)
         self._merge_all(self.best, coarse)
-        wanted = FEWEST if start.K < FEWEST else 2 * self.total.K
-        while self._may_grow() and self._grow(chain, min(wanted, self.model.max_clusters), coarse):
+        most = self.model.max_clusters
+        first = min(FEWEST, most)
+        if first > start.K and self._may_grow():
+            nothing_known = Summary.zeros(first, start.S.shape[1])
+            self._excursion(chain.from_summary(nothing_known, SWEEPS, self.threads), coarse)
+        wanted = 2 * self.total.K
+        while self._may_grow() and self._grow(chain, min(wanted, most), coarse):
             wanted = 2 * self.total.K
+        if self._may_grow():
+            self._with_one_topic_each()
         while len(self.history) < self.options.max_laps:
             K = self.total.K
             self._anneal(chain, self.total, coarse)
@@ -78,6 +91,23 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
                 self._anneal(chain, fewer, coarse)
             if self.total.K >= K:
                 break
+
+    def _with_one_topic_each(self) -> None:
+        """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
+        best = self.outcome
+        assert isinstance(self.source, SparseSource)
+        found = one_topic_each(best, self.source, self.threads, self.rng.spawn(1)[0], self.options.tol)
+        if found is None:
+            return
+        self.on_mixture(found.bound, found.topics.K)
+        model = best.model
+        if "document_concentration" in self.options.learn:
+            allocation: Any = model.allocation
+            alpha = ALIKE if found.topics.K == 1 else UNMIXED
+            model = replace(model, allocation=replace(allocation, document_concentration=alpha))
+        trial = self._laps(model, (), self.options, best, origin="one topic each")
+        trial.run(found.topics, found.counts)
+        self._keep(best, trial)
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
@@ -100,18 +130,23 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
-        best, before = self.outcome, self.outcome.result
+        before = self.outcome.result
         if before is None or wanted <= before.total.K:
             return False
         annealed = chain.from_summary(before.total, 1, self.threads)
         annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
+        self._excursion(annealed, options)
+        gain, more = self.outcome.bound - before.bound, self.total.K - before.total.K
+        cost = float(self.outcome.model.parameter_cost(self.total).mean())
+        return gain > WORTHWHILE_TOPIC * cost * max(1, more)
+
+    def _excursion(self, annealed: Annealed, options: Options) -> None:
+        """An ascent from more topics, then merged."""
+        best = self.outcome
         trial = self._laps(best.model, (), options, best, origin="splits")
         trial.run(annealed.summary)
         self._keep(best, trial)
         self._merge_all(trial, options)
-        gain, more = self.outcome.bound - before.bound, self.total.K - before.total.K
-        cost = float(before.model.parameter_cost(before.total).mean())
-        return gain > WORTHWHILE_TOPIC * cost * max(1, more)
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""

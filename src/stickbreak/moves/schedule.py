@@ -124,7 +124,7 @@ class Schedule:
         self.ids = [identity for k, identity in enumerate(self.ids) if k not in set(verdict.removed)]
         self.ids += self._fresh(memo.total.K - len(self.ids))
         records = []
-        for kind in self.kinds:
+        for kind in dict.fromkeys([*self.kinds, *(proposal.kind for proposal in proposals)]):
             gains = tuple(gain for i, gain in verdict.gains.items() if proposals[i].kind == kind)
             records.append(MoveRecord(kind, sum(p.kind == kind for p in proposals), gains))
         return verdict, records
@@ -149,6 +149,8 @@ class Schedule:
             divergence = model.divergences(total, clusters)
             may = partial(self._may, "delete", counts=total.N)
             found += [("delete", c) for c in states.deleted(total, saving, divergence, may)]
+        if "delete" not in self.kinds:
+            found += [("delete", c) for c in states.without_rows(total, saving)]
         if "birth" in self.kinds:
             room = model.max_clusters - total.K
             fits = self._fits(model, total, source, drawn, run)

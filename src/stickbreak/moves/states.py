@@ -93,6 +93,16 @@ def deleted(
         yield Candidate(total.take(kept), tuple(gone), float((saving - loss)[gone].sum()))
 
 
+def without_rows(total: Summary, saving: Array) -> Iterator[Candidate]:
+    """The candidate without the states to which no row belongs, if there are any.
+
+    saving : (K,) the cost of each state's parameters, next to nothing where there is nothing to tell of them
+    """
+    empty = saving < NEGLIGIBLE
+    if empty.any() and not empty.all():
+        yield Candidate(total.take(np.flatnonzero(~empty)), tuple(map(int, np.flatnonzero(empty))), 0.0)
+
+
 def born(total: Summary, fits: Sequence[tuple[float, int, Summary]], room: int) -> Iterator[Candidate]:
     """Candidates with some states split into children.
 

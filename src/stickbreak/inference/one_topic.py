@@ -1,0 +1,69 @@
+"""Documents of one topic each: what a mixture makes of a corpus, and a start for documents that mix topics."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import SparseSource
+from ..model import Model, Summary
+from ..model.local import responsibilities_of
+from ..moves import Schedule
+from .executor import Threads
+from .laps import LOCAL, Laps, Options
+from .row_search import RowSearch
+
+Array = NDArray[np.floating]
+
+NEAR = 1.0  # nats a document: a mixture further below documents that mix topics is not searched on for
+FIRST_LAPS = 20  # of that mixture
+MOVES = ("birth", "merge", "delete")
+
+
+class OneTopicEach(NamedTuple):
+    """A mixture of documents.
+
+    bound : its ELBO, with the tokens of a document in a given order, as in the bound of documents that mix topics
+    topics : the words (K, V) of its clusters
+    counts : (K, N) tokens of each in each document, float32
+    """
+
+    bound: float
+    topics: Summary
+    counts: Array
+
+
+def one_topic_each(
+    best: Laps, source: SparseSource, threads: Threads, rng: np.random.Generator, tol: float
+) -> OneTopicEach | None:
+    """The best mixture of documents found from the topics of an ascent, with their prior; None where it has no chance.
+
+    tol : as `Options.tol`
+    """
+    model = best.model
+    flat, rows = Model(model.likelihood, model.allocation.flat, model.max_clusters), SparseSource(source.X)
+    options = Options(max_laps=FIRST_LAPS, tol=tol)
+    first = Laps(flat, rows, Schedule((), rng), threads, rng, options)
+    first.run(best.total.as_start)
+    if first.bound - float(first.total.base) < best.bound - NEAR * rows.n_rows:
+        return None
+    search = RowSearch(flat, rows, MOVES, threads, rng, replace(options, max_laps=Options.max_laps))
+    search.run(first.total)
+    found = search.total
+    if found.K * rows.n_rows * 4 > LOCAL:
+        return None
+    counts = _tokens(search.found, found, rows, threads)
+    topics = Summary(found.S.sum(axis=1), found.S, np.zeros(found.K), np.zeros(()))
+    return OneTopicEach(search.outcome.bound - float(found.base), topics, counts)
+
+
+def _tokens(model: Model, total: Summary, rows: SparseSource, threads: Threads) -> Array:
+    """The tokens (K, N) that each cluster has in each document."""
+    parameters, chunks = model.parameters(total, rows.dtype), rows.batches(1)[0]
+
+    def task(X: Any) -> Array:
+        tokens = responsibilities_of(model, parameters, X) * X.sum(axis=1)[:, None]
+        return np.asarray(tokens.T, dtype=np.float32)
+
+    return np.hstack(list(threads.map(lambda chunk: task(rows.read(chunk)[0]), chunks)))
