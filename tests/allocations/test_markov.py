@@ -159,7 +159,7 @@ def test_the_global_step_is_an_optimum(allocation, seed, K):
 @given(seed=SEEDS, K=st.integers(1, 6))
 def test_pseudo_counts_means_and_potentials_belong_together(allocation, seed, K):
     s = summary(seed, K)
-    theta, means, update = allocation.counts(s), allocation.means(s), allocation.update(s)
+    theta, means, update = allocation.counts(s), allocation.means(s), allocation.update(s).prior
     assert theta.shape == (K + 1, K + 1)
     assert means.shape == update.shape == (K + 1, K)
     strength = allocation.transition_concentration + allocation.stickiness
@@ -292,7 +292,7 @@ def test_counts_of_rows_alone(allocation):
     np.testing.assert_allclose(means.sum(axis=1), 1.0)
     assert (means[1:3].diagonal() > 0.5).all()
     np.testing.assert_array_equal(allocation.order(s), [0, 1, 2])
-    assert np.isfinite(allocation.update(Summary(np.zeros(2), np.zeros((2, 0)), np.zeros(2), np.zeros(())))).all()
+    assert np.isfinite(allocation.update(Summary(np.zeros(2), np.zeros((2, 0)), np.zeros(2), np.zeros(()))).prior).all()
 
 
 def test_durations():

@@ -293,5 +293,5 @@ def test_learning_is_a_step_that_only_the_prior_sees(known_families, naive):
     options = {"init": labels, "moves": (), "algorithm": "full"}
     one, two = (fit(family, X, max_laps=n, **options) for n in (1, 2))
     parameters = one.model_.parameters(one.summary_, np.dtype(float))
-    summary, _ = local_step(one.model_, parameters, X, np.ones(len(X)))
+    summary, _ = local_step(one.model_.likelihood, parameters, X, np.ones(len(X)))
     naive.assert_same(one.model_.ordered(summary), two.summary_, rtol=1e-9)

@@ -273,12 +273,12 @@ def test_awkward_documents(counts, model):
 def test_the_score_is_below_the_log_probability_by_enumeration(model):
     """Of documents of five tokens under the topics and the prior: all assignments, topics not in use included."""
     rng = np.random.default_rng(0)
-    a = model.model_.allocation.update(model.summary_)[: model.n_topics_]
+    a = model.model_.allocation.update(model.summary_).prior[: model.n_topics_]
     for _ in range(5):
         words = rng.integers(15, size=5)
         z = np.array(list(product(range(model.n_topics_), repeat=5)))
         n = np.stack([(z == k).sum(axis=1) for k in range(model.n_topics_)], axis=1)
-        rest = model.model_.allocation.update(model.summary_)[-1]
+        rest = model.model_.allocation.update(model.summary_).prior[-1]
         total = a.sum() + rest
         terms = (gammaln(a + n) - gammaln(a)).sum(axis=1) + gammaln(total) - gammaln(total + 5)
         exact = logsumexp(terms + np.log(model.topics_[z, words]).sum(axis=1))

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy.special import expit, psi, zeta
 from .._arguments import as_floats, check_count, real, shown
 from ..kernels import transitions as kernels
 from ..kernels.special import log_rise
-from ._base import RANGE, Array, best_factor, check_concentration, within_range
+from ._base import RANGE, Array, GlobalStep, best_factor, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -50,7 +50,7 @@ class Duration:
         return min(transition_concentration * (self.steps - 1.0), LARGEST)
 
 
-class _Chain(ABC):
+class ChainPrior(ABC):
     """What all chains share.  Row j of the transitions: pi_j ~ Dirichlet(alpha beta_1, ..., alpha beta_j + kappa, ...).
 
     With q(pi_j) = Dirichlet(theta_j) at its optimum theta_j = M_j + alpha E[beta] + kappa delta_j (Thesis Eq. 6.40), the
@@ -62,7 +62,6 @@ class _Chain(ABC):
     c(a) = log Gamma(sum a) - sum log Gamma(a).
     """
 
-    unit: ClassVar[str] = "sequences"
     transition_concentration: float
     start_concentration: float
     stickiness: float
@@ -112,10 +111,10 @@ class _Chain(ABC):
         shares = self.shares(summary)[:-1]
         return np.asarray(shares / shares.sum())
 
-    def update(self, summary: "Summary") -> Array:
-        """Global step: exp(E[log pi]) of the first states and of the transitions from each state, (K + 1, K)."""
+    def update(self, summary: "Summary") -> GlobalStep:
+        """exp(E[log pi]) of the first states and of the transitions from each state, (K + 1, K)."""
         theta = self.counts(summary)
-        return np.asarray(np.exp(psi(theta[:, :-1]) - psi(theta.sum(axis=1, keepdims=True))))
+        return GlobalStep(np.zeros(summary.K), np.exp(psi(theta[:, :-1]) - psi(theta.sum(axis=1, keepdims=True))))
 
     def means(self, summary: "Summary") -> Array:
         """Posterior means of the probabilities of first states and transitions among the K in use, (K + 1, K)."""
@@ -161,7 +160,7 @@ class _Chain(ABC):
 
 
 @dataclass(frozen=True)
-class HDPMarkovChain(_Chain):
+class HDPMarkovChain(ChainPrior):
     """Sticky HDP-HMM: beta by sticks u_k ~ Beta(1, concentration), pi_j ~ DP(alpha beta + kappa delta_j), Thesis Eq. 6.7.
 
     q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w as in Thesis Eq. 6.44.  With theta at its optimum the bound depends on the
@@ -287,7 +286,7 @@ class HDPMarkovChain(_Chain):
 
 
 @dataclass(frozen=True)
-class FiniteMarkovChain(_Chain):
+class FiniteMarkovChain(ChainPrior):
     """Hidden Markov model of ``n_states`` states, each row of transitions pi_j ~ Dirichlet(alpha / n_states + kappa delta_j).
 
     States not in use keep their share of the prior, so adding an empty one among the ``n_states`` changes nothing.

@@ -4,14 +4,14 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
 from .._arguments import as_floats, check_count
-from ._base import CURVATURE, RANGE, Array, best_factor, check_concentration, within_range
+from ._base import CURVATURE, RANGE, Array, GlobalStep, best_factor, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -23,7 +23,7 @@ LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is it
 LEAST_SHARE = 1e-6  # of a topic in a start
 
 
-class _Documents(ABC):
+class TopicPrior(ABC):
     """What all topic models share.  Proportions of document d: pi_d ~ Dirichlet(a_1, ..., a_K, a_rest), a = alpha E[beta].
 
     With q(pi_d) = Dirichlet(theta_d), a document's part of the bound (Thesis Eq. 5.27) is
@@ -34,7 +34,6 @@ class _Documents(ABC):
     P = sum_d E[log pi_d] (Eq. 5.38) and Q = sum_d log Gamma(theta_d) - (theta_d - N_d) E[log pi_d] (Eq. 5.48).
     """
 
-    unit: ClassVar[str] = "documents"
     document_concentration: float
 
     @abstractmethod
@@ -50,9 +49,9 @@ class _Documents(ABC):
         value = self._solve(summary).value if shares is None else self._value_at(summary, shares)
         return float(summary.Q.sum() + summary.Q_rest + value)
 
-    def update(self, summary: "Summary") -> Array:
-        """Global step: pseudo-counts of the topics in every document, a = alpha E[beta], and of the rest (K + 1,)."""
-        return np.asarray(self.document_concentration * self.shares(summary))
+    def update(self, summary: "Summary") -> GlobalStep:
+        """Pseudo-counts of the topics in every document, a = alpha E[beta], and of the rest (K + 1,)."""
+        return GlobalStep(np.zeros(summary.K), self.document_concentration * self.shares(summary))
 
     def shares(self, summary: "Summary") -> Array:
         """E[beta] of the topics and of the rest at the optimal global step, (K + 1,)."""
@@ -89,7 +88,7 @@ class _Solution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HierarchicalDirichletProcess(_Documents):
+class HierarchicalDirichletProcess(TopicPrior):
     """HDP topic model with direct assignments: beta by sticks u_k ~ Beta(1, concentration), pi_d ~ DP(alpha beta).
 
     The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k = D (K + 1 - k) + D + 1 + gamma (Thesis Eq. 5.39) and
@@ -180,7 +179,7 @@ class HierarchicalDirichletProcess(_Documents):
 
 
 @dataclass(frozen=True)
-class LatentDirichlet(_Documents):
+class LatentDirichlet(TopicPrior):
     """Latent Dirichlet allocation: pi_d ~ Dirichlet(alpha beta) over ``n_topics`` topics  (Thesis 7.3).
 
     Topics not in use keep their share of a symmetric prior, so adding an empty one among the ``n_topics`` changes nothing.

@@ -20,8 +20,10 @@ from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods._base import features
-from ..model import DocumentSummary, Model, Summary
-from ..model.documents import NOTHING, Kept, Tables, bags_of, document_step, tables
+from ..model import BAGS, GROUPS, DocumentSummary, Model, Summary
+from ..model.bags import BagKind
+from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, tables
+from ..model.groups import GroupKind
 from ..model.seeding import hard_summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey, whole_numbers
@@ -54,6 +56,11 @@ def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource
     if isinstance(source, SparseSource):
         raise TypeError("rows in groups must be dense; a sparse X holds counts of words, a document in each row.")
     return GroupSource(source.X, whole_numbers("lengths", lengths, 0, source.n_rows))
+
+
+def kind_of(source: BagSource | GroupSource) -> BagKind | GroupKind:
+    """The kind of documents that a source holds."""
+    return BAGS if isinstance(source, BagSource) else GROUPS
 
 
 def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
@@ -251,7 +258,8 @@ class DocumentReader:
     @classmethod
     def of(cls, model: Model, summary: Summary, bags: bool) -> Self:
         """A reader of bags of words, or of groups of rows."""
-        a = model.allocation.update(summary)
+        a = model.allocation.update(summary).prior
+        assert a is not None
         words = None
         if bags:
             words = np.log(model.likelihood.posterior(summary.N, summary.S).probabilities).T
@@ -265,8 +273,8 @@ class DocumentReader:
     def bound(self, X: Any) -> float:
         """A lower bound on log p(X | topics, prior), summed over documents (Thesis Eq. 5.27, topics fixed)."""
         s, kept = self._read(X)
-        bags, n = bags_of(X), float(s.D)
-        data = bags.counts @ (kept.log_Z + kept.tables.shift[bags.rows])
+        entries, n = self._entries(X), float(s.D)
+        data = entries.counts @ (kept.log_Z + kept.tables.shift[entries.rows])
         entropy = -(kept.counts * np.log(kept.p)).sum()
         a = np.append(self.prior, self.rest)[: len(self.prior) + (self.rest > 0.0)]
         P = np.append(s.P, s.P_rest)[: len(a)]
@@ -275,13 +283,16 @@ class DocumentReader:
 
     def completion(self, A: Any, B: Any) -> float:
         """The sum of log p(b | E[pi_d]) over the observations b of documents B, with proportions estimated from A."""
-        pi, own, bags = self.proportions(A), self._tables(B), bags_of(B)
-        mass, columns = np.empty(len(bags.rows)), np.arange(len(self.prior))
-        entry_mass(bags.indptr, bags.rows, own.E, pi, np.zeros(len(mass)), columns, mass)
-        return float(bags.counts @ (np.log(mass) + own.shift[bags.rows]))
+        pi, own, entries = self.proportions(A), self._tables(B), self._entries(B)
+        mass, columns = np.empty(len(entries.rows)), np.arange(len(self.prior))
+        entry_mass(entries.indptr, entries.rows, own.E, pi, np.zeros(len(mass)), columns, mass)
+        return float(entries.counts @ (np.log(mass) + own.shift[entries.rows]))
 
     def _read(self, X: Any) -> tuple[DocumentSummary, Kept]:
-        return document_step(self._tables(X), bags_of(X), NOTHING, None, None)
+        return document_step(self._tables(X), self._entries(X), NOTHING, None, None)
+
+    def _entries(self, X: Any) -> Entries:
+        return (GROUPS if self.log_words is None else BAGS).entries(X)
 
     def _tables(self, X: Any) -> Tables:
         words = self.log_words

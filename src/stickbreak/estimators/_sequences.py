@@ -210,16 +210,16 @@ def choose_start(
 
 def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource, threads: Threads) -> Summary:
     check_is_fitted(other, "model_")
-    unit, D = other.model_.allocation.unit, source.n_columns // (source.lags + 1)
-    if unit == "documents" or other.n_targets_ or other.n_features_in_ != D:
+    kind, D = other.model_.kind, source.n_columns // (source.lags + 1)
+    if kind.has_documents or other.n_targets_ or other.n_features_in_ != D:
         raise ValueError(
             f"init is a {type(other).__name__} of {other.n_features_in_} columns, which does not fit these rows."
         )
-    if unit == "sequences" and lags(other.model_.likelihood) != source.lags:
+    if kind.has_order and lags(other.model_.likelihood) != source.lags:
         raise ValueError("init has another likelihood; fit it with the likelihood of this model, or pass its labels.")
     translate = Translation.between(levels, other)
     may_miss = other.model_.likelihood.may_miss
-    if unit == "sequences":
+    if kind.has_order:
         known = copy(source)
         known.X = translate(source.X)
         reader = SequenceReader.of(other.model_, other.summary_, known, may_miss(source.n_columns))
@@ -256,7 +256,7 @@ def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
     labels, T = as_array(given, "init"), source.n_rows
     if labels.shape != (T,):
         raise ValueError(f"init must be labels ({T},) of the rows; got shape {labels.shape}.")
-    return model.ordered(labelled(model, source, label_codes(labels)))
+    return model.ordered(labelled(model.likelihood, source, label_codes(labels)))
 
 
 @dataclass(frozen=True)
@@ -271,24 +271,26 @@ class SequenceReader:
     def of(cls, model: Model, summary: Summary, source: SequenceSource, missing: NDArray[np.bool_]) -> Self:
         """A reader of sequences in which values of the columns ``missing`` (D,) may be missing."""
         located, S = model.likelihood.with_missing(missing, summary.S)
-        model, summary = Model(located, model.allocation), replace(summary, S=S)
-        return cls(model, summary, model.unit.prepare(model, model.parameters(summary, source.dtype), source))
+        model, summary = replace(model, likelihood=located), replace(summary, S=S)
+        return cls(
+            model, summary, model.kind.prepare(model.likelihood, model.parameters(summary, source.dtype), source)
+        )
 
     def path(self, X: Sequences) -> NDArray[np.intp]:
         """The most probable path (Viterbi), (n,)."""
-        return viterbi(self.model, self.prepared, X)
+        return viterbi(self.model.likelihood, self.prepared, X)
 
     def probabilities(self, X: Sequences) -> Array:
         """The probability of each state at each row, given all of its sequence, (n, K)."""
         R = np.empty((len(X), self.prepared.K))
-        for block in smoothed(self.model, self.prepared, X):
+        for block in smoothed(self.model.likelihood, self.prepared, X):
             R[block.rows] = block.R[:, : self.prepared.K]
         return R
 
     def labels(self, X: Sequences) -> NDArray[np.intp]:
         """The most probable state at each row, (n,)."""
         labels = np.empty(len(X), np.intp)
-        for block in smoothed(self.model, self.prepared, X):
+        for block in smoothed(self.model.likelihood, self.prepared, X):
             labels[block.rows] = block.R[:, : self.prepared.K].argmax(axis=1)
         return labels
 

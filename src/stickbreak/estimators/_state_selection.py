@@ -34,7 +34,7 @@ def families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
         D = source.n_columns
         found["autoregressive_gaussian"] = AutoregressiveGaussian().locate(None, 2 * D)
     first: Any = getattr(estimator.init, "model_", None)
-    if first is not None and first.allocation.unit == "sequences":
+    if first is not None and first.kind.has_order:
         alike = {name: family for name, family in found.items() if lags(family) == lags(first.likelihood)}
         return alike or found
     return found

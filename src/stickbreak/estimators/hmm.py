@@ -17,7 +17,7 @@ from ..data.frames import values_of
 from ..inference import Options, StateSearch, Stochastic, Threads
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
-from ..model import Model, Summary
+from ..model import SEQUENCES, Model, Summary
 from . import _choices as choices
 from . import _memory as memory
 from . import _sequences as sequences
@@ -361,7 +361,7 @@ class HMM(ClusterMixin, Estimator):
     def _sized(self, sizes: Sizes, source: Any) -> Sizes:
         distinct = 0 if source.codes is None else sizes.rows
         batches = min(sizes.batches, source.n_sequences)
-        return replace(sizes, kind=Chains(), rows=source.n_rows, distinct=distinct, batches=batches)
+        return replace(sizes, footprint=Chains(), rows=source.n_rows, distinct=distinct, batches=batches)
 
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
@@ -416,7 +416,7 @@ class HMM(ClusterMixin, Estimator):
     def _problem(self, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> Problem:
         """The search for states of sequences with a likelihood."""
         room = memory.room(self, likelihood, source, columns)
-        model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), room)
+        model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), SEQUENCES, room)
         batches = memory.n_batches(self, model.likelihood, source)
         return Problem(model, source, Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self)))
 

@@ -369,9 +369,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _sized(self, sizes: Sizes, source: Any) -> Sizes:
         if isinstance(source, GroupSource):
-            return replace(sizes, kind=GroupedRows())
+            return replace(sizes, footprint=GroupedRows())
         annealed = isinstance(self.init, str) and choices.stochastic(self.algorithm) is None and source.whole
-        return replace(sizes, kind=Documents(), tokens=source.total_weight if annealed else 0.0)
+        return replace(sizes, footprint=Documents(), tokens=source.total_weight if annealed else 0.0)
 
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
@@ -384,7 +384,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             documents.check_counts(source)
             documents.check_tokens(source)
             room = memory.room(self, likelihood, source, columns)
-            model = choices.model(self, likelihood, source.flat, columns, self._allocation(), room)
+            kind = documents.kind_of(source)
+            model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
             batches = memory.n_batches(self, model.likelihood, source)
             options = Options(batches, self.max_laps, self.tol, learn=documents.learnt(self))
             total, model, history, trouble = self._ascend(

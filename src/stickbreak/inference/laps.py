@@ -265,10 +265,10 @@ class Laps:
 
     def _ahead(self, parameters: Parameters) -> Parameters:
         """Of documents also the prior, in which coordinate ascent is slow where topics are in few documents."""
-        if parameters.prior is None or self._previous is None:
+        before = None if self._previous is None else self._before.allocation.update(self._previous).prior
+        if parameters.prior is None or before is None:
             return parameters
-        before = np.maximum(self._before.allocation.update(self._previous), TINY)
-        change = np.log(np.maximum(parameters.prior, TINY) / before)
+        change = np.log(np.maximum(parameters.prior, TINY) / np.maximum(before, TINY))
         return parameters._replace(prior=parameters.prior * np.exp(np.clip(self._step * change, -FAR, FAR)))
 
     def _resolve(self, tracked: list[list[Summary]]) -> list[MoveRecord]:
@@ -319,13 +319,13 @@ class Laps:
         if (order == np.arange(len(order))).all():
             return
         slim = total.without_statistics()
-        if allocation.unit == "rows" or allocation.bound(slim.take(order)) >= allocation.bound(slim):
+        if self.model.kind.recipe.ordered or allocation.bound(slim.take(order)) >= allocation.bound(slim):
             self._take(order)
 
     def _drop_empty(self) -> None:
         """Clusters without rows cost time and change nothing (nested truncation, Thesis 3.4.3)."""
         used = np.flatnonzero(self._memo.total.N > 0.0)
-        if self.model.allocation.unit == "rows" and len(used) < self._memo.total.K:
+        if self.model.kind.recipe.ordered and len(used) < self._memo.total.K:
             self._take(used)
 
     def _take(self, clusters: NDArray[np.integer]) -> None:

@@ -132,7 +132,7 @@ class Search(ABC):
         origin: str = "start",
     ) -> Laps:
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
-        schedule = Schedule(moves, rng, model.allocation.unit, draws=self.draws)
+        schedule = Schedule(moves, rng, model.kind.recipe, draws=self.draws)
         laps = Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
         laps.origin, laps.sample_rows = origin, self.sample_rows
         self.trial = None if floor is None else laps

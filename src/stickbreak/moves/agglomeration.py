@@ -63,7 +63,7 @@ def merges(model: Model, total: Summary, marginal: Array, barred: Sequence[tuple
     near = _near(model, total)
     first, second = np.nonzero(np.triu(near, 1))
     gains, together = np.full((2, total.K, total.K), -np.inf)
-    allocation: Any = model.allocation
+    allocation = model.allocation
     shares, total, marginal = allocation.shares(total), total * 1.0, marginal.copy()
     gains[first, second], together[first, second] = merge_gains(model, total, marginal, shares, first, second)
     for pair in barred:
@@ -170,12 +170,11 @@ def merge_gains(
     model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any
 ) -> tuple[Array, Array]:
     """What merging pairs of clusters gains, and the log marginal of the rows of both, (n,)."""
-    allocation: Any = model.allocation
     some, together = max(1, PAIRS // (total.K + total.S.shape[1])), np.empty(len(first))
     for i in range(0, len(first), some):
         a, b = first[i : i + some], second[i : i + some]
         together[i : i + some] = model.likelihood.log_marginal(total.N[a] + total.N[b], total.S[a] + total.S[b])
-    gains = together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second)
+    gains = together - marginal[first] - marginal[second] + model.allocation.merge_gains(total, shares, first, second)
     return gains, together
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..model import Clusters, Drawn, Memo, Model, Summary
+from ..model import ROWS, Clusters, Drawn, Memo, Model, Recipe, Summary
 from . import states
 from .birth import CHILDREN, fit_children, propose_birth
 from .delete import NEGLIGIBLE, propose_deletes
@@ -22,11 +22,6 @@ from .verify import Verdict, verify, verify_whole
 Array = NDArray[np.floating]
 
 SMALL = 0.1  # clusters below this share of the average count are not split lap by lap
-TRIES = {  # failures after which a cluster must change to be tried again
-    "rows": {"birth": 3, "merge": 2, "delete": 2},
-    "documents": {"birth": 3, "merge": 1, "delete": 1},
-    "sequences": {"birth": 1, "merge": 1, "delete": 1},
-}
 HOPELESS = 0.5  # of what its parameters cost: a cluster whose children would lose more is not tried again
 CHANGED = 0.1  # relative change of a cluster's count after which past failures no longer count
 MEMORY = 1 << 27  # bytes for the summaries of proposals on all batches
@@ -47,13 +42,14 @@ class Schedule:
     Every cluster carries an identity that survives reordering and ends when a move changes the cluster; failures are
     remembered under it, and forgotten when the cluster's count has changed by more than a tenth (Thesis 4.2.4).
 
+    recipe : how moves change the clusters of the kind of data
     tries : failures after which nothing is tried again, where that is fewer than usual
     draws : whether rows are drawn, which births are fitted to
     """
 
     kinds: Sequence[str]
     rng: np.random.Generator
-    unit: str = "rows"
+    recipe: Recipe = ROWS.recipe
     tries: int = sys.maxsize
     draws: bool = True
     ids: list[int] = field(default_factory=list)
@@ -92,7 +88,7 @@ class Schedule:
         settling : whether clusters are still given time to settle; only those to which no row belongs may then go
         rising : whether the bound still rises fast: it is then too early to ask if a state is worth its place
         """
-        if self.unit == "sequences":
+        if self.recipe.whole:
             return [] if settling else self._states(model, total, log_marginal, source, drawn, run, rising)
         proposals: list[Proposal] = []
         if {"merge", "delete"} & set(self.kinds):
@@ -114,7 +110,7 @@ class Schedule:
     ) -> tuple[Verdict, list[MoveRecord]]:
         """Accept what raises the ELBO of the whole data set (`verify`), and remember what failed."""
         counts = memo.total.N
-        decide = verify_whole if self.unit == "sequences" else verify
+        decide = verify_whole if self.recipe.whole else verify
         verdict = decide(model, memo, proposals, tracked, slack)
         for i, proposal in enumerate(proposals):
             if verdict.gains and proposal.whole:
@@ -191,7 +187,7 @@ class Schedule:
             deletes = propose_deletes(model, total, parameters, saving, divergence, max(2, total.K // 4))
             proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
         if "merge" in self.kinds and not settling:
-            limit = total.K if model.allocation.unit == "rows" else max(10, total.K // 8)  # without a score to trust
+            limit = total.K if self.recipe.scored else max(10, total.K // 8)
             merges, hopeless = propose_merges(
                 model, total, clusters, divergence, limit, lambda pair: self._may("merge", pair, total.N)
             )
@@ -221,7 +217,7 @@ class Schedule:
                     continue
                 failures = self._failures("birth", (target.cluster,), total.N)
                 hopeless = birth.estimate < -HOPELESS * cost[target.cluster]
-                failures.times += TRIES[self.unit]["birth"] if hopeless else 1
+                failures.times += self.recipe.tries["birth"] if hopeless else 1
         return births
 
     def _children(self, k: int, counts: Array) -> int:
@@ -231,7 +227,7 @@ class Schedule:
         return int(self.rng.choice(CHILDREN)) if self._failures("birth", (k,), counts).times else CHILDREN[-1 - k % 2]
 
     def _may(self, kind: str, clusters: tuple[int, ...], counts: Array) -> bool:
-        return self._failures(kind, clusters, counts).times < min(TRIES[self.unit][kind], self.tries)
+        return self._failures(kind, clusters, counts).times < min(self.recipe.tries[kind], self.tries)
 
     def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> _Failures:
         key, count = (kind, tuple(sorted(self.ids[k] for k in clusters))), float(counts[list(clusters)].sum())

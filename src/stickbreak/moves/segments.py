@@ -31,7 +31,7 @@ def own_states(
     rows = np.split(np.argsort(group, kind="stable"), np.searchsorted(np.sort(group), np.arange(1, len(state) + 1)))
     parts = [halves(model, source, rows[i]) for i in range(len(state))]
     N, S = np.array([N for N, _ in parts]), np.array([S for _, S in parts])  # (segments, 2), (segments, 2, F)
-    whole, log_marginal = labelled(model, source, path).take(state), model.likelihood.log_marginal
+    whole, log_marginal = labelled(model.likelihood, source, path).take(state), model.likelihood.log_marginal
     rest = log_marginal(np.maximum(whole.N - N.sum(axis=1), 0.0), whole.S - S.sum(axis=1))
     gain = log_marginal(N[:, 0], S[:, 0]) + log_marginal(N[:, 1], S[:, 1]) + rest - model.log_marginal(whole)
     best = np.argsort(-gain, kind="stable")[: -(-n // 2)]
@@ -58,7 +58,7 @@ def regrouped(
     """
     segment = _segments(source, path)
     cut = _cut(segment, max(rng.choice(CUTS) * (segment[-1] + 1), FEWEST), rng)
-    total = labelled(model, source, _alone(cut, path, among[path], rng)[0])
+    total = labelled(model.likelihood, source, _alone(cut, path, among[path], rng)[0])
     return agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
 
 

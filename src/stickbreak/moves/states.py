@@ -62,8 +62,7 @@ def merged(
 def changes(model: Model, total: Summary, merges: int, deletions: int) -> list[tuple[int, ...]]:
     """The merges (a, b) that seem to gain most, and the deletions (k,) of the smallest states."""
     first, second = np.triu_indices(total.K, 1)
-    allocation: Any = model.allocation
-    gains, _ = merge_gains(model, total, model.log_marginal(total), allocation.shares(total), first, second)
+    gains, _ = merge_gains(model, total, model.log_marginal(total), model.allocation.shares(total), first, second)
     best = np.argsort(-gains, kind="stable")[:merges]
     pairs = [(int(a), int(b)) for a, b in zip(first[best], second[best])]
     return [*pairs, *((int(k),) for k in np.argsort(total.N, kind="stable")[:deletions])]
