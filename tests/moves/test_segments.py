@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.likelihoods import Gaussian, Sample
-from stickbreak.model import SEQUENCES, Model, Summary
+from stickbreak.model import SEQUENCES, Model
 from stickbreak.model.sequences import labelled
 from stickbreak.moves import agglomeration, segments
 from stickbreak.moves.blocks import halves
@@ -156,10 +156,10 @@ def test_every_merge_is_the_best_of_what_is_left(transitions, seed):
     """States that others have absorbed leave no trace, also where only their rows are known."""
     model, source, _, rng = problem(seed, CHAINS[0])
     total = labelled(model.likelihood, source, rng.integers(10, size=len(source.X)))
-    total = total if transitions else Summary(total.N, total.S, total.H, total.base)
+    total = total if transitions else SEQUENCES.start(total)
     before = 0.0
     for step in agglomeration.merges(model, total, model.log_marginal(total)):
-        pairs, shares = np.triu_indices(total.K, 1), model.allocation.shares(total)
+        pairs, shares = np.triu_indices(total.K, 1), model.allocation.solve(total).shares
         gains, _ = agglomeration.merge_gains(model, total, model.log_marginal(total), shares, *pairs)
         assert step.gain - before == pytest.approx(gains.max(), rel=1e-9, abs=1e-6)
         before, best = step.gain, int(gains.argmax())

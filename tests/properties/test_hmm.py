@@ -99,7 +99,7 @@ def random_start(model, source, K, seed):
     X, weights = source.take(np.arange(source.n_rows))
     R = np.random.default_rng(seed).dirichlet(np.ones(K), len(X)) * weights[:, None]
     T = features(model.likelihood, X)
-    return Summary(R.sum(0), np.asarray((T.T @ R).T), np.zeros(K), np.zeros(()))
+    return SEQUENCES.start(Summary(R.sum(0), np.asarray((T.T @ R).T), np.zeros(K), np.zeros(())))
 
 
 def search(model, source, start, moves=MOVES, n_batches=1, n_jobs=1, max_laps=18, learn=LEARN, seed=0, tol=1e-6):

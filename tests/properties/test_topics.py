@@ -55,7 +55,7 @@ def problem(kind, allocation, seed):
         return (
             Model(likelihood, allocation, BAGS),
             BagSource(sparse.csr_array(X)),
-            Summary(S.sum(1), S, np.zeros(5), np.zeros(())),
+            BAGS.start(Summary(S.sum(1), S, np.zeros(5), np.zeros(()))),
         )
     X, lengths = patches(seed)
     family = {"zero-mean": ZeroMeanGaussian, "diagonal": DiagonalGaussian}[kind]
@@ -65,7 +65,7 @@ def problem(kind, allocation, seed):
     return (
         Model(likelihood, allocation, GROUPS),
         GroupSource(X, lengths),
-        Summary(R.sum(0), R.T @ T, np.zeros(5), np.zeros(())),
+        GROUPS.start(Summary(R.sum(0), R.T @ T, np.zeros(5), np.zeros(()))),
     )
 
 
@@ -153,7 +153,7 @@ def test_the_bound_of_lda_is_below_the_enumerated_evidence(seed, alpha):
     X = np.array([np.bincount(tokens[owner == d], minlength=V) for d in range(2)], float)
     model = Model(Multinomial(0.5).resolve(Sample.of(X)), LatentDirichlet(K, alpha, symmetric=True), BAGS)
     S = rng.exponential(1.0, (K, V))
-    found = laps(model, BagSource(sparse.csr_array(X)), Summary(S.sum(1), S, np.zeros(K), np.zeros(())), max_laps=50)
+    found = laps(model, BagSource(sparse.csr_array(X)), model.start(S.sum(1), S), max_laps=50)
     assert evidence - 6.0 < found.bound <= evidence + 1e-9
 
 
@@ -184,7 +184,7 @@ def test_the_bound_of_the_process_is_below_the_evidence():
     model = Model(Multinomial(0.5).resolve(Sample.of(X)), HierarchicalDirichletProcess(alpha, gamma), BAGS)
     for K in (1, 2, 3):
         S = np.random.default_rng(K).exponential(1.0, (K, V))
-        start = Summary(S.sum(1), S, np.zeros(K), np.zeros(()))
+        start = model.start(S.sum(1), S)
         assert laps(model, BagSource(sparse.csr_array(X)), start).bound <= evidence + 4.0 * error
 
 

@@ -31,6 +31,17 @@ class GlobalStep(NamedTuple):
     prior: Array | None = None
 
 
+class Solution(NamedTuple):
+    """The optimum of an allocation for a summary, or another point.
+
+    shares : expected weights of the clusters (K,); of documents and sequences also of the rest (K + 1,)
+    value : what the bound gains by them (`Allocation.bound`)
+    """
+
+    shares: Array
+    value: float
+
+
 class Allocation(Protocol):
     """The prior over cluster assignments: a frozen dataclass of concentrations.
 
@@ -42,8 +53,11 @@ class Allocation(Protocol):
         """The most clusters that may be in use."""
         ...
 
-    def tuned(self, summary: Any, names: tuple[str, ...]) -> Self:
-        """This prior with the concentrations ``names`` set to values that raise the bound of a summary."""
+    def tuned(self, summary: Any, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
+        """This prior with the concentrations ``names`` set to values that raise the bound of a summary, and its optimum.
+
+        solution : the optimum of this prior
+        """
         ...
 
     @property
@@ -51,19 +65,20 @@ class Allocation(Protocol):
         """The prior for rows without documents or sequences: this one, if it knows of none."""
         ...
 
-    def update(self, summary: Any) -> GlobalStep:
-        """The global step, optimal for a summary."""
+    def solve(self, summary: Any) -> Solution:
+        """The optimum for a summary; a search where documents or sequences follow the shares."""
         ...
 
-    def shares(self, summary: Any) -> Array:
-        """Expected weights at the optimal global step: of the clusters (K,); of documents and sequences also of the rest."""
+    def at(self, summary: Any, shares: Array) -> Solution:
+        """The solution with these shares, which saves the search at the cost of a lower bound."""
         ...
 
-    def bound(self, summary: Any, shares: Array | None = None) -> float:
-        """This allocation's part of the ELBO at its optimal global step, without the assignment entropy.
+    def update(self, summary: Any, solution: Solution | None = None) -> GlobalStep:
+        """The global step at a solution, by default the optimum."""
+        ...
 
-        shares : near the optimum, where known: saves the search for it, where there is one, at the cost of a lower bound
-        """
+    def bound(self, summary: Any, solution: Solution | None = None) -> float:
+        """This allocation's part of the ELBO at a solution, by default the optimum, without the assignment entropy."""
         ...
 
     def order(self, summary: Any) -> NDArray[np.integer]:

@@ -207,7 +207,7 @@ def _by_name(init: str, model: Model, source: BagSource | GroupSource, K: int, r
         topics = anchor_topics(source.X, K, rng)
         return _from_array(topics, model, source)
     if init == "random" and whole_counts(source):
-        return Summary(np.ones(K), np.zeros((K, source.n_columns)), np.zeros(K), np.zeros(()))
+        return model.start(np.ones(K), np.zeros((K, source.n_columns)))
     return from_seeds(model, source.flat, K, init == "k-means++", rng)
 
 
@@ -215,11 +215,11 @@ def _from_model(other: Any, levels: Levels, model: Model, source: BagSource | Gr
     """From another topic model: its counts of words, or the rows of groups as a mixture of its topics explains them."""
     summary: DocumentSummary = other.summary_
     if isinstance(source, BagSource):
-        return Summary(summary.N, summary.S, np.zeros(summary.K), np.zeros(()))
+        return model.start(summary.N, summary.S)
     translate = Translation.between(levels, other)
-    mixture = Model(other.model_.likelihood, other.model_.allocation.flat)
-    counts = Summary(summary.N, summary.S, np.zeros(summary.K), np.zeros(()))
-    reader = Reader.of(mixture, counts, mixture.likelihood.may_miss(source.n_columns), source.dtype)
+    mixture = other.model_.flat
+    rows = mixture.start(summary.N, summary.S)
+    reader = Reader.of(mixture, rows, mixture.likelihood.may_miss(source.n_columns), source.dtype)
     return from_responsibilities(model, source.flat, lambda chunk, X: reader.responsibilities(translate(X)), threads)
 
 
@@ -230,7 +230,7 @@ def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSour
             raise ValueError(f"init must be labels ({len(source.X)},) of the rows; got shape {given.shape}.")
         labels = label_codes(given)
         T = features(model.likelihood, source.flat.take(np.arange(len(labels)))[0])
-        return hard_summary(T, np.ones(len(labels)), labels)
+        return model.kind.start(hard_summary(T, np.ones(len(labels)), labels))
     topics = numbers(given, "init").astype(np.float64)
     good = topics.ndim == 2 and topics.shape[1] == source.n_columns and np.isfinite(topics).all()
     if not good or not len(topics) or (topics < 0.0).any() or not (topics.sum(axis=1) > 1e-200).all():
@@ -239,7 +239,7 @@ def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSour
             f"got shape {topics.shape}."
         )
     S = topics * (source.total_weight / len(topics) / topics.sum(axis=1, keepdims=True))
-    return Summary(S.sum(axis=1), S, np.zeros(len(S)), np.zeros(()))
+    return model.start(S.sum(axis=1), S)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
+from ..allocations.markov import ChainPrior
 from ..data import ArraySource, Sequences, SequenceSource
 from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
@@ -20,7 +21,7 @@ from ..inference.visit import visit
 from ..kernels.markov import forward
 from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
 from ..likelihoods._base import features
-from ..model import Model, Summary
+from ..model import Model, SequenceSummary, Summary
 from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
 from ..model.sequences import labelled
 from ..moves.blocks import block_states
@@ -264,11 +265,11 @@ class SequenceReader:
     """A fitted hidden Markov model and its potentials, for the sequences of a source."""
 
     model: Model
-    summary: Summary
+    summary: SequenceSummary
     prepared: Prepared
 
     @classmethod
-    def of(cls, model: Model, summary: Summary, source: SequenceSource, missing: NDArray[np.bool_]) -> Self:
+    def of(cls, model: Model, summary: SequenceSummary, source: SequenceSource, missing: NDArray[np.bool_]) -> Self:
         """A reader of sequences in which values of the columns ``missing`` (D,) may be missing."""
         located, S = model.likelihood.with_missing(missing, summary.S)
         model, summary = replace(model, likelihood=located), replace(summary, S=S)
@@ -297,7 +298,8 @@ class SequenceReader:
     def log_evidence(self, X: Sequences) -> float:
         """The log evidence of all sequences of a chunk: mean transitions, predictive densities of rows given their states."""
         N, S, K = self.summary.N, self.summary.S, self.prepared.K
-        allocation: Any = self.model.allocation
+        allocation = self.model.allocation
+        assert isinstance(allocation, ChainPrior)
         means, Kp = allocation.means(self.summary), padded(K)
         start, A = np.zeros(Kp), np.zeros((Kp, Kp))
         start[:K], A[:K, :K] = means[0], means[1:]

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count, shown
 from ..allocations import Allocation, Duration
+from ..allocations.markov import ChainPrior
 from ..data import SequenceSource
 from ..data.frames import values_of
 from ..inference import Options, StateSearch, Stochastic, Threads
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
-from ..model import SEQUENCES, Model, Summary
+from ..model import SEQUENCES, Model, SequenceSummary, Summary
 from . import _choices as choices
 from . import _memory as memory
 from . import _sequences as sequences
@@ -349,7 +350,9 @@ class HMM(ClusterMixin, Estimator):
         return tags
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
-        allocation: Any = model.allocation
+        allocation = model.allocation
+        assert isinstance(allocation, ChainPrior)
+        assert isinstance(summary, SequenceSummary)
         means = allocation.means(summary)
         self.n_states_, self.start_probabilities_, self.transition_matrix_ = summary.K, means[0], means[1:]
         self.stickiness_ = float(allocation.stickiness)

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, HierarchicalDirichletProcess, LatentDirichlet
+from ..allocations.topics import TopicPrior
 from ..data import BagSource, GroupSource
 from ..inference import Options, Stochastic, Threads, TopicSearch
 from ..inference.memory import Documents, GroupedRows, Sizes
@@ -346,7 +347,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         self.n_topics_, self.topic_shares_ = summary.K, model.allocation.mean_weights(summary)
-        allocation: Any = model.allocation
+        allocation = model.allocation
+        assert isinstance(allocation, TopicPrior)
         self.document_concentration_ = float(allocation.document_concentration)
         self.__dict__.pop("topics_", None)
         if not self.grouped_:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..allocations.markov import ChainPrior
 from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
 from ..model.messages import log_normaliser
@@ -109,5 +110,6 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
 
 def of_states(model: Model, K: int) -> Model:
     """The model of K states, where there is a number of them."""
-    allocation: Any = model.allocation
+    allocation = model.allocation
+    assert isinstance(allocation, ChainPrior)
     return replace(model, allocation=allocation.of_states(K))

@@ -146,7 +146,7 @@ class Search(ABC):
             return None
         start = total.as_start.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
         for _, _, children in hopeful:
-            start = start.exchange((), children)
+            start = start.exchange((), model.kind.start(children))
         return model.ordered(start)
 
     def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +45,22 @@ class DocumentSummary(Summary):
     D: Array = cluster_axes(0)
     counts: Array = local_field()
 
+    @classmethod
+    def of(cls, rows: Summary) -> Self:
+        """What rows say, of no document."""
+        nothing, none = np.zeros(rows.K), np.zeros(())
+        local = np.empty((rows.K, 0), np.float32)
+        return cls(rows.N, rows.S, rows.H, rows.base, nothing, nothing, none, none, none, local)
+
     @property
     def as_start(self) -> Summary:
         """The topics alone: what is known of documents changes with them."""
-        return Summary(self.N, self.S, self.H, self.base)
+        return self.of(self)
+
+    @property
+    def warm_start(self) -> Array | None:
+        """The counts."""
+        return self.counts
 
     def check(self, F: int) -> None:
         """As for rows; also, logarithms of proportions must not be positive."""
@@ -113,6 +125,10 @@ class DocumentKind(ABC):
     recipe: ClassVar[Recipe] = Recipe(
         whole=False, tries={"birth": 3, "merge": 1, "delete": 1}, scored=False, pairs=0.5, ordered=False
     )
+
+    def start(self, rows: Summary) -> DocumentSummary:
+        """A start that knows of no document."""
+        return DocumentSummary.of(rows)
 
     @abstractmethod
     def entries(self, X: Any) -> Entries:

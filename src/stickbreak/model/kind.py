@@ -91,6 +91,10 @@ class Kind(Protocol):
         """Whether rows depend on those before them."""
         ...
 
+    def start(self, rows: Summary) -> Summary:
+        """A start for such data, of which only rows are known."""
+        ...
+
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
         """Parameters in the precision in which features and scores are to be formed."""
         ...

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -45,6 +44,7 @@ class Prepared(NamedTuple):
 
     log_start : (K,), log_A : (K, K) log potentials;  start : (Kp,), A, At : (Kp, Kp) their exponentials, and A transposed
     table : of the distinct rows, where there are few
+    arbitrary : (2, Kp) two messages in which neither states nor any set of them have the same mass
     """
 
     parameters: Parameters
@@ -54,6 +54,7 @@ class Prepared(NamedTuple):
     A: Array
     At: Array
     table: Scores | None
+    arbitrary: Array
 
     @property
     def K(self) -> int:
@@ -110,12 +111,18 @@ def prepared_for(likelihood: Likelihood, parameters: Parameters, source: Sequenc
     if source.codes is not None:
         weights = np.ones(len(source.X)) if source.weights is None else source.weights
         table = _table(likelihood, parameters, np.asarray(source.X, dtype=source.dtype), weights)
-    return Prepared(parameters, logs[0], logs[1:], start, A, np.ascontiguousarray(A.T), table)
+    return Prepared(parameters, logs[0], logs[1:], start, A, np.ascontiguousarray(A.T), table, _arbitrary(K))
 
 
 def padded(K: int) -> int:
     """Kp, the columns of arrays of K states."""
     return -(-K // WIDTH) * WIDTH
+
+
+def _arbitrary(K: int) -> Array:
+    """Two messages to K states that have nothing in common, (2, Kp)."""
+    messages = _padded(np.stack([np.random.default_rng(seed).random(K) for seed in range(2)]))
+    return np.asarray(messages / messages.sum(axis=1, keepdims=True))
 
 
 def _padded(values: Array) -> Array:
@@ -298,7 +305,7 @@ def _messages(
         if sizes.max() > most:
             return None
         pieces = [slice(cuts[i] - n, cuts[i]) if before else slice(cuts[i], cuts[i] + n) for i, n in zip(left, sizes)]
-        begins = [np.where((sizes == rest[left])[:, None], found[left], _somehow(K, Kp, seed)) for seed in range(2)]
+        begins = [np.where((sizes == rest[left])[:, None], found[left], message) for message in prepared.arbitrary]
         ends = _handed_over(likelihood, prepared, X, pieces, np.concatenate(begins), before).reshape(2, len(left), Kp)
         settled = np.abs(ends[0] - ends[1]).max(axis=1) <= SETTLED
         found[left[settled]] = ends[0, settled]
@@ -326,14 +333,6 @@ def _handed_over(
     alpha[:] = 1.0
     backward(L, codes, first, edges, prepared.At, alpha, ends, R, G)
     return ends
-
-
-@lru_cache(maxsize=64)
-def _somehow(K: int, Kp: int, seed: int) -> Array:
-    """One of two messages that have nothing in common: neither states nor any set of them have the same mass."""
-    message = np.zeros(Kp)
-    message[:K] = np.random.default_rng(seed).random(K)
-    return np.asarray(message / message.sum())
 
 
 def viterbi(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> NDArray[np.intp]:

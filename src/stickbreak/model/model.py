@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocations import Allocation
+from ..allocations import Allocation, Solution
 from ..likelihoods import Likelihood
 from ..likelihoods._base import largest_terms
 from .kind import Kind
@@ -59,15 +59,20 @@ class Model:
         return Clusters(*self.likelihood.weights(summary.N, summary.S), self.log_marginal(summary))
 
     def parameters(
-        self, summary: Summary, dtype: np.dtype[np.floating], clusters: Clusters | None = None
+        self,
+        summary: Summary,
+        dtype: np.dtype[np.floating],
+        clusters: Clusters | None = None,
+        solution: Solution | None = None,
     ) -> Parameters:
         """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43).
 
         They are rounded to ``dtype``, the precision of the data, if that is enough: features and scores of rows are
-        formed in the precision of W.  Here and below, ``clusters`` may be given where it is known already.
+        formed in the precision of W.  Here and below, ``clusters``, ``log_marginal``
+        and ``solution``, the optimum of the allocation, may be given where they are known already.
         """
         W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)
-        log_weights, prior = self.allocation.update(summary)
+        log_weights, prior = self.allocation.update(summary, solution)
         bias = b + log_weights
         if not (dtype == np.float64 or _fits(dtype, summary, W, bias)):
             dtype = np.dtype(np.float64)
@@ -77,14 +82,17 @@ class Model:
         """Each cluster's part of the data term of the bound (Thesis Eq. 3.42), (K,)."""
         return self.likelihood.log_marginal(summary.N, summary.S)
 
-    def bound(self, summary: Summary, log_marginal: Array | None = None, shares: Array | None = None) -> float:
+    def bound(self, summary: Summary, log_marginal: Array | None = None, solution: Solution | None = None) -> float:
         """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
 
-        It is a function of the total summary alone.  ``log_marginal`` may be given where it is known already, and
-        ``shares`` to save the search for the optimum at the cost of a lower bound (`Allocation.bound`).
+        It is a function of the total summary alone.  Another ``solution`` than the optimum gives a lower bound.
         """
         data = self.log_marginal(summary) if log_marginal is None else log_marginal
-        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary, shares)
+        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary, solution)
+
+    def start(self, N: Array, S: Array) -> Summary:
+        """A start from the counts (K,) and the statistics (K, F) of rows."""
+        return self.kind.start(Summary(N, S, np.zeros(len(N)), np.zeros(())))
 
     @property
     def flat(self) -> "Model":

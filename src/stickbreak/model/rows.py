@@ -35,6 +35,10 @@ class RowKind:
         whole=False, tries={"birth": 3, "merge": 2, "delete": 2}, scored=True, pairs=4.0, ordered=True
     )
 
+    def start(self, rows: Summary) -> Summary:
+        """The same."""
+        return rows
+
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
         """Weights and bias in this precision."""
         return Parameters(parameters.W.astype(dtype, copy=False), parameters.bias.astype(dtype, copy=False))

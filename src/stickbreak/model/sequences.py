@@ -24,6 +24,7 @@ from .products import add_kept, add_product
 from .rows import ROWS, drawn_rows, sampled_rows
 from .summary import Array, Summary, cluster_axes
 
+STAYS = 0.9  # self-transition share that is assumed where a start has only counts
 TAKEN = 1 << 15  # rows whose features are held at a time
 
 
@@ -51,10 +52,32 @@ class SequenceSummary(Summary):
         check_between("counts", self.N, steps)
         check_between("transitions from states", self.M.sum(axis=1), steps)
 
+    @property
+    def transitions(self) -> Array:
+        """First states and transitions, (K + 1, K)."""
+        return np.ascontiguousarray(np.vstack([self.begins, self.M]))
+
     @classmethod
     def of(cls, summary: Summary, M: Array, begins: Array) -> Self:
         """A summary of rows with transitions."""
         return cls(summary.N, summary.S, summary.H, summary.base, M, begins)
+
+
+@dataclass(frozen=True)
+class StateStart(Summary):
+    """A start that knows the rows of states and no transitions: states are taken to last."""
+
+    @property
+    def transitions(self) -> Array:
+        """First states and transitions that the counts suggest, (K + 1, K)."""
+        share = self.N / max(self.N.sum(), 1e-300)
+        M = (1.0 - STAYS) * np.outer(self.N, share) + STAYS * np.diag(self.N)
+        return np.ascontiguousarray(np.vstack([share, M]))
+
+    @property
+    def as_sum(self) -> SequenceSummary:
+        """The same rows, of no sequence."""
+        return SequenceSummary.of(self, np.zeros((self.K, self.K)), np.zeros(self.K))
 
 
 @dataclass(frozen=True)
@@ -71,6 +94,10 @@ class SequenceKind:
     recipe: ClassVar[Recipe] = Recipe(
         whole=True, tries={"birth": 1, "merge": 1, "delete": 1}, scored=False, pairs=0.0, ordered=False
     )
+
+    def start(self, rows: Summary) -> Summary:
+        """A start that knows of no transition."""
+        return StateStart(rows.N, rows.S, rows.H, rows.base)
 
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
         """Weights in this precision; messages are in float64."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..allocations import Solution
 from ..data import ArraySource
 from ..model import ROWS, Clusters, Drawn, Memo, Model, Recipe, Summary
 from . import states
@@ -75,6 +76,7 @@ class Schedule:
         model: Model,
         total: Summary,
         log_marginal: Array,
+        solution: Solution,
         source: ArraySource,
         drawn: list[Drawn],
         run: Callable[..., Iterable[Proposal]],
@@ -84,16 +86,16 @@ class Schedule:
     ) -> list[Proposal]:
         """The proposals to verify over the next lap, best estimates first, within the memory for their summaries.
 
-        log_marginal : (K,) of the clusters of ``total``
+        log_marginal : (K,) of the clusters of ``total``;  solution : the optimum of the allocation for it
         settling : whether clusters are still given time to settle; only those to which no row belongs may then go
         rising : whether the bound still rises fast: it is then too early to ask if a state is worth its place
         """
         if self.recipe.whole:
-            return [] if settling else self._states(model, total, log_marginal, source, drawn, run, rising)
+            return [] if settling else self._states(model, total, log_marginal, solution, source, drawn, run, rising)
         proposals: list[Proposal] = []
         if {"merge", "delete"} & set(self.kinds):
             clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
-            proposals += self._removals(model, total, clusters, source.dtype, settling)
+            proposals += self._removals(model, total, clusters, solution, source.dtype, settling)
         if "birth" in self.kinds and not settling:
             proposals += self._births(model, total, source, drawn, run)
         room = MEMORY // (8 * (model.likelihood.n_statistics + 2) * n_batches)
@@ -106,12 +108,18 @@ class Schedule:
         return chosen
 
     def resolve(
-        self, model: Model, memo: Memo, proposals: Sequence[Proposal], tracked: list[list[Summary]], slack: float = 0.0
+        self,
+        model: Model,
+        memo: Memo,
+        proposals: Sequence[Proposal],
+        tracked: list[list[Summary]],
+        slack: float,
+        solution: Solution,
     ) -> tuple[Verdict, list[MoveRecord]]:
         """Accept what raises the ELBO of the whole data set (`verify`), and remember what failed."""
         counts = memo.total.N
         decide = verify_whole if self.recipe.whole else verify
-        verdict = decide(model, memo, proposals, tracked, slack)
+        verdict = decide(model, memo, proposals, tracked, slack, solution)
         for i, proposal in enumerate(proposals):
             if verdict.gains and proposal.whole:
                 break  # only one could be accepted
@@ -130,6 +138,7 @@ class Schedule:
         model: Model,
         total: Summary,
         log_marginal: Array,
+        solution: Solution,
         source: ArraySource,
         drawn: list[Drawn],
         run: Callable[..., Iterable[Any]],
@@ -140,7 +149,8 @@ class Schedule:
         clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
         saving = model.parameter_cost(total, clusters)
         if "merge" in self.kinds and not rising:
-            found += [("merge", c) for c in states.merged(model, total, log_marginal, saving, self._barred(total.N))]
+            barred = self._barred(total.N)
+            found += [("merge", c) for c in states.merged(model, total, log_marginal, saving, barred, solution)]
         if "delete" in self.kinds and not rising:
             divergence = model.divergences(total, clusters)
             may = partial(self._may, "delete", counts=total.N)
@@ -174,7 +184,13 @@ class Schedule:
         return [(gain, target.cluster, children) for target, (children, gain) in fits if gain > 0.0]
 
     def _removals(
-        self, model: Model, total: Summary, clusters: Clusters, dtype: np.dtype[np.floating], settling: bool
+        self,
+        model: Model,
+        total: Summary,
+        clusters: Clusters,
+        solution: Solution,
+        dtype: np.dtype[np.floating],
+        settling: bool,
     ) -> list[Proposal]:
         """Merges and deletes worth verifying."""
         saving = model.parameter_cost(total, clusters)
@@ -183,7 +199,7 @@ class Schedule:
         divergence = model.divergences(total, clusters)
         proposals: list[Proposal] = []
         if "delete" in self.kinds:
-            parameters = model.parameters(total, dtype, clusters)
+            parameters = model.parameters(total, dtype, clusters, solution)
             deletes = propose_deletes(model, total, parameters, saving, divergence, max(2, total.K // 4))
             proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
         if "merge" in self.kinds and not settling:

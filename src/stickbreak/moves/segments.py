@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import SequenceSource
-from ..model import Model, Summary
+from ..model import Model, SequenceSummary, Summary
 from ..model.sequences import labelled
 from .agglomeration import agglomerated
 from .blocks import halves
@@ -20,8 +20,10 @@ SHARES = (0.2, 0.4, 0.7)  # of the states, that are most alike
 
 def own_states(
     model: Model, source: SequenceSource, path: NDArray[np.intp], n: int, rng: np.random.Generator
-) -> Summary:
+) -> SequenceSummary:
     """About n states of segments, two each: those that gain most, cut where both parts explain it best (Thesis 6.5.2).
+
+    Each is entered once and lasts.
 
     A segment gains what the log marginal likelihoods of its parts and of the rest of its state are above that of the state.
 
@@ -36,7 +38,9 @@ def own_states(
     gain = log_marginal(N[:, 0], S[:, 0]) + log_marginal(N[:, 1], S[:, 1]) + rest - model.log_marginal(whole)
     best = np.argsort(-gain, kind="stable")[: -(-n // 2)]
     N, S = N[best].ravel(), S[best].reshape(2 * len(best), -1)
-    return Summary(N[N > 0.0], S[N > 0.0], np.zeros((N > 0.0).sum()), np.zeros(()))
+    N, S = N[N > 0.0], S[N > 0.0]
+    own = Summary(N, S, np.zeros(len(N)), np.zeros(()))
+    return SequenceSummary.of(own, np.diag(np.maximum(N - 1.0, 0.0)), np.zeros(len(N)))
 
 
 def alike(model: Model, total: Summary, rng: np.random.Generator) -> NDArray[np.bool_]:
