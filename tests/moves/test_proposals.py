@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stickbreak.model import Parameters, local_step
+from stickbreak.model import Batch, Parameters, local_step
 from stickbreak.moves.merge import merge_scores, propose_merges
 from stickbreak.moves.proposal import Proposal
 
@@ -39,7 +39,9 @@ def propose(p, naive, kind, parameters):
 
 
 def track(p, proposal, X, weights, kept, summary):
-    return p.model.kind.track(p.model.likelihood, proposal.parameters, proposal.removed, X, weights, kept, summary)
+    return p.model.kind.track(
+        p.model.likelihood, proposal.parameters, proposal.removed, Batch(X, weights), kept, summary
+    )
 
 
 def dense_summaries(p, naive, parameters, proposal, R, handed):

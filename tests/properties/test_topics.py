@@ -16,7 +16,7 @@ from stickbreak.inference.document_survey import document_survey
 from stickbreak.inference.laps import Laps
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import DiagonalGaussian, Multinomial, Sample, ZeroMeanGaussian
-from stickbreak.model import BAGS, GROUPS, Model, Summary
+from stickbreak.model import BAGS, GROUPS, Batch, Model, Summary
 from stickbreak.moves import Schedule
 from stickbreak.moves.agglomeration import ancestry, levels_of, merges
 
@@ -117,8 +117,8 @@ def test_a_merge_is_an_exact_replacement(kind, allocation):
     parameters = model.parameters(start, FLOAT)
     X, weights = source.read(source.batches(1)[0][0])
     prepared = model.kind.prepare(model.likelihood, parameters, source)
-    summary, kept = model.kind.local_step(model.likelihood, prepared, X, weights, True, None, True)
-    merged = model.kind.track(model.likelihood, None, (3, 1), X, weights, kept, summary)
+    summary, kept = model.kind.local_step(model.likelihood, prepared, Batch(X, weights), True, True)
+    merged = model.kind.track(model.likelihood, None, (3, 1), Batch(X, weights), kept, summary)
     indptr, rows, counts = model.kind.entries(X)
     documents = np.repeat(np.arange(source.n_rows), np.diff(indptr))
     r = (kept.tables.E[rows] * kept.p[documents] / np.exp(kept.log_Z)[:, None])[:, [1, 3]].sum(axis=1)
@@ -202,8 +202,8 @@ def test_a_survey_tells_what_merged_topics_are_worth(kind, allocation):
     assert best - 1.0 < found[0].bound <= best + 1e-6
     X, weights = source.read(source.batches(1)[0][0])
     prepared = model.kind.prepare(model.likelihood, model.parameters(total, FLOAT), source)
-    summary, kept = model.kind.local_step(model.likelihood, prepared, X, weights, True, None, True)
-    merged = model.kind.track(model.likelihood, None, (steps[0].kept, steps[0].gone), X, weights, kept, summary)
+    summary, kept = model.kind.local_step(model.likelihood, prepared, Batch(X, weights), True, True)
+    merged = model.kind.track(model.likelihood, None, (steps[0].kept, steps[0].gone), Batch(X, weights), kept, summary)
     for name in ("N", "H", "P", "Q"):
         np.testing.assert_allclose(getattr(seen.nodes, name)[[total.K]], getattr(merged, name), rtol=1e-8, atol=1e-7)
     assert seen.nodes.N[-1] == pytest.approx(source.total_weight)

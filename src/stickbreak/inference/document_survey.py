@@ -9,7 +9,7 @@ from scipy.special import psi
 
 from ..data import ArraySource, Chunk
 from ..kernels.documents import merged_statistics
-from ..model import DocumentSummary, Model, Summary
+from ..model import Batch, DocumentSummary, Model, Summary
 from ..model.documents import DocumentKind, Entries, Kept
 from ..moves.agglomeration import upwards
 from .executor import Threads
@@ -42,10 +42,10 @@ def document_survey(
     prepared = kind.prepare(model.likelihood, model.parameters(total, source.dtype), source)
 
     def task(chunk: Chunk) -> DocumentSurvey:
-        X, weights = source.read(chunk)
         start = None if counts is None else counts[:, chunk.start : chunk.stop]
-        summary, kept = kind.local_step(model.likelihood, prepared, X, weights, False, start, True)
-        return DocumentSurvey(summary.without_local(), _nodes(kind.entries(X), kept, summary, parents))
+        batch = Batch(*source.read(chunk), chunk.start, start)
+        summary, kept = kind.local_step(model.likelihood, prepared, batch, False, True)
+        return DocumentSurvey(summary.without_local(), _nodes(kind.entries(batch.X), kept, summary, parents))
 
     results = threads.map(task, [chunk for batch in source.batches(1) for chunk in batch])
     whole = next(results)

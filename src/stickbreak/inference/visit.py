@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
-from ..model import Drawn, Model, Parameters, Summary
+from ..model import Batch, Drawn, Model, Parameters, Summary
 from ..moves import Proposal
 from ..moves.sample import Draw
 from .executor import Threads
@@ -48,13 +48,13 @@ def visit(
     ends = np.cumsum([chunk.stop - chunk.start for chunk in chunks])
 
     def task(chunk: Chunk, end: int) -> Visit:
-        X, weights = source.read(chunk)
         start = None if starts is None else starts[:, end - (chunk.stop - chunk.start) : end]
-        summary, kept = kind.local_step(likelihood, prepared, X, weights, base is None, start, draw is not None)
-        tracked = [kind.track(likelihood, p, removed, X, weights, kept, summary) for removed, p in candidates]
+        batch = Batch(*source.read(chunk), chunk.start, start)
+        summary, kept = kind.local_step(likelihood, prepared, batch, base is None, draw is not None)
+        tracked = [kind.track(likelihood, p, removed, batch, kept, summary) for removed, p in candidates]
         drawn = []
         if draw is not None:
-            drawn = [draw.named(kind.draw(X, weights, kept, summary, draw.limits, draw.salt, chunk.start))]
+            drawn = [draw.named(kind.draw(batch, kept, summary, draw.limits, draw.salt))]
         if not local:
             summary, tracked = summary.without_local(), [t.without_local() for t in tracked]
         return Visit(summary, tracked, drawn)

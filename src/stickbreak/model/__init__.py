@@ -3,7 +3,7 @@
 from .bags import BAGS
 from .documents import DocumentSummary
 from .groups import GROUPS
-from .kind import Drawn, Kind, Recipe
+from .kind import Batch, Drawn, Kind, Recipe
 from .local import Responsibilities, local_step, restricted_step
 from .memo import Memo
 from .model import Clusters, Model
@@ -18,6 +18,7 @@ __all__ = [
     "GROUPS",
     "ROWS",
     "SEQUENCES",
+    "Batch",
     "Clusters",
     "DocumentSummary",
     "Drawn",

@@ -10,7 +10,7 @@ from scipy import sparse
 from ..data import ArraySource, BagSource
 from ..likelihoods import Likelihood
 from .documents import DocumentKind, DocumentSummary, Entries, Kept, Observed, Tables, tables
-from .kind import THRESHOLD, Drawn
+from .kind import THRESHOLD, Batch, Drawn
 from .parameters import Parameters
 
 Array = NDArray[np.floating]
@@ -40,10 +40,9 @@ class BagKind(DocumentKind):
         """Zero."""
         return 0.0
 
-    def draw(
-        self, X: Any, weights: Array, kept: Kept, summary: DocumentSummary, limits: Array, salt: int, first: int
-    ) -> Drawn:
+    def draw(self, batch: Batch, kept: Kept, summary: DocumentSummary, limits: Array, salt: int) -> Drawn:
         """Parts of documents, their tokens of a topic, drawn for each topic with chance ``limits`` (K,) per token of it."""
+        X, first = batch.X, batch.first
         rng, E, p = np.random.default_rng([salt, first]), kept.tables.E, kept.p
         topics, documents = np.nonzero(summary.counts > THRESHOLD)
         chance = np.minimum(1.0, limits[topics] * summary.counts[topics, documents])

@@ -11,7 +11,7 @@ from scipy.special import gammaln, psi
 from ..allocations.topics import TopicPrior
 from ..kernels.documents import FLOOR, document_counts, document_statistics, entry_mass
 from ..likelihoods import Likelihood
-from .kind import Recipe
+from .kind import Batch, Recipe
 from .parameters import Parameters
 from .products import add_product
 from .summary import Summary, cluster_axes, local_field
@@ -147,16 +147,10 @@ class DocumentKind(ABC):
         return parameters
 
     def local_step(
-        self,
-        likelihood: Likelihood,
-        prepared: Any,
-        X: Any,
-        weights: Array,
-        base: bool,
-        start: Array | None,
-        keep: bool,
+        self, likelihood: Likelihood, prepared: Any, batch: Batch, base: bool, keep: bool
     ) -> tuple[DocumentSummary, Kept]:
-        """Responsibilities and summary of a chunk of documents (Thesis Alg. 5.1), iterated from counts ``start`` (K, n)."""
+        """Responsibilities and summary of a chunk of documents (Thesis Alg. 5.1), iterated from counts (K, n)."""
+        X, start = batch.X, batch.start
         own, entries = self.observed(likelihood, prepared, X), self.entries(X)
         warm = None if start is None or start.shape[1] != len(entries.indptr) - 1 else start.T
         summary, kept = document_step(own.tables, entries, NOTHING, warm, None, own.T)
@@ -173,8 +167,7 @@ class DocumentKind(ABC):
         likelihood: Likelihood,
         prepared: Any,
         removed: tuple[int, ...],
-        X: Any,
-        weights: Array,
+        batch: Batch,
         kept: Kept,
         summary: DocumentSummary,
     ) -> DocumentSummary:
@@ -182,15 +175,15 @@ class DocumentKind(ABC):
 
         In each document they share the prior of the topics removed, so nothing else changes: sum_k theta_dk stays.
         """
-        entries, columns = self.entries(X), np.array(removed)
+        entries, columns = self.entries(batch.X), np.array(removed)
         mass = np.empty(len(entries.rows))
         entry_mass(entries.indptr, entries.rows, kept.tables.E, kept.p, kept.log_Z, columns, mass)
         np.maximum(mass, FLOOR, out=mass)
         prior = kept.tables.prior[columns].sum()
         if prepared is None:
-            own, T = self.indifferent(likelihood, X, len(kept.tables.E))
+            own, T = self.indifferent(likelihood, batch.X, len(kept.tables.E))
         else:
-            own, T = self.observed(likelihood, prepared, X)
+            own, T = self.observed(likelihood, prepared, batch.X)
         shared = own._replace(prior=prior * own.prior / own.prior.sum(), rest=0.0)
         stays = columns[1:] if len(columns) == len(shared.prior) + 1 else columns[:0]  # of a delete, the absorbers
         start = summary.counts[np.setdiff1d(columns, stays)].sum(axis=0)[:, None] * (shared.prior / prior)

@@ -9,7 +9,7 @@ from ..data import ArraySource, Groups, GroupSource
 from ..likelihoods import Likelihood
 from ..likelihoods._base import features
 from .documents import DocumentKind, DocumentSummary, Entries, Kept, Observed, tables
-from .kind import THRESHOLD, Drawn
+from .kind import THRESHOLD, Batch, Drawn
 from .local import exact_scores
 from .parameters import Parameters
 
@@ -41,10 +41,9 @@ class GroupKind(DocumentKind):
         """That of the rows."""
         return float(likelihood.log_base(X.X).sum())
 
-    def draw(
-        self, X: Groups, weights: Array, kept: Kept, summary: DocumentSummary, limits: Array, salt: int, first: int
-    ) -> Drawn:
+    def draw(self, batch: Batch, kept: Kept, summary: DocumentSummary, limits: Array, salt: int) -> Drawn:
         """Rows drawn for each cluster, with chance ``limits`` (K,) per row of it."""
+        X, first = batch.X, batch.first
         rng, E, p = np.random.default_rng([salt, first]), kept.tables.E, kept.p
         R = E * np.repeat(p, np.diff(X.indptr), axis=0) / np.exp(kept.log_Z)[:, None]
         rows, topics = np.nonzero(R > THRESHOLD)

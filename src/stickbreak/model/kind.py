@@ -1,7 +1,7 @@
 """A kind of data: what differs between rows, bags of words, groups of rows and sequences."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,19 @@ from .summary import Summary
 Array = NDArray[np.floating]
 
 THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
+
+
+class Batch(NamedTuple):
+    """A chunk of data as a visit reads it: rows, documents or sequences X, and their weights.
+
+    first : the number of the first
+    start : of documents, what the last visit left to start from (`Summary.warm_start`)
+    """
+
+    X: Any
+    weights: Array
+    first: int = 0
+    start: Array | None = None
 
 
 class Drawn(NamedTuple):
@@ -48,48 +61,28 @@ class Recipe(NamedTuple):
 class Kind(Protocol):
     """What visits do with a kind of data, and how moves change its clusters: a frozen value.
 
-    What is `prepared` for a visit, how a chunk X is held, and what is `kept` of its responsibilities, each kind knows alone.
+    What is `prepared` for a visit, how a chunk is held, and what is `kept` of its responsibilities, each kind knows alone.
+
+    Attributes
+    ----------
+    units : what is exchangeable, for messages
+    allocations : the base class of the allocations for such data
+    summary : the class of the summaries
+    sample_size : how many rows or documents to draw for a cluster
+    recipe : how moves change clusters
+    takes_scales : whether rows may have latent scales (`Likelihood.scales`)
+    has_documents : whether rows share the proportions of a document, so that a document may mix clusters
+    has_order : whether rows depend on those before them
     """
 
-    @property
-    def units(self) -> str:
-        """What is exchangeable, for messages."""
-        ...
-
-    @property
-    def allocations(self) -> type:
-        """The base class of the allocations for such data."""
-        ...
-
-    @property
-    def summary(self) -> type[Summary]:
-        """The class of the summaries."""
-        ...
-
-    @property
-    def sample_size(self) -> int:
-        """How many rows or documents to draw for a cluster."""
-        ...
-
-    @property
-    def recipe(self) -> Recipe:
-        """How moves change clusters."""
-        ...
-
-    @property
-    def takes_scales(self) -> bool:
-        """Whether rows may have latent scales (`Likelihood.scales`)."""
-        ...
-
-    @property
-    def has_documents(self) -> bool:
-        """Whether rows share the proportions of a document, so that a document may mix clusters."""
-        ...
-
-    @property
-    def has_order(self) -> bool:
-        """Whether rows depend on those before them."""
-        ...
+    units: ClassVar[str]
+    allocations: ClassVar[type]
+    summary: ClassVar[type[Summary]]
+    sample_size: ClassVar[int]
+    recipe: ClassVar[Recipe]
+    takes_scales: ClassVar[bool]
+    has_documents: ClassVar[bool]
+    has_order: ClassVar[bool]
 
     def start(self, rows: Summary) -> Summary:
         """A start for such data, of which only rows are known."""
@@ -104,30 +97,22 @@ class Kind(Protocol):
         ...
 
     def local_step(
-        self, likelihood: Likelihood, prepared: Any, X: Any, weights: Array, base: bool, start: Array | None, keep: bool
+        self, likelihood: Likelihood, prepared: Any, batch: Batch, base: bool, keep: bool
     ) -> tuple[Any, Any]:
         """Summary of a chunk, and what is kept of its responsibilities.
 
         base : whether to sum up the base measure, which depends on the data alone
-        start : what the last visit left to start from (`Summary.warm_start`), of documents
         keep : whether responsibilities are wanted, where they are not at hand
         """
         ...
 
     def track(
-        self,
-        likelihood: Likelihood,
-        prepared: Any,
-        removed: tuple[int, ...],
-        X: Any,
-        weights: Array,
-        kept: Any,
-        summary: Any,
+        self, likelihood: Likelihood, prepared: Any, removed: tuple[int, ...], batch: Batch, kept: Any, summary: Any
     ) -> Summary:
         """The summary of clusters J, prepared (None: one that takes everything), that get the mass of ``removed``."""
         ...
 
-    def draw(self, X: Any, weights: Array, kept: Any, summary: Any, limits: Array, salt: int, first: int) -> Drawn:
+    def draw(self, batch: Batch, kept: Any, summary: Any, limits: Array, salt: int) -> Drawn:
         """What is drawn of a chunk for each cluster, with chance ``limits`` (K,) per unit of weight."""
         ...
 

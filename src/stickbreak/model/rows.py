@@ -12,7 +12,7 @@ from ..data.distinct import distinct_rows
 from ..kernels.assign import gather_mass, select_rows
 from ..likelihoods import Likelihood
 from ..likelihoods._base import Rows
-from .kind import THRESHOLD, Drawn, Recipe
+from .kind import THRESHOLD, Batch, Drawn, Recipe
 from .local import Responsibilities, local_step, restricted_step
 from .parameters import Parameters
 from .summary import Summary
@@ -48,29 +48,22 @@ class RowKind:
         return parameters
 
     def local_step(
-        self,
-        likelihood: Likelihood,
-        parameters: Parameters,
-        X: Rows,
-        weights: Array,
-        base: bool,
-        start: Array | None,
-        keep: bool,
+        self, likelihood: Likelihood, parameters: Parameters, batch: Batch, base: bool, keep: bool
     ) -> tuple[Summary, Responsibilities]:
         """Responsibilities and summary of a chunk of rows."""
-        return local_step(likelihood, parameters, X, weights, base)
+        return local_step(likelihood, parameters, batch.X, batch.weights, base)
 
     def track(
         self,
         likelihood: Likelihood,
         parameters: Parameters | None,
         removed: tuple[int, ...],
-        X: Rows,
-        weights: Array,
+        batch: Batch,
         kept: Responsibilities,
         summary: Summary,
     ) -> Summary:
         """The summary of clusters J with ``parameters`` (None: one that takes everything) that get the mass of ``removed``."""
+        X, weights = batch.X, batch.weights
         member = np.zeros(summary.K, dtype=np.bool_)
         member[list(removed)] = True
         rows, mass = np.empty(len(weights), dtype=np.int64), np.empty(len(weights))
@@ -82,11 +75,9 @@ class RowKind:
         N, S = summary.N[columns].sum(keepdims=True), summary.S[columns].sum(axis=0, keepdims=True)
         return Summary(N, S, np.array([-np.dot(weights[rows], mass * np.log(mass))]), np.zeros(()))
 
-    def draw(
-        self, X: Rows, weights: Array, kept: Responsibilities, summary: Summary, limits: Array, salt: int, first: int
-    ) -> Drawn:
+    def draw(self, batch: Batch, kept: Responsibilities, summary: Summary, limits: Array, salt: int) -> Drawn:
         """Rows drawn for each cluster, with chance ``limits`` (K,) per unit of weight."""
-        return drawn_rows(weights, kept, limits, salt, first)
+        return drawn_rows(batch, kept, limits, salt)
 
     def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
         """The rows drawn for one cluster, equal ones together, and their weights, which add up to its ``mass``."""
@@ -96,12 +87,12 @@ class RowKind:
 ROWS = RowKind()
 
 
-def drawn_rows(weights: Array, kept: Responsibilities, limits: Array, salt: int, first: int) -> Drawn:
-    """Rows of a chunk that begins with row ``first``, drawn for each cluster with chance ``limits`` (K,) per unit of weight."""
+def drawn_rows(batch: Batch, kept: Responsibilities, limits: Array, salt: int) -> Drawn:
+    """Rows drawn for each cluster with chance ``limits`` (K,) per unit of weight."""
     n = kept.values.size
     clusters, rows, chosen = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
-    count = select_rows(*kept, weights, THRESHOLD, limits, np.uint64(salt), first, clusters, rows, chosen)
-    return Drawn(clusters[:count].copy(), rows[:count] + first, chosen[:count].copy())
+    count = select_rows(*kept, batch.weights, THRESHOLD, limits, np.uint64(salt), batch.first, clusters, rows, chosen)
+    return Drawn(clusters[:count].copy(), rows[:count] + batch.first, chosen[:count].copy())
 
 
 def sampled_rows(source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:

@@ -16,7 +16,7 @@ from ..kernels.markov import add_rows, compress, subtract_energies
 from ..likelihoods import Likelihood
 from ..likelihoods._base import features
 from ..likelihoods._hyperparameters import check_between
-from .kind import THRESHOLD, Drawn, Recipe
+from .kind import THRESHOLD, Batch, Drawn, Recipe
 from .local import DENSE_SHARE, Responsibilities, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
 from .parameters import Parameters
@@ -108,14 +108,7 @@ class SequenceKind:
         return prepared_for(likelihood, parameters, source)
 
     def local_step(
-        self,
-        likelihood: Likelihood,
-        prepared: Prepared,
-        X: Sequences,
-        weights: Array,
-        base: bool,
-        start: Array | None,
-        keep: bool,
+        self, likelihood: Likelihood, prepared: Prepared, batch: Batch, base: bool, keep: bool
     ) -> tuple[SequenceSummary, Responsibilities]:
         """Smoothed states and summary of the sequences of a chunk (Thesis 6.3.3): the optimal q(z) for the parameters.
 
@@ -123,6 +116,7 @@ class SequenceKind:
 
         keep : whether the larger responsibilities are wanted, for rows to be drawn
         """
+        X: Sequences = batch.X
         K, table, source = prepared.K, prepared.table, X.source
         summary = Summary.zeros(*prepared.parameters.W.shape)
         N, S, H, total_base = summary.N, summary.S, summary.H, summary.base
@@ -131,7 +125,7 @@ class SequenceKind:
         pieces, first = dict[int, Responsibilities](), X.first(slice(0, len(X)))
         for block in smoothed(likelihood, prepared, X):
             rows, R = block.rows, block.R[:, :K]
-            here = weights[rows]
+            here = batch.weights[rows]
             M += block.alpha.T @ block.G
             begins += R[np.flatnonzero(first[rows])].sum(axis=0)
             N += here @ R
@@ -139,7 +133,7 @@ class SequenceKind:
             if per_code is None:
                 _add_statistics(block, R, None if source.weights is None else here, summary)
                 for lane in block.lanes if base else ():
-                    total_base += weights[lane] @ likelihood.log_base(X.rows(lane))
+                    total_base += batch.weights[lane] @ likelihood.log_base(X.rows(lane))
             else:
                 add_rows(block.R, block.scores.codes, per_code)
             if keep:
@@ -164,27 +158,17 @@ class SequenceKind:
         likelihood: Likelihood,
         prepared: Prepared | None,
         removed: tuple[int, ...],
-        X: Sequences,
-        weights: Array,
+        batch: Batch,
         kept: Responsibilities,
         summary: SequenceSummary,
     ) -> SequenceSummary:
         """The summary under the states of a candidate, all of which may take part of the mass of those that are removed."""
         assert prepared is not None
-        return self.local_step(likelihood, prepared, X, weights, False, None, False)[0]
+        return self.local_step(likelihood, prepared, batch, False, False)[0]
 
-    def draw(
-        self,
-        X: Sequences,
-        weights: Array,
-        kept: Responsibilities,
-        summary: Summary,
-        limits: Array,
-        salt: int,
-        first: int,
-    ) -> Drawn:
+    def draw(self, batch: Batch, kept: Responsibilities, summary: Summary, limits: Array, salt: int) -> Drawn:
         """Rows drawn for each state, with chance ``limits`` (K,) per row."""
-        return drawn_rows(weights, kept, limits, salt, first)
+        return drawn_rows(batch, kept, limits, salt)
 
     def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
         """The rows drawn for one state, and weights with which they stand for its ``mass``."""
