@@ -23,7 +23,6 @@ from stickbreak.data.corpus import open_corpus, write_corpus
 from stickbreak.data.frames import Encoded
 from stickbreak.inference.laps import Laps
 
-
 BRIEF = 10  # laps
 
 
