@@ -23,7 +23,7 @@ from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.likelihoods._base import features
-from stickbreak.model import Model
+from stickbreak.model import SEQUENCES, Model
 from stickbreak.model.seeding import hard_summary
 
 D, G, LAST, REPEATS = 12, 10, 50, 5
@@ -57,7 +57,7 @@ def speed(T: int, step: Callable[[], object]) -> int:
 
 def stickbreak(data: Rows, n_jobs: int | None) -> int:
     source, K = SequenceSource(data.X, data.lengths), len(data.means)
-    model = Model(Gaussian().resolve(Sample.of(data.X)), FiniteMarkovChain(K))
+    model = Model(Gaussian().resolve(Sample.of(data.X)), FiniteMarkovChain(K), SEQUENCES)
     start = hard_summary(features(model.likelihood, data.X), np.ones(len(data.X)), data.z)
     chunks = source.batches(1)[0]
     with Threads(n_jobs) as threads:

@@ -45,7 +45,7 @@ def run(seed: int, seconds: float, dtype: type) -> dict[str, object]:
             search.run(one_cluster(model))
         laps = [lap for lap in search.history if lap.seconds <= seconds]
         parameters = model.parameters(search.outcome.total, source.dtype)
-        parts = (local_step(model, parameters, *source.read(chunk))[1] for chunk in source.batches(1)[0])
+        parts = (local_step(model.likelihood, parameters, *source.read(chunk))[1] for chunk in source.batches(1)[0])
         labels = np.concatenate([most_probable(kept) for kept in parts])
     bounds = np.array([lap.lower_bound for lap in laps])
     assert (np.diff(bounds) >= -1e-6 * abs(bounds[-1])).all(), "the ELBO decreased"

@@ -36,7 +36,7 @@ from stickbreak.inference import Threads
 from stickbreak.inference.init import from_seeds
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Multinomial, Sample
-from stickbreak.model import DocumentSummary, Model, Parameters
+from stickbreak.model import BAGS, DocumentSummary, Model, Parameters
 
 FIRST_LAPS, REPEATS = 10, 5
 K, V, TOKENS, PIECE = 50, 5000, 100, 10_000  # of the corpus
@@ -45,7 +45,7 @@ K, V, TOKENS, PIECE = 50, 5000, 100, 10_000  # of the corpus
 def laps(n_topics: int) -> dict[str, object]:
     X = newsgroups().astype(np.float64)
     source = BagSource(X)
-    model = Model(Multinomial(0.03).resolve(Sample.of(X)), HierarchicalDirichletProcess(5.0, 1.0))
+    model = Model(Multinomial(0.03).resolve(Sample.of(X)), HierarchicalDirichletProcess(5.0, 1.0), BAGS)
     chunks = source.batches(1)[0]
     with Threads() as threads:
 

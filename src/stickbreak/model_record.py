@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from .data.check import Finding
 from .inference import Lap
 from .likelihoods import Likelihood, Multinomial
-from .model import DocumentSummary, Model, SequenceSummary, Summary
+from .model import BAGS, GROUPS, ROWS, SEQUENCES, Kind, Model, Summary
 from .model_values import (
     SUMMARIES,
     Tensors,
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
     from .estimators._estimator import Estimator, Table
     from .estimators._selection import Candidate
 
-OF_UNIT = {"rows": Summary, "documents": DocumentSummary, "sequences": SequenceSummary}
 DTYPES = ("float32", "float64")
 SAME = 1e-6  # the share of the terms of a bound by which another machine may differ
 ALIKE = 0.25  # the same for another version of the package
 
 
-class Kind(NamedTuple):
-    """Where an estimator is defined, what its allocation is for, and which function checks its parameters."""
+class Home(NamedTuple):
+    """Where an estimator is defined, which function checks its parameters, its kind of data, and that of rows in groups."""
 
     module: str
-    unit: str
     check: str
+    kind: Kind
+    grouped: Kind | None = None
 
 
 ESTIMATORS = {
-    "HMM": Kind("stickbreak.estimators.hmm", "sequences", "check_states"),
-    "Mixture": Kind("stickbreak.estimators.mixture", "rows", "check"),
-    "TopicModel": Kind("stickbreak.estimators.topic_model", "documents", "check_topics"),
+    "HMM": Home("stickbreak.estimators.hmm", "check_states", SEQUENCES),
+    "Mixture": Home("stickbreak.estimators.mixture", "check", ROWS),
+    "TopicModel": Home("stickbreak.estimators.topic_model", "check_topics", BAGS, GROUPS),
 }
 
 
@@ -110,20 +110,21 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
     summary = decode(record["summary"], left, SUMMARIES)
     expect(isinstance(likelihood, Likelihood), "likelihood", likelihood, "a likelihood")
     expect(type(allocation).__name__ in allocation_classes(), "allocation", allocation, "an allocation")
-    unit = ESTIMATORS[name].unit
-    expect(allocation.unit == unit, "allocation", allocation, f"one of {unit}")
-    expect(type(summary) is OF_UNIT[unit], "summary", type(summary), f"a {OF_UNIT[unit].__name__}")
+    table = _table(record)
+    kind = _kind(name, table)
+    expect(isinstance(allocation, kind.allocations), "allocation", allocation, f"one of {kind.units}")
+    expect(type(summary) is kind.summary, "summary", type(summary), f"a {kind.summary.__name__}")
     estimator: Estimator = _estimator(name, record["parameters"], left)
     if left:
         raise ValueError(f"it has arrays that nothing refers to, such as {min(left)!r:.80}.")
-    model, table, laps = Model(likelihood, allocation), _table(record), _laps(record["history"])
+    model, laps = Model(likelihood, allocation, kind), _laps(record["history"])
     with np.errstate(all="ignore"):  # values that are not finite are refused
-        _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(unit, likelihood))
+        _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(kind, likelihood))
         _check_table(name, table, likelihood)
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
     estimator.data_check_ = [_finding(entry) for entry in as_list("data_check", record.get("data_check", []))]
-    if unit != "documents":
+    if not kind.has_documents:
         estimator.selection_ = [_candidate(entry) for entry in as_list("selection", record.get("selection", []))]
     estimator.converged_ = as_flag("converged", record["converged"])
     return estimator
@@ -163,18 +164,28 @@ def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
     if not isinstance(record, dict):
         raise TypeError(f"parameters must be a table; got {record!r:.80}.")
     parameters = {key: decode(value, tensors, known_classes()) for key, value in with_learn(record).items()}
-    kind = ESTIMATORS[name]
-    estimator = getattr(import_module(kind.module), name)(**parameters)
-    getattr(_choices, kind.check)(estimator)
+    home = ESTIMATORS[name]
+    estimator = getattr(import_module(home.module), name)(**parameters)
+    getattr(_choices, home.check)(estimator)
     check_random_state(estimator.random_state)
     return estimator
 
 
-def _steps(unit: str, likelihood: Likelihood) -> int:
+def _kind(name: str, table: "Table") -> Kind:
+    """The kind of data of an estimator."""
+    home = ESTIMATORS[name]
+    if not table.grouped:
+        return home.kind
+    if home.grouped is None:
+        raise ValueError(f"a {name} has no rows in groups.")
+    return home.grouped
+
+
+def _steps(kind: Kind, likelihood: Likelihood) -> int:
     """The number of rows of the data in one row of the likelihood: of sequences those before, too."""
     from .estimators import _sequences
 
-    return 1 + _sequences.lags(likelihood) if unit == "sequences" else 1
+    return 1 + _sequences.lags(likelihood) if kind.has_order else 1
 
 
 def _table(record: dict[str, Any]) -> "Table":
@@ -219,8 +230,6 @@ def _check_table(name: str, table: "Table", likelihood: Likelihood) -> None:
         name == "Mixture" and likelihood.takes_targets() and likelihood.describes(D)[table.n_features :].all()
     ):
         raise ValueError(f"it has {table.n_targets} targets, but no regression of them.")
-    if table.grouped and name != "TopicModel":
-        raise ValueError(f"a {name} has no rows in groups.")
     if name == "TopicModel" and not table.grouped and not isinstance(likelihood, Multinomial):
         raise ValueError(f"a {type(likelihood).__name__} has no words.")
 

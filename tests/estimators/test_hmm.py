@@ -613,8 +613,8 @@ def test_levels_of_a_frame():
     frame = pd.DataFrame(
         {"mood": pd.Categorical(np.array(["calm", "glad", "sad", "cross"])[codes()[:, 0].astype(int)])}
     )
-    found = fit(frame, [120, 120], likelihood="auto", max_laps=300)
-    plain = fit(codes(), [120, 120], likelihood=Categorical(n_levels=4), max_laps=300)
+    found = fit(frame, [120, 120], likelihood="auto", max_laps=100)
+    plain = fit(codes(), [120, 120], likelihood=Categorical(n_levels=4), max_laps=100)
     assert found.n_states_ == plain.n_states_ == 2
     assert adjusted_rand_score(found.labels_, plain.labels_) == 1.0
     np.testing.assert_array_equal(found.predict(frame, [120, 120]), found.labels_)

@@ -76,7 +76,8 @@ def test_steps_of_learning_end_as_high_as_a_search_over_factors_of_each(family, 
     ]  # one if nothing is lacking
     found, bounds = model, [model.bound(summary)]
     for _ in range(30):
-        found = tuned(found, summary, [*(OF_LIKELIHOOD + name for name in names), "concentration"], np.dtype(float))
+        chosen = [*(OF_LIKELIHOOD + name for name in names), "concentration"]
+        found, _ = tuned(found, summary, chosen, np.dtype(float), found.allocation.solve(summary))
         bounds.append(found.bound(summary))
     assert (np.diff(bounds) >= -1e-12 * abs(bounds[0])).all()
     grid = np.exp(np.linspace(-2.0, 2.0, 201))
@@ -107,7 +108,8 @@ def test_the_correlation_of_clusters_is_learnt(share, naive):
     model = Model(Gaussian().resolve(Sample.of(X)), DirichletProcess(3.0))
     summary = naive.summarise(model.likelihood, X, np.eye(40)[labels])
     for _ in range(60):
-        model = tuned(model, summary, [OF_LIKELIHOOD + name for name in Gaussian.tunable], np.dtype(float))
+        names = [OF_LIKELIHOOD + name for name in Gaussian.tunable]
+        model, _ = tuned(model, summary, names, np.dtype(float), model.allocation.solve(summary))
     found = model.likelihood
     deviations = np.sqrt(np.diag(found.scale))
     np.testing.assert_allclose(found.scale / np.outer(deviations, deviations), covariance, atol=0.1)
@@ -293,5 +295,5 @@ def test_learning_is_a_step_that_only_the_prior_sees(known_families, naive):
     options = {"init": labels, "moves": (), "algorithm": "full"}
     one, two = (fit(family, X, max_laps=n, **options) for n in (1, 2))
     parameters = one.model_.parameters(one.summary_, np.dtype(float))
-    summary, _ = local_step(one.model_, parameters, X, np.ones(len(X)))
+    summary, _ = local_step(one.model_.likelihood, parameters, X, np.ones(len(X)))
     naive.assert_same(one.model_.ordered(summary), two.summary_, rtol=1e-9)

@@ -286,7 +286,7 @@ def check_another_step(case: Case, inputs: Inputs, fitted: Any) -> None:
     w = np.ones(len(X)) if w is None else w
     with np.errstate(all="ignore"):
         parameters = model.parameters(fitted.summary_, np.dtype(float))
-        after, _ = local_step(model, parameters, X, w)
+        after, _ = local_step(model.likelihood, parameters, X, w)
         bound = model.bound(after)
     terms = (np.abs(parameters.W) * np.abs(fitted.summary_.S)).sum() + SEATING * w.sum() * np.log(2.0 + w.sum())
     rounding = np.finfo(float).eps * terms

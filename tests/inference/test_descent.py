@@ -11,7 +11,7 @@ from stickbreak.inference import Options, Threads, state_search
 from stickbreak.inference.descent import Descent, of_states, wide_start
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Bernoulli, Gaussian, Sample
-from stickbreak.model import Model
+from stickbreak.model import SEQUENCES, Model
 from stickbreak.model.sequences import labelled
 from stickbreak.moves import states
 
@@ -36,7 +36,7 @@ def problem(kind, seed, n_states=3, allocation=None):
         distinct, codes = np.unique(X, axis=0, return_inverse=True, equal_nan=True)
         source = SequenceSource(distinct, LENGTHS, codes=codes.ravel().astype(np.int32))
         likelihood = Bernoulli().resolve(Sample.of(X[~np.isnan(X).any(axis=1)]))
-    return Model(likelihood, allocation or FiniteMarkovChain(n_states, 3.0, 2.0)), source, z
+    return Model(likelihood, allocation or FiniteMarkovChain(n_states, 3.0, 2.0), SEQUENCES), source, z
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -46,7 +46,7 @@ def test_the_bound_of_a_change_is_that_of_its_parameters_and_the_best_messages(k
     """With p its parameters and s the summary of the next visit: bound at p = terms of p in s + H(s) - KL(p), by hand."""
     model, source, z = problem(kind, seed, allocation=allocation)
     labels = np.where(np.random.default_rng(seed).random(len(z)) < 0.7, z, 0)
-    total = labelled(model, source, labels)
+    total = labelled(model.likelihood, source, labels)
     parameters = model.parameters(total, source.dtype)
     with Threads(1) as threads:
         found = Descent(model, source, threads, np.random.default_rng(0), Options(1, 9, 1e-6))._bound(model, total)
@@ -65,7 +65,7 @@ def test_the_bound_of_a_change_is_that_of_its_parameters_and_the_best_messages(k
 
 def test_changes_are_merges_and_deletions():
     model, source, z = problem("gaussian", 0, n_states=6)
-    total = labelled(model, source, 2 * z + (np.arange(len(z)) % 2))  # each state twice
+    total = labelled(model.likelihood, source, 2 * z + (np.arange(len(z)) % 2))  # each state twice
     found = states.changes(model, total, 3, 2)
     assert {tuple(sorted(pair)) for pair in found[:3]} == {(0, 1), (2, 3), (4, 5)}
     assert [k for (k,) in found[3:]] == list(np.argsort(total.N, kind="stable")[:2])
@@ -120,4 +120,4 @@ def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
 def test_a_chain_of_as_many_states_as_are_wanted():
     model, _, _ = problem("gaussian", 0)
     assert of_states(model, 7).allocation.n_states == 7
-    assert of_states(Model(model.likelihood, HDPMarkovChain()), 7).allocation == HDPMarkovChain()
+    assert of_states(Model(model.likelihood, HDPMarkovChain(), SEQUENCES), 7).allocation == HDPMarkovChain()

@@ -9,7 +9,7 @@ from stickbreak.data import BagSource
 from stickbreak.inference import gibbs
 from stickbreak.inference.executor import Threads
 from stickbreak.likelihoods import Multinomial
-from stickbreak.model import Model, Summary
+from stickbreak.model import BAGS, Model, Summary
 
 V, K = 5000, 3
 
@@ -26,7 +26,7 @@ def test_sweeps_are_over_the_words_that_occur(source, monkeypatch):
     sizes, sweep = [], gibbs.gibbs_sweep
     monkeypatch.setattr(gibbs, "gibbs_sweep", lambda *given: (sizes.append(given[3].shape), sweep(*given))[1])
     likelihood = Multinomial(concentration=np.full(V, 0.03), length=40.0)
-    model = Model(likelihood, HierarchicalDirichletProcess())
+    model = Model(likelihood, HierarchicalDirichletProcess(), BAGS)
     chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
     start = Summary(np.ones(K), np.zeros((K, V)), np.zeros(K), np.zeros(()))
     with Threads(1) as threads:
@@ -41,7 +41,7 @@ def test_sweeps_are_over_the_words_that_occur(source, monkeypatch):
 
 def test_a_word_is_sampled_no_more_than_so_often(source):
     source.X.data[:] = 1e4
-    model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess())
+    model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
     chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
     assert len(chain.words) == gibbs.MOST_REPEATS * source.X.nnz
     assert gibbs.MOST_REPEATS <= 1000
@@ -49,7 +49,7 @@ def test_a_word_is_sampled_no_more_than_so_often(source):
 
 
 def test_pseudo_counts_beyond_single_precision(source):
-    model = Model(Multinomial(concentration=np.full(V, 1e300), length=40.0), HierarchicalDirichletProcess())
+    model = Model(Multinomial(concentration=np.full(V, 1e300), length=40.0), HierarchicalDirichletProcess(), BAGS)
     chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
     with Threads(1) as threads:
         found = chain.from_topics(np.zeros(len(chain.words), np.int32), K, 5, threads).summary

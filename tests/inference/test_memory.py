@@ -35,8 +35,8 @@ def test_more_needs_more():
         {"prior": 10**6},
         {"threads": 64},
         {"batches": 8},
-        {"kind": memory.Chains(), "rows": 200_000},
-        {"kind": memory.Documents(), "tokens": 1e8},
+        {"footprint": memory.Chains(), "rows": 200_000},
+        {"footprint": memory.Documents(), "tokens": 1e8},
     ):
         assert replace(SIZES, **change).needed(10) > SIZES.needed(10), change
     assert replace(SIZES, births=False).needed(10) < SIZES.needed(10)
@@ -55,11 +55,11 @@ def test_the_most_clusters_are_the_largest_number_that_fits():
 def test_tables_of_words_and_messages_of_chains_count():
     """Each kind needs at least the largest arrays that its visits make."""
     V, K, N = 200_000, 64, 2000
-    words = replace(SIZES, rows=N, columns=100, statistics=V, entries=100, kind=memory.Documents(), sparse=True)
+    words = replace(SIZES, rows=N, columns=100, statistics=V, entries=100, footprint=memory.Documents(), sparse=True)
     tables = 8 * K * V * 2.5  # scores and likelihoods, these in float32 too
     assert words.needed(K) > tables + 8 * K * V * 2  # responsibilities and statistics of one thread
     assert words.needed(2 * K) > 1.8 * words.needed(K)
-    chains = replace(SIZES, rows=300_000, columns=2, statistics=5, entries=5, kind=memory.Chains())
+    chains = replace(SIZES, rows=300_000, columns=2, statistics=5, entries=5, footprint=memory.Chains())
     rows = 300_000 // 9  # of a chunk
     assert chains.needed(30) > 8 * rows * (3 * 32 + 5) * chains.threads
     assert replace(chains, distinct=100).needed(30) < chains.needed(30)

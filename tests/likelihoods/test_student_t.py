@@ -60,7 +60,7 @@ def block_evidence(likelihood, X, rng, draws=50_000):
         W, _ = likelihood.weights(N, S)
         delta = 2.0 * (0.5 * D - 1.0 - T @ W[0])
         u = (nu + D) / (nu + delta)
-        summary, _ = local_step(model, model.parameters(summary_of(N, S), FLOAT), X, np.ones(n))
+        summary, _ = local_step(model.likelihood, model.parameters(summary_of(N, S), FLOAT), X, np.ones(n))
         S = summary.S
     prior = stats.gamma(0.5 * nu, scale=2.0 / nu)
     wide = stats.gamma(0.3 * (nu + D), scale=u / (0.3 * (nu + D)))  # than q(u)
@@ -129,7 +129,7 @@ def test_bound_is_below_the_evidence_and_climbs(allocation, D, n, tails):
         T = likelihood.features(X, np.empty((n, likelihood.n_statistics)))
         summary, bounds = summary_of(R.sum(axis=0), R.T @ T), []
         for _ in range(30):
-            summary, _ = local_step(model, model.parameters(model.ordered(summary), FLOAT), X, np.ones(n))
+            summary, _ = local_step(model.likelihood, model.parameters(model.ordered(summary), FLOAT), X, np.ones(n))
             bounds.append(model.bound(model.ordered(summary)))
         assert np.all(np.diff(bounds) > -1e-10)
         assert bounds[-1] <= exact + 0.1  # the error of sampling
@@ -149,7 +149,7 @@ def test_one_cluster_is_bounded_tightly(tails, D):
     )
     hard = model.bound(summary) + likelihood.log_base(X).sum()
     for _ in range(50):
-        summary, _ = local_step(model, model.parameters(summary, FLOAT), X, np.ones(8))
+        summary, _ = local_step(model.likelihood, model.parameters(summary, FLOAT), X, np.ones(8))
     bound = model.bound(summary)
     assert hard < bound < exact + 4.0 * error
     assert bound > exact - 0.3 * 8
@@ -166,7 +166,7 @@ def test_long_tails_end_in_a_gaussian(D):
         R = np.random.default_rng(0).dirichlet(np.ones(3), len(X))
         summary = summary_of(R.sum(axis=0), R.T @ family.features(X, np.empty((len(X), family.n_statistics))))
         for _ in range(5):
-            summary, _ = local_step(model, model.parameters(summary, FLOAT), X, np.ones(len(X)))
+            summary, _ = local_step(model.likelihood, model.parameters(summary, FLOAT), X, np.ones(len(X)))
         bounds.append(model.bound(summary))
     assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
 
@@ -178,17 +178,17 @@ def test_a_merge_is_a_lower_bound_that_the_next_steps_raise():
     T = likelihood.features(X, np.empty((n, likelihood.n_statistics)))
     model, summary = Model(likelihood, DirichletProcess(1.0)), summary_of(R.sum(axis=0), R.T @ T)
     for _ in range(4):
-        summary, _ = local_step(model, model.parameters(model.ordered(summary), FLOAT), X, np.ones(n))
+        summary, _ = local_step(model.likelihood, model.parameters(model.ordered(summary), FLOAT), X, np.ones(n))
     whole = summary_of(np.full(1, float(n)), summary.S.sum(axis=0)[None])
     whole = replace(whole, base=summary.base)
     bounds = [model.bound(whole)]
     for _ in range(60):
-        whole, _ = local_step(model, model.parameters(whole, FLOAT), X, np.ones(n))
+        whole, _ = local_step(model.likelihood, model.parameters(whole, FLOAT), X, np.ones(n))
         bounds.append(model.bound(whole))
     assert np.all(np.diff(bounds) > -1e-10)
     labelled = summary_of(np.full(1, float(n)), T.sum(axis=0)[None])  # one cluster by labels
     for _ in range(60):
-        labelled, _ = local_step(model, model.parameters(labelled, FLOAT), X, np.ones(n))
+        labelled, _ = local_step(model.likelihood, model.parameters(labelled, FLOAT), X, np.ones(n))
     assert bounds[0] <= bounds[-1] == pytest.approx(model.bound(labelled), rel=1e-7)
 
 

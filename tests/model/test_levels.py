@@ -9,10 +9,8 @@ from scipy import sparse
 
 import stickbreak
 from stickbreak import HMM, Mixture, TopicModel
-from stickbreak.allocations import HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.likelihoods import Categorical, DiagonalGaussian, Product, Sample, _base
-from stickbreak.model import Model
 from stickbreak.model.products import add_product
 from stickbreak.model.sequences import labelled
 
@@ -39,7 +37,7 @@ def dense(monkeypatch):
 def test_the_summary_of_labels_is_a_count(levels, D):
     X, z = table(levels, D)
     likelihood = Categorical(n_levels=levels).resolve(Sample.of(X))
-    found = labelled(Model(likelihood, HDPMarkovChain()), SequenceSource(X, np.array([len(X)])), z)
+    found = labelled(likelihood, SequenceSource(X, np.array([len(X)])), z)
     want = np.zeros((3, D, levels))
     for row, k in zip(X, z):
         for d in range(D):

@@ -19,7 +19,7 @@ def parameters_of(p, dtype=np.float64):
 def test_local_step_equals_dense_algebra(problem, naive, seed, n, K, D):
     p = problem(seed, n, K, D)
     parameters = parameters_of(p)
-    summary, kept = local_step(p.model, parameters, p.X, p.weights)
+    summary, kept = local_step(p.model.likelihood, parameters, p.X, p.weights)
     R, q = naive.responsibilities(p.model, parameters, p.X), naive.scales(p.model, parameters, p.X)
     np.testing.assert_allclose(naive.dense(kept, K), R, rtol=1e-8, atol=1e-14)
     naive.assert_same(summary, naive.summarise(p.model.likelihood, p.X, R, p.weights, q))
@@ -29,7 +29,7 @@ def test_local_step_equals_dense_algebra(problem, naive, seed, n, K, D):
 def test_restricted_step_shares_out_the_mass_of_each_row(problem, naive, seed, K):
     p = problem(seed, K=K)
     parameters, mass = parameters_of(p), p.rng.choice([0.0, 1e-9, 0.3, 1.0], len(p.X))
-    summary, kept = restricted_step(p.model, parameters, p.X, p.weights, mass)
+    summary, kept = restricted_step(p.model.likelihood, parameters, p.X, p.weights, mass)
     R, q = naive.responsibilities(p.model, parameters, p.X), naive.scales(p.model, parameters, p.X)
     np.testing.assert_allclose(naive.dense(kept, K), R, rtol=1e-8, atol=1e-14)
     want = naive.summarise(p.model.likelihood, p.X, mass[:, None] * R, p.weights, q)
@@ -43,11 +43,11 @@ def test_restricted_step_shares_out_the_mass_of_each_row(problem, naive, seed, K
 def test_blocks_and_the_two_products_give_the_same(problem, naive, monkeypatch, dense_share, numbers):
     p = problem(1, n=700, K=5)
     parameters = parameters_of(p)
-    want, want_kept = local_step(p.model, parameters, p.X, p.weights)
+    want, want_kept = local_step(p.model.likelihood, parameters, p.X, p.weights)
     monkeypatch.setattr(local, "DENSE_SHARE", dense_share)
     monkeypatch.setattr(local, "BLOCK_NUMBERS", numbers)
     assert local.block_rows(10, 5) == (128 if numbers == 1 else 4096)
-    summary, kept = local_step(p.model, parameters, p.X, p.weights)
+    summary, kept = local_step(p.model.likelihood, parameters, p.X, p.weights)
     naive.assert_same(summary, want, rtol=1e-13)
     np.testing.assert_allclose(naive.dense(kept, 5), naive.dense(want_kept, 5), rtol=1e-9, atol=1e-13)
 
@@ -56,18 +56,19 @@ def test_blocks_and_the_two_products_give_the_same(problem, naive, monkeypatch, 
 def test_weights_are_repetitions_and_summaries_add(problem, naive, seed):
     p = problem(seed)
     parameters, times = parameters_of(p), p.rng.integers(0, 4, len(p.X))
-    weighted, _ = local_step(p.model, parameters, p.X, times.astype(float))
+    weighted, _ = local_step(p.model.likelihood, parameters, p.X, times.astype(float))
     repeated = np.repeat(p.X, times, axis=0)
-    naive.assert_same(weighted, local_step(p.model, parameters, repeated, np.ones(len(repeated)))[0])
+    naive.assert_same(weighted, local_step(p.model.likelihood, parameters, repeated, np.ones(len(repeated)))[0])
     halves = [
-        local_step(p.model, parameters, X, w)[0] for X, w in [(p.X[:20], p.weights[:20]), (p.X[20:], p.weights[20:])]
+        local_step(p.model.likelihood, parameters, X, w)[0]
+        for X, w in [(p.X[:20], p.weights[:20]), (p.X[20:], p.weights[20:])]
     ]
-    naive.assert_same(halves[0] + halves[1], local_step(p.model, parameters, p.X, p.weights)[0])
+    naive.assert_same(halves[0] + halves[1], local_step(p.model.likelihood, parameters, p.X, p.weights)[0])
 
 
 def test_no_rows_give_nothing(problem):
     p = problem(2)
-    summary, kept = local_step(p.model, parameters_of(p), p.X[:0], p.weights[:0])
+    summary, kept = local_step(p.model.likelihood, parameters_of(p), p.X[:0], p.weights[:0])
     assert not any(np.any(a) for a in (summary.N, summary.S, summary.H, summary.base))
     assert kept.indptr.tolist() == [0]
     assert kept.indices.size == kept.values.size == 0
@@ -76,8 +77,8 @@ def test_no_rows_give_nothing(problem):
 def test_single_precision_is_close(problem, naive):
     p = problem(3, n=300)
     X = p.X.astype(np.float32)
-    single, kept = local_step(p.model, parameters_of(p, np.float32), X, p.weights)
-    double, _ = local_step(p.model, parameters_of(p), X.astype(np.float64), p.weights)
+    single, kept = local_step(p.model.likelihood, parameters_of(p, np.float32), X, p.weights)
+    double, _ = local_step(p.model.likelihood, parameters_of(p), X.astype(np.float64), p.weights)
     assert kept.values.dtype == np.float32
     assert single.S.dtype == single.N.dtype == np.float64
     naive.assert_same(single, double, rtol=1e-5)
@@ -91,7 +92,7 @@ def test_local_and_global_steps_never_lower_the_bound(problem, seed, K):
     for _ in range(6):
         summary = p.model.ordered(summary)
         bounds.append(p.model.bound(summary))
-        summary, _ = local_step(p.model, p.model.parameters(summary, np.dtype(float)), p.X, p.weights)
+        summary, _ = local_step(p.model.likelihood, p.model.parameters(summary, np.dtype(float)), p.X, p.weights)
         bounds.append(p.model.bound(summary))
     assert np.all(np.diff(bounds) > -1e-11 * np.abs(bounds[0]))
 
@@ -101,7 +102,7 @@ def test_local_step_is_the_best_one_for_its_parameters(problem, naive, seed):
     """max over r of  sum_nk w_n r_nk (scores_nk - log r_nk)  is  sum_n w_n logsumexp_k(scores_nk)."""
     p = problem(seed)
     parameters = parameters_of(p)
-    summary, _ = local_step(p.model, parameters, p.X, p.weights)
+    summary, _ = local_step(p.model.likelihood, parameters, p.X, p.weights)
     value = np.sum(summary.S * parameters.W) + summary.N @ parameters.bias + summary.H.sum()
     best = p.weights @ np.logaddexp.reduce(naive.scores(p.model, parameters, p.X), axis=1)
     assert value == pytest.approx(best, rel=1e-10)

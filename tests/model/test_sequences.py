@@ -14,7 +14,7 @@ from stickbreak.data import sequences as data
 from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import AutoregressiveGaussian, Bernoulli, Gaussian, Sample
-from stickbreak.model import Model, SequenceSummary, Summary, messages
+from stickbreak.model import SEQUENCES, Model, SequenceSummary, Summary, messages
 from stickbreak.model.messages import log_normaliser, smoothed, viterbi
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -58,7 +58,7 @@ def problem(kind, seed, lengths, K=3, missing=0.0, allocation=ALLOCATIONS[1], st
     known = rows(kind, rng, 40)
     family = likelihood(kind, known)
     X = rows(kind, rng, sum(lengths), missing=missing)
-    model = Model(family, allocation)
+    model = Model(family, allocation, SEQUENCES)
     start = begun(family, known, lengths, K, rng, sticky)
     return model, SequenceSource(X, np.array(lengths)), model.parameters(start, FLOAT)
 
@@ -166,8 +166,8 @@ def test_the_summary_is_a_sum_over_all_paths(kind, allocation, seed, lengths, K,
     assert found.begins.sum() == pytest.approx(len(lengths))
     assert found.N.sum() == pytest.approx(source.total_weight, abs=1e-9)
     chunk = source.read(source_all(source))[0]
-    prepared = model.unit.prepare(model, parameters, source)
-    for block in smoothed(model, prepared, chunk):
+    prepared = model.kind.prepare(model.likelihood, parameters, source)
+    for block in smoothed(model.likelihood, prepared, chunk):
         np.testing.assert_allclose(block.R[:, :K], R[block.rows], rtol=1e-9, atol=1e-12)
 
 
@@ -176,7 +176,9 @@ def test_the_summary_is_a_sum_over_all_paths(kind, allocation, seed, lengths, K,
 @given(seed=SEEDS, lengths=st.sampled_from(LENGTHS), K=st.integers(1, 3), missing=st.sampled_from([0.0, 0.4]))
 def test_the_best_path_is_the_best_of_all(kind, seed, lengths, K, missing):
     model, source, parameters = problem(kind, seed, lengths, K, missing)
-    path = viterbi(model, model.unit.prepare(model, parameters, source), source.read(source_all(source))[0])
+    path = viterbi(
+        model.likelihood, model.kind.prepare(model.likelihood, parameters, source), source.read(source_all(source))[0]
+    )
     C, start, A, *_ = potentials(model, source, parameters)
     for i, (a, b) in enumerate(pairwise(source.edges)):
         z = np.array(list(product(range(K), repeat=b - a)))
@@ -198,8 +200,8 @@ def test_rows_that_repeat_are_looked_up(seed, missing, lengths):
     paths = []
     for source in (coded, plain):
         np.testing.assert_array_equal(source.rows(source_all(source)), plain.rows(source_all(plain)))
-        prepared = model.unit.prepare(model, parameters, source)
-        paths.append(viterbi(model, prepared, source.read(source_all(source))[0]))
+        prepared = model.kind.prepare(model.likelihood, parameters, source)
+        paths.append(viterbi(model.likelihood, prepared, source.read(source_all(source))[0]))
     C, start, A, *_ = potentials(model, plain, parameters)
     one, other = (path_scores(C, start, A, plain.edges, path) for path in paths)
     np.testing.assert_allclose(one, other, rtol=1e-12)
@@ -217,7 +219,7 @@ def test_messages_of_many_blocks(kind, K, missing, monkeypatch):
     C, start, A, T, weights, _ = potentials(model, source, parameters)
     R, M, log_Z = by_recursion(C, start, A, source.edges)
     chunk = source.read(source_all(source))[0]
-    prepared = model.unit.prepare(model, parameters, source)
+    prepared = model.kind.prepare(model.likelihood, parameters, source)
     found = []
     for kept, block in product((1 << 24, 0), (1 << 17, 1)):
         monkeypatch.setattr(messages, "KEPT", kept)
@@ -228,8 +230,8 @@ def test_messages_of_many_blocks(kind, K, missing, monkeypatch):
         np.testing.assert_allclose(summary.M, M, rtol=1e-9, atol=1e-9)
         energy = (R * C).sum() + (M * A).sum() + R[source.edges[:-1]].sum(axis=0) @ start
         assert summary.H.sum() == pytest.approx(log_Z - energy, rel=1e-9, abs=1e-8)
-        assert log_normaliser(model, prepared, chunk) == pytest.approx(log_Z, rel=1e-10)
-        path = viterbi(model, prepared, chunk)
+        assert log_normaliser(model.likelihood, prepared, chunk) == pytest.approx(log_Z, rel=1e-10)
+        path = viterbi(model.likelihood, prepared, chunk)
         scores = path_scores(C, start, A, source.edges, path)
         np.testing.assert_allclose(scores, best_scores(C, start, A, source.edges), rtol=1e-12)
         found.append((summary, path))
@@ -365,7 +367,7 @@ def test_steps_that_follow_from_those_before(monkeypatch):
     source = SequenceSource(X, np.array(lengths), 2)
     known = source.rows(source_all(source))[source.weights > 0.0]
     family = AutoregressiveGaussian(order=2).resolve(Sample.of(known))
-    model = Model(family, ALLOCATIONS[1])
+    model = Model(family, ALLOCATIONS[1], SEQUENCES)
     parameters = model.parameters(begun(family, known, lengths, 3, rng), FLOAT)
     C, start, A, T, weights, rows_ = potentials(model, source, parameters)
     assert (C[[0, 1, 180, 181, 182, 183]] == 0.0).all()

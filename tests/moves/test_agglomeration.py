@@ -28,7 +28,7 @@ def problem(name, allocation, N=400, K=6):
     model = Model(likelihood, allocation)
     T = np.array(likelihood.features(X, np.empty((N, likelihood.n_statistics))))
     start = hard_summary(T, np.ones(N), z)
-    return model, X, local_step(model, model.parameters(start, X.dtype), X, np.ones(N))[0]
+    return model, X, local_step(model.likelihood, model.parameters(start, X.dtype), X, np.ones(N))[0]
 
 
 ALLOCATIONS = [DirichletProcess(1.0), FiniteDirichlet(8, 2.0)]
@@ -40,7 +40,7 @@ def test_levels_are_the_bounds_of_added_responsibilities(name, allocation):
     model, X, total = problem(name, allocation)
     N, K = len(X), total.K
     parameters = model.parameters(total, X.dtype)
-    summary, kept = local_step(model, parameters, X, np.ones(N))
+    summary, kept = local_step(model.likelihood, parameters, X, np.ones(N))
     steps = list(merges(model, total, model.log_marginal(total)))
     assert [len(step.groups) for step in steps] == list(range(K - 1, 0, -1))
     H = np.zeros(2 * K - 1)
@@ -61,7 +61,7 @@ def test_a_survey_finds_the_rows_explained_worst(container):
     model, X, total = problem("multinomial", ALLOCATIONS[0], N=3000)
     source = container(X if container is ArraySource else sparse.csr_array(X))
     parameters = model.parameters(total, X.dtype)
-    summary, kept = local_step(model, parameters, X, np.ones(len(X)))
+    summary, kept = local_step(model.likelihood, parameters, X, np.ones(len(X)))
     steps = list(merges(model, total, model.log_marginal(total)))
     with Threads(2) as threads:
         seen = survey(model, total, source, threads, ancestry(steps, total.K))

@@ -8,7 +8,7 @@ import pytest
 from stickbreak.allocations import DirichletProcess
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
-from stickbreak.model.local import Sampled
+from stickbreak.model.sampled import Sampled
 from stickbreak.model.seeding import hard_summary
 from stickbreak.moves.birth import Start, Target, fit_children
 

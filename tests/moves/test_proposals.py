@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stickbreak.model import Parameters, local_step
+from stickbreak.model import Batch, Parameters, local_step
 from stickbreak.moves.merge import merge_scores, propose_merges
 from stickbreak.moves.proposal import Proposal
 
@@ -19,7 +19,7 @@ few = settings(max_examples=8)  # for each of many families
 def current(p):
     """Parameters, and the local step's summary and responsibilities, sparse and dense, on which proposals build."""
     parameters = p.model.parameters(p.summary, FLOAT)
-    summary, kept = local_step(p.model, parameters, p.X, p.weights)
+    summary, kept = local_step(p.model.likelihood, parameters, p.X, p.weights)
     return parameters, summary, kept
 
 
@@ -39,7 +39,9 @@ def propose(p, naive, kind, parameters):
 
 
 def track(p, proposal, X, weights, kept, summary):
-    return p.model.unit.track(p.model, proposal.parameters, proposal.removed, X, weights, kept, summary)
+    return p.model.kind.track(
+        p.model.likelihood, proposal.parameters, proposal.removed, Batch(X, weights), kept, summary
+    )
 
 
 def dense_summaries(p, naive, parameters, proposal, R, handed):
@@ -88,7 +90,7 @@ def test_tracking_adds_up_over_chunks(problem, naive, kind):
     parts = []
     for rows in (slice(0, 7), slice(7, 7), slice(7, None)):
         X, weights = p.X[rows], p.weights[rows]
-        part, part_kept = local_step(p.model, parameters, X, weights)
+        part, part_kept = local_step(p.model.likelihood, parameters, X, weights)
         parts.append(track(p, proposal, X, weights, part_kept, part))
     naive.assert_same(parts[0] + parts[1] + parts[2], track(p, proposal, p.X, p.weights, kept, summary))
 

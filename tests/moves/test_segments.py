@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.likelihoods import Gaussian, Sample
-from stickbreak.model import Model, Summary
+from stickbreak.model import SEQUENCES, Model
 from stickbreak.model.sequences import labelled
 from stickbreak.moves import agglomeration, segments
 from stickbreak.moves.blocks import halves
@@ -24,7 +24,7 @@ def problem(seed, allocation, holes=False):
     rng = np.random.default_rng(seed)
     z = np.repeat(rng.integers(3, size=30), 10)
     X = rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z]
-    model = Model(Gaussian().resolve(Sample.of(X)), allocation)
+    model = Model(Gaussian().resolve(Sample.of(X)), allocation, SEQUENCES)
     X[rng.random(len(z)) < 0.2 * holes] = np.nan
     return model, SequenceSource(X, LENGTHS), z, rng
 
@@ -44,7 +44,7 @@ def test_a_block_is_cut_where_both_parts_are_most_likely(seed, n, holes):
     for cut in range(1, n):
         labels = np.full(len(source.X), 2)
         labels[start : start + cut], labels[start + cut : start + n] = 0, 1
-        parts = labelled(model, source, labels).take(np.arange(2))
+        parts = labelled(model.likelihood, source, labels).take(np.arange(2))
         value = model.log_marginal(parts).sum()
         if value > best:
             best, want = value, parts
@@ -62,8 +62,8 @@ def test_segments_that_share_the_wrong_state_find_each_other(allocation, seed):
     state = np.cumsum(rng.integers(1, 3, size=len(edges))) % 3
     path = np.repeat(state, np.diff([*edges, len(z)]))
     found = segments.regrouped(model, source, path, np.ones(3, np.bool_), rng)
-    truth = joint(model, labelled(model, source, np.unique(z, return_inverse=True)[1]))
-    drawn = joint(model, labelled(model, source, path))
+    truth = joint(model, labelled(model.likelihood, source, np.unique(z, return_inverse=True)[1]))
+    drawn = joint(model, labelled(model.likelihood, source, path))
     assert joint(model, found) > truth - 5.0  # a row that a random cut leaves alone may go astray
     assert joint(model, found) > drawn + 0.99 * (truth - drawn)
     assert found.M.sum() + found.begins.sum() == pytest.approx(len(z))
@@ -79,7 +79,7 @@ def test_no_row_is_lost_where_segments_are_many(seed, holes):
         offered = segments.own_states(model, source, z, 6, rng)
     finally:
         segments.MOST = most
-    everything = labelled(model, source, np.zeros(len(z), np.intp))
+    everything = labelled(model.likelihood, source, np.zeros(len(z), np.intp))
     np.testing.assert_allclose(found.N.sum(), everything.N.sum())
     np.testing.assert_allclose(found.S.sum(axis=0), everything.S[0], rtol=1e-9, atol=1e-9)
     assert 0 < offered.K <= 6
@@ -104,7 +104,7 @@ def test_what_is_offered_is_the_segment_that_does_not_belong():
 def test_what_merges_seem_to_gain_is_what_they_gain(nearest, seed):
     """For a finite chain, whose shares do not depend on counts, the estimate is exact."""
     model, source, _, rng = problem(seed, CHAINS[0])
-    total = labelled(model, source, rng.integers(10, size=len(source.X)))
+    total = labelled(model.likelihood, source, rng.integers(10, size=len(source.X)))
     before, kept = joint(model, total), agglomeration.NEAREST
     agglomeration.NEAREST = nearest
     try:
@@ -140,7 +140,7 @@ def test_states_that_are_alike_are_regrouped_together():
     centers = np.repeat([-9.0, 0.0, 9.0], 2) + np.tile([-0.2, 0.2], 3)
     X = np.repeat(centers, 10)[:, None] + np.random.default_rng(0).normal(0.0, 0.3, (60, 2))
     pairs = SequenceSource(X, np.array([60]))
-    total = labelled(model, pairs, np.repeat(np.arange(6), 10))
+    total = labelled(model.likelihood, pairs, np.repeat(np.arange(6), 10))
     sizes = set()
     for seed in range(20):
         found = np.flatnonzero(segments.alike(model, total, np.random.default_rng(seed)))
@@ -155,11 +155,11 @@ def test_states_that_are_alike_are_regrouped_together():
 def test_every_merge_is_the_best_of_what_is_left(transitions, seed):
     """States that others have absorbed leave no trace, also where only their rows are known."""
     model, source, _, rng = problem(seed, CHAINS[0])
-    total = labelled(model, source, rng.integers(10, size=len(source.X)))
-    total = total if transitions else Summary(total.N, total.S, total.H, total.base)
+    total = labelled(model.likelihood, source, rng.integers(10, size=len(source.X)))
+    total = total if transitions else SEQUENCES.start(total)
     before = 0.0
     for step in agglomeration.merges(model, total, model.log_marginal(total)):
-        pairs, shares = np.triu_indices(total.K, 1), model.allocation.shares(total)
+        pairs, shares = np.triu_indices(total.K, 1), model.allocation.solve(total).shares
         gains, _ = agglomeration.merge_gains(model, total, model.log_marginal(total), shares, *pairs)
         assert step.gain - before == pytest.approx(gains.max(), rel=1e-9, abs=1e-6)
         before, best = step.gain, int(gains.argmax())

@@ -7,7 +7,7 @@ from stickbreak import HMM
 from stickbreak.allocations import HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.likelihoods import Categorical, Sample
-from stickbreak.model import Model
+from stickbreak.model import SEQUENCES, Model
 from stickbreak.moves.spectral import spectral_states
 
 
@@ -27,7 +27,7 @@ def symbols(K, V, n, length, stay, seed):
 def problem(codes, lengths):
     distinct, codes = np.unique(codes, return_inverse=True)
     X = distinct.reshape(-1, 1)
-    model = Model(Categorical().resolve(Sample.of(X)), HDPMarkovChain())
+    model = Model(Categorical().resolve(Sample.of(X)), HDPMarkovChain(), SEQUENCES)
     return model, SequenceSource(X, np.array(lengths), codes=codes.ravel())
 
 

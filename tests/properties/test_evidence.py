@@ -100,7 +100,7 @@ def test_bound_is_below_the_evidence(family, naive, allocation, seed, n, K, D, s
     bounds = [model.bound(summary)]
     for _ in range(6):
         summary = model.ordered(summary)
-        summary, _ = local_step(model, model.parameters(summary, np.dtype(float)), X, np.ones(n))
+        summary, _ = local_step(model.likelihood, model.parameters(summary, np.dtype(float)), X, np.ones(n))
         bounds.append(model.bound(summary))
     slack = 1e-11 * (1.0 + abs(exact))
     assert max(bounds) <= exact + slack

@@ -25,7 +25,7 @@ from stickbreak.likelihoods import (
     Sample,
 )
 from stickbreak.likelihoods._base import features
-from stickbreak.model import Model, Summary
+from stickbreak.model import SEQUENCES, Model, Summary
 from stickbreak.moves import Schedule
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -91,7 +91,7 @@ def problem(kind, allocation, seed, lengths=LENGTHS, missing=0.0):
 
 def of(family, allocation, source):
     X, weights = source.take(np.arange(source.n_rows))
-    return Model(family.resolve(Sample.of(X[weights > 0.0])), ALLOCATIONS.get(allocation, allocation))
+    return Model(family.resolve(Sample.of(X[weights > 0.0])), ALLOCATIONS.get(allocation, allocation), SEQUENCES)
 
 
 def random_start(model, source, K, seed):
@@ -99,7 +99,7 @@ def random_start(model, source, K, seed):
     X, weights = source.take(np.arange(source.n_rows))
     R = np.random.default_rng(seed).dirichlet(np.ones(K), len(X)) * weights[:, None]
     T = features(model.likelihood, X)
-    return Summary(R.sum(0), np.asarray((T.T @ R).T), np.zeros(K), np.zeros(()))
+    return SEQUENCES.start(Summary(R.sum(0), np.asarray((T.T @ R).T), np.zeros(K), np.zeros(())))
 
 
 def search(model, source, start, moves=MOVES, n_batches=1, n_jobs=1, max_laps=18, learn=LEARN, seed=0, tol=1e-6):
@@ -114,7 +114,7 @@ def laps(model, source, start, moves=(), n_batches=1, n_jobs=1, max_laps=25, lea
     rng = np.random.default_rng(seed)
     with Threads(n_jobs) as threads:
         options = Options(n_batches, max_laps, 1e-9, accelerate, learn, check=True)
-        found = Laps(model, source, Schedule(moves, rng, "sequences"), threads, rng, options)
+        found = Laps(model, source, Schedule(moves, rng, model.kind.recipe), threads, rng, options)
         found.run(start)
     return found
 
@@ -303,7 +303,7 @@ def short(kind, allocation, seed, lengths, K, missing=0.0):
     X[0] = known[0]
     source = SequenceSource(X, np.array(lengths), 1 if kind == "autoregressive_gaussian" else 0)
     family = of(FAMILIES[kind], allocation, SequenceSource(known, np.array([40]), source.lags)).likelihood
-    model = Model(family, allocation)
+    model = Model(family, allocation, SEQUENCES)
     return model, source, random_start(model, source, K, seed)
 
 

@@ -78,7 +78,7 @@ def test_single_precision_claims_what_double_precision_does(case):
     bound, double = model.bound(one.total), model.bound(other.total)
     assert bound == pytest.approx(double, rel=1e-6, abs=1e-2)
     step = model.parameters(one.total, np.dtype(np.float64))
-    settled, _ = local_step(model, step, single.astype(np.float64), np.ones(len(X)))
+    settled, _ = local_step(model.likelihood, step, single.astype(np.float64), np.ones(len(X)))
     assert bound <= model.bound(settled) + 1e-6 * abs(bound)  # what float64 makes of the same clusters is no less
 
 
@@ -95,7 +95,7 @@ def test_clusters_of_repeated_rows_leave_the_bound_its_digits(name):
     W = model.parameters(total, np.dtype(float)).W
     assert np.abs(W * total.S).max() < 1e6  # no cluster is narrower than the steps between values
     assert np.finfo(float).eps * np.abs(W * total.S).sum() < 0.01 * len(X)
-    after, _ = local_step(model, model.parameters(total, np.dtype(float)), X, np.ones(len(X)))
+    after, _ = local_step(model.likelihood, model.parameters(total, np.dtype(float)), X, np.ones(len(X)))
     assert model.bound(after) == pytest.approx(fitted.lower_bound_, abs=0.01 * len(X))
 
 

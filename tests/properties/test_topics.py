@@ -16,8 +16,7 @@ from stickbreak.inference.document_survey import document_survey
 from stickbreak.inference.laps import Laps
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import DiagonalGaussian, Multinomial, Sample, ZeroMeanGaussian
-from stickbreak.model import Model, Summary
-from stickbreak.model.documents import bags_of
+from stickbreak.model import BAGS, GROUPS, Batch, Model, Summary
 from stickbreak.moves import Schedule
 from stickbreak.moves.agglomeration import ancestry, levels_of, merges
 
@@ -54,22 +53,26 @@ def problem(kind, allocation, seed):
         likelihood = Multinomial(0.3).resolve(Sample.of(X))
         S = rng.exponential(1.0, (5, 12)) * X.sum() / 60.0
         return (
-            Model(likelihood, allocation),
+            Model(likelihood, allocation, BAGS),
             BagSource(sparse.csr_array(X)),
-            Summary(S.sum(1), S, np.zeros(5), np.zeros(())),
+            BAGS.start(Summary(S.sum(1), S, np.zeros(5), np.zeros(()))),
         )
     X, lengths = patches(seed)
     family = {"zero-mean": ZeroMeanGaussian, "diagonal": DiagonalGaussian}[kind]
     likelihood = family().resolve(Sample.of(X))
     R = rng.dirichlet(np.ones(5), len(X))
     T = likelihood.features(X, np.empty((len(X), likelihood.n_statistics)))
-    return Model(likelihood, allocation), GroupSource(X, lengths), Summary(R.sum(0), R.T @ T, np.zeros(5), np.zeros(()))
+    return (
+        Model(likelihood, allocation, GROUPS),
+        GroupSource(X, lengths),
+        GROUPS.start(Summary(R.sum(0), R.T @ T, np.zeros(5), np.zeros(()))),
+    )
 
 
 def laps(model, source, start, moves=(), n_batches=1, n_jobs=1, max_laps=25, learn=(), seed=0):
     rng = np.random.default_rng(seed)
     with Threads(n_jobs) as threads:
-        schedule = Schedule(moves, rng, "documents")
+        schedule = Schedule(moves, rng, model.kind.recipe)
         found = Laps(model, source, schedule, threads, rng, Options(n_batches, max_laps, 1e-9, True, learn, check=True))
         found.run(start)
     return found
@@ -113,10 +116,10 @@ def test_a_merge_is_an_exact_replacement(kind, allocation):
     model, source, start = problem(kind, allocation, 2)
     parameters = model.parameters(start, FLOAT)
     X, weights = source.read(source.batches(1)[0][0])
-    prepared = model.unit.prepare(model, parameters, source)
-    summary, kept = model.unit.local_step(model, prepared, X, weights, True, None, True)
-    merged = model.unit.track(model, None, (3, 1), X, weights, kept, summary)
-    indptr, rows, counts = bags_of(X)
+    prepared = model.kind.prepare(model.likelihood, parameters, source)
+    summary, kept = model.kind.local_step(model.likelihood, prepared, Batch(X, weights), True, True)
+    merged = model.kind.track(model.likelihood, None, (3, 1), Batch(X, weights), kept, summary)
+    indptr, rows, counts = model.kind.entries(X)
     documents = np.repeat(np.arange(source.n_rows), np.diff(indptr))
     r = (kept.tables.E[rows] * kept.p[documents] / np.exp(kept.log_Z)[:, None])[:, [1, 3]].sum(axis=1)
     N = np.bincount(documents, counts * r, source.n_rows)
@@ -148,9 +151,9 @@ def test_the_bound_of_lda_is_below_the_enumerated_evidence(seed, alpha):
     terms = terms + sum(polya(s[k].T, np.full(V, 0.5)) for k in range(K))
     evidence = logsumexp(terms)
     X = np.array([np.bincount(tokens[owner == d], minlength=V) for d in range(2)], float)
-    model = Model(Multinomial(0.5).resolve(Sample.of(X)), LatentDirichlet(K, alpha, symmetric=True))
+    model = Model(Multinomial(0.5).resolve(Sample.of(X)), LatentDirichlet(K, alpha, symmetric=True), BAGS)
     S = rng.exponential(1.0, (K, V))
-    found = laps(model, BagSource(sparse.csr_array(X)), Summary(S.sum(1), S, np.zeros(K), np.zeros(())), max_laps=50)
+    found = laps(model, BagSource(sparse.csr_array(X)), model.start(S.sum(1), S), max_laps=50)
     assert evidence - 6.0 < found.bound <= evidence + 1e-9
 
 
@@ -178,10 +181,10 @@ def test_the_bound_of_the_process_is_below_the_evidence():
         weights[i] = polya(s, np.full(V, 0.5)).sum()
     evidence, X = logsumexp(weights) - np.log(draws), np.array([[2.0, 1, 0], [0, 1, 1]])
     error = np.exp(weights - weights.max()).std() / np.exp(weights - weights.max()).mean() / np.sqrt(draws)
-    model = Model(Multinomial(0.5).resolve(Sample.of(X)), HierarchicalDirichletProcess(alpha, gamma))
+    model = Model(Multinomial(0.5).resolve(Sample.of(X)), HierarchicalDirichletProcess(alpha, gamma), BAGS)
     for K in (1, 2, 3):
         S = np.random.default_rng(K).exponential(1.0, (K, V))
-        start = Summary(S.sum(1), S, np.zeros(K), np.zeros(()))
+        start = model.start(S.sum(1), S)
         assert laps(model, BagSource(sparse.csr_array(X)), start).bound <= evidence + 4.0 * error
 
 
@@ -198,9 +201,9 @@ def test_a_survey_tells_what_merged_topics_are_worth(kind, allocation):
     best = model.bound(model.ordered(seen.total))
     assert best - 1.0 < found[0].bound <= best + 1e-6
     X, weights = source.read(source.batches(1)[0][0])
-    prepared = model.unit.prepare(model, model.parameters(total, FLOAT), source)
-    summary, kept = model.unit.local_step(model, prepared, X, weights, True, None, True)
-    merged = model.unit.track(model, None, (steps[0].kept, steps[0].gone), X, weights, kept, summary)
+    prepared = model.kind.prepare(model.likelihood, model.parameters(total, FLOAT), source)
+    summary, kept = model.kind.local_step(model.likelihood, prepared, Batch(X, weights), True, True)
+    merged = model.kind.track(model.likelihood, None, (steps[0].kept, steps[0].gone), Batch(X, weights), kept, summary)
     for name in ("N", "H", "P", "Q"):
         np.testing.assert_allclose(getattr(seen.nodes, name)[[total.K]], getattr(merged, name), rtol=1e-8, atol=1e-7)
     assert seen.nodes.N[-1] == pytest.approx(source.total_weight)

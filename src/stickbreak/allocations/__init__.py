@@ -1,6 +1,6 @@
 """Allocations: the priors over cluster assignments."""
 
-from ._base import Allocation
+from ._base import Allocation, Solution
 from .markov import Duration, FiniteMarkovChain, HDPMarkovChain
 from .mixture import DirichletProcess, FiniteDirichlet
 from .topics import HierarchicalDirichletProcess, LatentDirichlet
@@ -14,4 +14,5 @@ __all__ = [
     "HDPMarkovChain",
     "HierarchicalDirichletProcess",
     "LatentDirichlet",
+    "Solution",
 ]

@@ -1,7 +1,7 @@
 """What an allocation must say: how rows choose clusters, and its share of the bound."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,45 @@ RANGE = 1e-12, 1e6  # of concentrations in models of documents and sequences
 CURVATURE = np.pi**2 / 12  # half the largest second derivative of log Gamma(1 + x) for x >= 0
 
 
+class GlobalStep(NamedTuple):
+    """What local steps need to know of an allocation.
+
+    log_weights : (K,) E[log pi_k], which are added to the scores of rows; zero where documents or sequences have their own
+    prior : for documents the pseudo-counts of the clusters and of the rest (K + 1,); for sequences exp(E[log pi]) of first
+        states and of the transitions from each state (K + 1, K)
+    """
+
+    log_weights: Array
+    prior: Array | None = None
+
+
+class Solution(NamedTuple):
+    """The optimum of an allocation for a summary, or another point.
+
+    shares : expected weights of the clusters (K,); of documents and sequences also of the rest (K + 1,)
+    value : what the bound gains by them (`Allocation.bound`)
+    """
+
+    shares: Array
+    value: float
+
+
 class Allocation(Protocol):
     """The prior over cluster assignments: a frozen dataclass of concentrations.
 
     Methods are pure functions of a summary, which for independent rows means of its counts N (K,).
     """
 
-    unit: ClassVar[str]  # what is exchangeable: "rows", "documents" or "sequences"
-
     @property
     def max_clusters(self) -> int:
         """The most clusters that may be in use."""
         ...
 
-    def tuned(self, summary: Any, names: tuple[str, ...]) -> Self:
-        """This prior with the concentrations ``names`` set to values that raise the bound of a summary."""
+    def tuned(self, summary: Any, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
+        """This prior with the concentrations ``names`` set to values that raise the bound of a summary, and its optimum.
+
+        solution : the optimum of this prior
+        """
         ...
 
     @property
@@ -41,27 +65,34 @@ class Allocation(Protocol):
         """The prior for rows without documents or sequences: this one, if it knows of none."""
         ...
 
-    def update(self, summary: Any) -> Array:
-        """Global step: E_q[log pi_k] (K,).
-
-        For documents the pseudo-counts of the clusters and of the rest (K + 1,); for sequences exp(E_q[log pi]) of first states
-        and of the transitions from each state (K + 1, K).
-        """
+    def solve(self, summary: Any) -> Solution:
+        """The optimum for a summary; a search where documents or sequences follow the shares."""
         ...
 
-    def shares(self, summary: Any) -> Array:
-        """Expected weights at the optimal global step: of the clusters (K,); of documents and sequences also of the rest."""
+    def at(self, summary: Any, shares: Array) -> Solution:
+        """The solution with these shares, which saves the search at the cost of a lower bound."""
         ...
 
-    def bound(self, summary: Any, shares: Array | None = None) -> float:
-        """This allocation's part of the ELBO at its optimal global step, without the assignment entropy.
+    def update(self, summary: Any, solution: Solution | None = None) -> GlobalStep:
+        """The global step at a solution, by default the optimum."""
+        ...
 
-        shares : near the optimum, where known: saves the search for it, where there is one, at the cost of a lower bound
-        """
+    def bound(self, summary: Any, solution: Solution | None = None) -> float:
+        """This allocation's part of the ELBO at a solution, by default the optimum, without the assignment entropy."""
         ...
 
     def order(self, summary: Any) -> NDArray[np.integer]:
         """An order of clusters with a high bound, if not the highest."""
+        ...
+
+    def merge_gains(
+        self, summary: Any, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
+    ) -> Array:
+        """What the log probability of certain assignments gains where clusters first[i] and second[i] become one, (n,)."""
+        ...
+
+    def merged_shares(self, shares: Array, a: int, b: int) -> Array:
+        """Shares after cluster b has joined cluster a and has none."""
         ...
 
     def mean_weights(self, summary: Any) -> Array:

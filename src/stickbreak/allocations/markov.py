@@ -4,8 +4,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +13,14 @@ from scipy.special import expit, psi, zeta
 from .._arguments import as_floats, check_count, real, shown
 from ..kernels import transitions as kernels
 from ..kernels.special import log_rise
-from ._base import RANGE, Array, best_factor, check_concentration, within_range
+from ._base import RANGE, Array, GlobalStep, Solution, best_factor, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
-
-if TYPE_CHECKING:
-    from ..model.sequences import SequenceSummary
-    from ..model.summary import Summary
 
 LARGEST = RANGE[1]  # stickiness
 FIRST_STEPS = 2  # towards the best sticks
 SMALL = 0.06  # of alpha: the kappa below which a shifted bound is the tighter one
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
-STAYS = 0.9  # of the rows of a start that knows no transitions, the share after which the state stays
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,26 @@ class Duration:
         return min(transition_concentration * (self.steps - 1.0), LARGEST)
 
 
-class _Chain(ABC):
+class States(Protocol):
+    """What a chain reads of a summary."""
+
+    @property
+    def N(self) -> Array:
+        """Expected rows of each state, (K,)."""
+        ...
+
+    @property
+    def K(self) -> int:
+        """Number of states."""
+        ...
+
+    @property
+    def transitions(self) -> Array:
+        """Expected first states and transitions, (K + 1, K)."""
+        ...
+
+
+class ChainPrior(ABC):
     """What all chains share.  Row j of the transitions: pi_j ~ Dirichlet(alpha beta_1, ..., alpha beta_j + kappa, ...).
 
     With q(pi_j) = Dirichlet(theta_j) at its optimum theta_j = M_j + alpha E[beta] + kappa delta_j (Thesis Eq. 6.40), the
@@ -62,32 +75,35 @@ class _Chain(ABC):
     c(a) = log Gamma(sum a) - sum log Gamma(a).
     """
 
-    unit: ClassVar[str] = "sequences"
     transition_concentration: float
     start_concentration: float
     stickiness: float
 
     @abstractmethod
-    def shares(self, summary: "Summary") -> Array:
-        """E[beta] of the states in use and of the rest at the optimal global step, (K + 1,)."""
+    def solve(self, summary: States) -> Solution:
+        """E[beta] of the states in use and of the rest at the optimum, (K + 1,)."""
 
     @abstractmethod
-    def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
-        """The chain's part of the ELBO, without the entropy of q(z)."""
+    def at(self, summary: States, shares: Array) -> Solution:
+        """The solution with these shares (K + 1,)."""
+
+    def bound(self, summary: States, solution: Solution | None = None) -> float:
+        """The chain's part of the ELBO at a solution, without the entropy of q(z)."""
+        return (solution or self.solve(summary)).value
 
     def of_states(self, n: int) -> Self:
         """This prior, of n states where it has a number of them."""
         return self
 
-    def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
+    def tuned(self, summary: States, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the hyperparameters ``names`` set to values that raise the bound; one state tells nothing of them."""
-        best, shares = self, self.shares(summary)
+        best, shares = self, solution.shares
         for name in ("stickiness", "transition_concentration", "start_concentration"):
             if name in names and getattr(best, name) > 0.0 and summary.K > 1:
                 best = best._with_best(summary, name, shares)
-        return best
+        return best, solution if best is self else best.solve(summary)
 
-    def _with_best(self, summary: "SequenceSummary", name: str, shares: Array) -> Self:
+    def _with_best(self, summary: States, name: str, shares: Array) -> Self:
         """What raises the bound at given shares raises it all the more at the best ones."""
         prior: Any = self
         now = getattr(prior, name)
@@ -95,36 +111,37 @@ class _Chain(ABC):
         def scaled(factor: float) -> Any:
             return replace(prior, **{name: within_range(now * factor, *RANGE)})
 
-        found: Self = scaled(best_factor(lambda factor: float(scaled(factor).bound(summary, shares))))
-        return found if found.bound(summary, shares) > self.bound(summary, shares) else self
+        found: Self = scaled(best_factor(lambda factor: float(scaled(factor).at(summary, shares).value)))
+        return found if found.at(summary, shares).value > self.at(summary, shares).value else self
 
     @property
     def flat(self) -> DirichletProcess:
         """The prior for rows without sequences."""
         return DirichletProcess()
 
-    def order(self, summary: "Summary") -> NDArray[np.integer]:
+    def order(self, summary: States) -> NDArray[np.integer]:
         """Decreasing share, as far as counts tell."""
         return np.argsort(-summary.N, kind="stable")
 
-    def mean_weights(self, summary: "Summary") -> Array:
+    def mean_weights(self, summary: States) -> Array:
         """Posterior mean shares of the K states in use, normalised, (K,)."""
-        shares = self.shares(summary)[:-1]
+        shares = self.solve(summary).shares[:-1]
         return np.asarray(shares / shares.sum())
 
-    def update(self, summary: "Summary") -> Array:
-        """Global step: exp(E[log pi]) of the first states and of the transitions from each state, (K + 1, K)."""
-        theta = self.counts(summary)
-        return np.asarray(np.exp(psi(theta[:, :-1]) - psi(theta.sum(axis=1, keepdims=True))))
+    def update(self, summary: States, solution: Solution | None = None) -> GlobalStep:
+        """exp(E[log pi]) of the first states and of the transitions from each state, (K + 1, K)."""
+        theta = self.counts(summary, solution)
+        return GlobalStep(np.zeros(summary.K), np.exp(psi(theta[:, :-1]) - psi(theta.sum(axis=1, keepdims=True))))
 
-    def means(self, summary: "Summary") -> Array:
+    def means(self, summary: States) -> Array:
         """Posterior means of the probabilities of first states and transitions among the K in use, (K + 1, K)."""
         theta = self.counts(summary)[:, :-1]
         return np.asarray(theta / theta.sum(axis=1, keepdims=True))
 
-    def counts(self, summary: "Summary") -> Array:
+    def counts(self, summary: States, solution: Solution | None = None) -> Array:
         """theta, the pseudo-counts of first states and transitions, with the rest: (K + 1, K + 1)  (Thesis Eq. 6.40)."""
-        return np.hstack([_counted(summary), np.zeros((summary.K + 1, 1))]) + self.prior_counts(self.shares(summary))
+        shares = (solution or self.solve(summary)).shares
+        return np.hstack([summary.transitions, np.zeros((summary.K + 1, 1))]) + self.prior_counts(shares)
 
     def prior_counts(self, shares: Array) -> Array:
         """The pseudo-counts of the prior for shares (K + 1,), (K + 1, K + 1)."""
@@ -134,12 +151,12 @@ class _Chain(ABC):
         return np.asarray(np.maximum(prior, 1e-300))
 
     def merge_gains(
-        self, summary: "SequenceSummary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
+        self, summary: States, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
         """What merging states first[i] and second[i] adds to the log probability of transitions given shares (K + 1,), (n,)."""
         at, gains = (self.transition_concentration, self.stickiness, self.start_concentration), np.empty(len(first))
         pair = self._merged_share(shares[first], shares[second])
-        kernels.merge_gains(_counted(summary), shares, *at, first, second, pair, gains)
+        kernels.merge_gains(summary.transitions, shares, *at, first, second, pair, gains)
         return gains
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:
@@ -161,7 +178,7 @@ class _Chain(ABC):
 
 
 @dataclass(frozen=True)
-class HDPMarkovChain(_Chain):
+class HDPMarkovChain(ChainPrior):
     """Sticky HDP-HMM: beta by sticks u_k ~ Beta(1, concentration), pi_j ~ DP(alpha beta + kappa delta_j), Thesis Eq. 6.7.
 
     q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w as in Thesis Eq. 6.44.  With theta at its optimum the bound depends on the
@@ -211,34 +228,26 @@ class HDPMarkovChain(_Chain):
         """The most states that may be in use: no limit."""
         return sys.maxsize
 
-    def shares(self, summary: "Summary") -> Array:
-        """E[beta] of the states in use and of the rest at the optimal global step, (K + 1,)."""
-        return self._solve(summary)[0]
+    def at(self, summary: States, shares: Array) -> Solution:
+        """The solution with these shares (K + 1,)."""
+        return Solution(shares, self._objective(summary.transitions)(stick_logits(shares))[0])
 
-    def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
-        """The chain's part of the ELBO, without the entropy of q(z), at its optimal global step or at given shares."""
-        return (
-            self._solve(summary)[1] if shares is None else self._objective(_counted(summary))(stick_logits(shares))[0]
-        )
-
-    def tuned(self, summary: "SequenceSummary", names: tuple[str, ...]) -> Self:
+    def tuned(self, summary: States, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
-        best = super().tuned(summary, names)
+        best, solution = super().tuned(summary, names, solution)
         if "concentration" in names:
             at = best._exponents(summary.K), best.concentration, best._strengths(summary.K)
-            gamma = best_gamma(best.shares(summary), *at)
-            other = replace(best, concentration=within_range(gamma, *RANGE))
-            best = other if other.bound(summary) > best.bound(summary) else best
-        return best
+            other = replace(best, concentration=within_range(best_gamma(solution.shares, *at), *RANGE))
+            found = other.solve(summary)
+            best, solution = (other, found) if found.value > solution.value else (best, solution)
+        return best, solution
 
-    def _solve(self, summary: Any) -> tuple[Array, float]:
-        return _solved(self, _counted(summary).tobytes(), summary.K)
-
-    def _optimum(self, counted: Array) -> tuple[Array, float]:
-        """The best sticks for counts (K + 1, K), and their part of the bound.
+    def solve(self, summary: States) -> Solution:
+        """The best sticks, by L-BFGS.
 
         The search begins near the expected numbers of rows of transitions drawn from beta (Teh et al. 2006), by fixed point.
         """
+        counted = summary.transitions
         K, tables = counted.shape[1], counted.sum(axis=0) + 1.0
         shares = np.append(tables, 1.0)
         for _ in range(FIRST_STEPS):
@@ -247,7 +256,7 @@ class HDPMarkovChain(_Chain):
             shares = np.append(tables + FEWEST_TABLES, max(self.concentration, FEWEST_TABLES))
         start = stick_logits(shares / shares.sum())
         x, value = best_sticks(self._objective(counted), start, np.append(tables, 0.0) + K + 1.0)
-        return stick_means(expit(x)), value
+        return Solution(stick_means(expit(x)), value)
 
     @property
     def _shift(self) -> float:
@@ -287,7 +296,7 @@ class HDPMarkovChain(_Chain):
 
 
 @dataclass(frozen=True)
-class FiniteMarkovChain(_Chain):
+class FiniteMarkovChain(ChainPrior):
     """Hidden Markov model of ``n_states`` states, each row of transitions pi_j ~ Dirichlet(alpha / n_states + kappa delta_j).
 
     States not in use keep their share of the prior, so adding an empty one among the ``n_states`` changes nothing.
@@ -320,13 +329,17 @@ class FiniteMarkovChain(_Chain):
         """This prior, of n states."""
         return replace(self, n_states=n)
 
-    def shares(self, summary: "Summary") -> Array:
+    def solve(self, summary: States) -> Solution:
         """The states' equal shares, and that of those not in use, (K + 1,)."""
-        return np.append(np.ones(summary.K), self.n_states - summary.K) / self.n_states
+        return self.at(summary, np.append(np.ones(summary.K), self.n_states - summary.K) / self.n_states)
 
-    def bound(self, summary: "SequenceSummary", shares: Array | None = None) -> float:
-        """The chain's part of the ELBO, without the entropy of q(z)."""
-        counted, prior = _counted(summary), self.prior_counts(self.shares(summary))
+    def at(self, summary: States, shares: Array) -> Solution:
+        """These shares; the bound is that of equal ones."""
+        return Solution(shares, self._value(summary))
+
+    def _value(self, summary: States) -> float:
+        equal = np.append(np.ones(summary.K), self.n_states - summary.K) / self.n_states
+        counted, prior = summary.transitions, self.prior_counts(equal)
         strength = np.append(
             self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness)
         )
@@ -334,18 +347,3 @@ class FiniteMarkovChain(_Chain):
 
     def _merged_share(self, a: Any, b: Any) -> Any:
         return a
-
-
-@lru_cache(maxsize=16)
-def _solved(prior: HDPMarkovChain, counted: bytes, K: int) -> tuple[Array, float]:
-    """A lap asks for the same optimum several times: for parameters, bound, order and moves."""
-    return prior._optimum(np.frombuffer(counted).reshape(K + 1, K))
-
-
-def _counted(summary: Any) -> Array:
-    """Expected first states and transitions, (K + 1, K); where only counts of rows are known, states that mostly stay."""
-    if hasattr(summary, "M"):
-        return np.ascontiguousarray(np.vstack([summary.begins, summary.M]))
-    N, share = summary.N, summary.N / max(summary.N.sum(), 1e-300)
-    M = (1.0 - STAYS) * np.outer(N, share) + STAYS * np.diag(N)
-    return np.ascontiguousarray(np.vstack([share, M]))

@@ -3,7 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +11,14 @@ from scipy.special import gammaln, psi, xlogy
 
 from .._arguments import as_floats, check_count
 from ..kernels.special import log_rise
-from ._base import Array, best_factor, check_concentration, within_range
+from ._base import Array, GlobalStep, Solution, best_factor, check_concentration, within_range
 
 if TYPE_CHECKING:
     from ..model.summary import Summary
 
 
-class _Mixture(ABC):
+class MixturePrior(ABC):
     """What all mixtures share."""
-
-    unit: ClassVar[str] = "rows"
 
     def scaled(self, factor: float) -> Self:
         """This prior with its concentration multiplied by a factor."""
@@ -33,9 +31,13 @@ class _Mixture(ABC):
         """The prior for rows without documents: the same."""
         return self
 
-    def shares(self, summary: "Summary") -> Array:
-        """Posterior mean weights of the clusters, (K,)."""
-        return self.mean_weights(summary)
+    def solve(self, summary: "Summary") -> Solution:
+        """Posterior mean weights of the clusters, (K,), and the bound."""
+        return self.at(summary, self.mean_weights(summary))
+
+    def at(self, summary: "Summary", shares: Array) -> Solution:
+        """These shares; the bound is that of the optimum, which needs none."""
+        return Solution(shares, self.bound(summary))
 
     def merge_gains(
         self, summary: "Summary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
@@ -58,19 +60,19 @@ class _Mixture(ABC):
         """Posterior mean weights, normalised over the K clusters in use, (K,)."""
 
     @abstractmethod
-    def bound(self, summary: "Summary", shares: Array | None = None) -> float:
+    def bound(self, summary: "Summary", solution: Solution | None = None) -> float:
         """The allocation's part of the ELBO, without the assignment entropy."""
 
-    def tuned(self, summary: "Summary", names: tuple[str, ...]) -> Self:
+    def tuned(self, summary: "Summary", names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""
         if "concentration" not in names:
-            return self
-        factor = best_factor(lambda factor: self.scaled(factor).bound(summary))
-        return self.scaled(factor)
+            return self, solution
+        best = self.scaled(best_factor(lambda factor: self.scaled(factor).bound(summary)))
+        return best, best.solve(summary)
 
 
 @dataclass(frozen=True)
-class DirichletProcess(_Mixture):
+class DirichletProcess(MixturePrior):
     """Dirichlet-process mixture by stick-breaking: pi_k = u_k prod_{l<k} (1 - u_l),  u_k ~ Beta(1, concentration).
 
     The posterior is q(u_k) = Beta(1 + N_k, concentration + N_{>k}) with N_{>k} = sum_{l>k} N_l (Thesis Eq. 3.43; the count
@@ -94,14 +96,14 @@ class DirichletProcess(_Mixture):
         """The most clusters that may be in use: no limit."""
         return sys.maxsize
 
-    def update(self, summary: "Summary") -> Array:
+    def update(self, summary: "Summary", solution: Solution | None = None) -> GlobalStep:
         """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
         eta1, eta0 = self._sticks(summary.N)
         both = psi(eta1 + eta0)
         log_rest = np.cumsum(psi(eta0) - both)
-        return np.asarray(psi(eta1) - both + np.concatenate([[0.0], log_rest[:-1]]))
+        return GlobalStep(psi(eta1) - both + np.concatenate([[0.0], log_rest[:-1]]))
 
-    def bound(self, summary: "Summary", shares: Array | None = None) -> float:
+    def bound(self, summary: "Summary", solution: Solution | None = None) -> float:
         """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
         eta1, eta0 = self._sticks(summary.N)
         ratio = np.log(eta0) - np.log(self.concentration)
@@ -124,7 +126,7 @@ class DirichletProcess(_Mixture):
 
 
 @dataclass(frozen=True)
-class FiniteDirichlet(_Mixture):
+class FiniteDirichlet(MixturePrior):
     """Finite mixture with a symmetric prior: pi ~ Dirichlet(concentration / n_clusters, ...)  (Thesis 2.6).
 
     Clusters without rows keep their share of the prior, so adding an empty one among the ``n_clusters`` changes nothing.
@@ -150,11 +152,11 @@ class FiniteDirichlet(_Mixture):
         """The most clusters that may be in use."""
         return self.n_clusters
 
-    def update(self, summary: "Summary") -> Array:
+    def update(self, summary: "Summary", solution: Solution | None = None) -> GlobalStep:
         """E[log pi_k] = psi(N_k + a) - psi(N + n_clusters a),  a = concentration / n_clusters  (Thesis 2.6.2)."""
-        return np.asarray(psi(summary.N + self._share) - psi(summary.N.sum() + self.concentration))
+        return GlobalStep(psi(summary.N + self._share) - psi(summary.N.sum() + self.concentration))
 
-    def bound(self, summary: "Summary", shares: Array | None = None) -> float:
+    def bound(self, summary: "Summary", solution: Solution | None = None) -> float:
         """Log Dirichlet-multinomial normaliser ratio; unused clusters contribute nothing."""
         return float(log_rise(summary.N, self._share).sum() - log_rise(summary.N.sum(), self.concentration))
 

@@ -3,15 +3,14 @@
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
 from .._arguments import as_floats, check_count
-from ._base import CURVATURE, RANGE, Array, best_factor, check_concentration, within_range
+from ._base import CURVATURE, RANGE, Array, GlobalStep, Solution, best_factor, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .mixture import DirichletProcess
 
@@ -23,7 +22,7 @@ LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is it
 LEAST_SHARE = 1e-6  # of a topic in a start
 
 
-class _Documents(ABC):
+class TopicPrior(ABC):
     """What all topic models share.  Proportions of document d: pi_d ~ Dirichlet(a_1, ..., a_K, a_rest), a = alpha E[beta].
 
     With q(pi_d) = Dirichlet(theta_d), a document's part of the bound (Thesis Eq. 5.27) is
@@ -34,33 +33,29 @@ class _Documents(ABC):
     P = sum_d E[log pi_d] (Eq. 5.38) and Q = sum_d log Gamma(theta_d) - (theta_d - N_d) E[log pi_d] (Eq. 5.48).
     """
 
-    unit: ClassVar[str] = "documents"
     document_concentration: float
 
     @abstractmethod
-    def _solve(self, summary: Any) -> "_Solution":
-        """The optimal global step."""
+    def solve(self, summary: "DocumentSummary") -> Solution:
+        """E[beta] of the topics and of the rest at the optimum, (K + 1,)."""
 
     @abstractmethod
-    def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
-        """What shares (K + 1,) are worth to the bound."""
+    def at(self, summary: "DocumentSummary", shares: Array) -> Solution:
+        """The solution with these shares (K + 1,)."""
 
-    def bound(self, summary: "DocumentSummary", shares: Array | None = None) -> float:
-        """The allocation's part of the ELBO, without the assignment entropy, at its optimal global step or at given shares."""
-        value = self._solve(summary).value if shares is None else self._value_at(summary, shares)
+    def bound(self, summary: "DocumentSummary", solution: Solution | None = None) -> float:
+        """The allocation's part of the ELBO at a solution, without the assignment entropy."""
+        value = (solution or self.solve(summary)).value
         return float(summary.Q.sum() + summary.Q_rest + value)
 
-    def update(self, summary: "Summary") -> Array:
-        """Global step: pseudo-counts of the topics in every document, a = alpha E[beta], and of the rest (K + 1,)."""
-        return np.asarray(self.document_concentration * self.shares(summary))
+    def update(self, summary: "DocumentSummary", solution: Solution | None = None) -> GlobalStep:
+        """Pseudo-counts of the topics in every document, a = alpha E[beta], and of the rest (K + 1,)."""
+        shares = (solution or self.solve(summary)).shares
+        return GlobalStep(np.zeros(summary.K), self.document_concentration * shares)
 
-    def shares(self, summary: "Summary") -> Array:
-        """E[beta] of the topics and of the rest at the optimal global step, (K + 1,)."""
-        return self._solve(summary).shares
-
-    def mean_weights(self, summary: "Summary") -> Array:
+    def mean_weights(self, summary: "DocumentSummary") -> Array:
         """Posterior mean shares of the K topics in use, normalised, (K,)."""
-        shares = self.shares(summary)[:-1]
+        shares = self.solve(summary).shares[:-1]
         return np.asarray(shares / shares.sum())
 
     def merge_gains(
@@ -81,15 +76,8 @@ class _Documents(ABC):
         return DirichletProcess()
 
 
-class _Solution(NamedTuple):
-    """E[beta] of the topics and the rest (K + 1,), and what they are worth to the bound."""
-
-    shares: Array
-    value: float
-
-
 @dataclass(frozen=True)
-class HierarchicalDirichletProcess(_Documents):
+class HierarchicalDirichletProcess(TopicPrior):
     """HDP topic model with direct assignments: beta by sticks u_k ~ Beta(1, concentration), pi_d ~ DP(alpha beta).
 
     The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k = D (K + 1 - k) + D + 1 + gamma (Thesis Eq. 5.39) and
@@ -125,41 +113,48 @@ class HierarchicalDirichletProcess(_Documents):
 
     def order(self, summary: "DocumentSummary") -> NDArray[np.integer]:
         """Decreasing expected log proportion, which is decreasing share."""
-        return np.argsort(-getattr(summary, "P", summary.N), kind="stable")  # starts know counts alone
+        return np.argsort(-(summary.P if summary.D > 0.0 else summary.N), kind="stable")
 
-    def tuned(self, summary: "DocumentSummary", names: tuple[str, ...]) -> Self:
-        """This prior with the concentrations ``names`` set to values that raise the bound."""
-        best, value = self, self._solve(summary).value
+    def tuned(self, summary: "DocumentSummary", names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
+        """This prior with the concentrations ``names`` set to values that raise the bound, and its optimum."""
+        best = self
         if "document_concentration" in names:
-            at, P = stick_logits(self.shares(summary)), np.append(summary.P, summary.P_rest)
-            factor = best_factor(lambda factor: best._scaled(factor)._value(at, P, float(summary.D))[0])
-            best, value = _better(best, value, best._scaled(factor), summary)
+            at, P = stick_logits(solution.shares), np.append(summary.P, summary.P_rest)
+            factor = best_factor(lambda factor: self._scaled(factor)._value(at, P, float(summary.D))[0])
+            best, solution = best._or_better(solution, best._scaled(factor), summary)
         if "concentration" in names:
             rows = np.full(summary.K + 1, float(summary.D))
-            gamma = best_gamma(best.shares(summary), rows, best.concentration, best._strengths(float(summary.D)))
-            best, value = _better(best, value, replace(best, concentration=within_range(gamma, *RANGE)), summary)
-        return best
+            gamma = best_gamma(solution.shares, rows, best.concentration, best._strengths(float(summary.D)))
+            other = replace(best, concentration=within_range(gamma, *RANGE))
+            best, solution = best._or_better(solution, other, summary)
+        return best, solution
+
+    def _or_better(self, solution: Solution, other: Self, summary: "DocumentSummary") -> tuple[Self, Solution]:
+        """This prior and its optimum, or another prior if its bound is higher."""
+        if other == self:
+            return self, solution
+        found = other.solve(summary)
+        return (other, found) if found.value > solution.value else (self, solution)
 
     def _scaled(self, factor: float) -> Self:
         return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
 
-    def _solve(self, summary: Any) -> _Solution:
-        D = float(getattr(summary, "D", 0.0))
-        if D == 0.0:  # counts alone
+    def solve(self, summary: "DocumentSummary") -> Solution:
+        """The best sticks, by L-BFGS."""
+        D, alpha = float(summary.D), self.document_concentration
+        if D == 0.0:  # a start, of counts alone
             counts = np.append(summary.N, self.concentration)
             counts = np.maximum(counts, LEAST_SHARE * counts.sum())  # an empty topic may have documents yet
-            return _Solution(counts / counts.sum(), 0.0)
-        return _solved(self, np.append(summary.P, summary.P_rest).tobytes(), D)
+            return Solution(counts / counts.sum(), 0.0)
+        P = np.append(summary.P, summary.P_rest)
+        shares = _dirichlet_mean(P / D, alpha)
+        x, value = best_sticks(lambda x: self._value(x, P, D), stick_logits(shares), D * (1.0 + alpha * shares))
+        return Solution(stick_means(expit(x)), value)
 
-    def _optimum(self, P: Array, D: float) -> _Solution:
-        """The best sticks for sums P (K + 1,) over D documents, by L-BFGS."""
-        shares = _dirichlet_mean(P / D, self.document_concentration)
-        counts = D * (1.0 + self.document_concentration * shares)
-        x, value = best_sticks(lambda x: self._value(x, P, D), stick_logits(shares), counts)
-        return _Solution(stick_means(expit(x)), value)
-
-    def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
-        return self._value(stick_logits(shares), np.append(summary.P, summary.P_rest), float(summary.D))[0]
+    def at(self, summary: "DocumentSummary", shares: Array) -> Solution:
+        """The solution with these shares (K + 1,)."""
+        P = np.append(summary.P, summary.P_rest)
+        return Solution(shares, self._value(stick_logits(shares), P, float(summary.D))[0])
 
     def _value(self, x: Array, P: Array, D: float) -> tuple[float, Array]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 5.37)."""
@@ -180,7 +175,7 @@ class HierarchicalDirichletProcess(_Documents):
 
 
 @dataclass(frozen=True)
-class LatentDirichlet(_Documents):
+class LatentDirichlet(TopicPrior):
     """Latent Dirichlet allocation: pi_d ~ Dirichlet(alpha beta) over ``n_topics`` topics  (Thesis 7.3).
 
     Topics not in use keep their share of a symmetric prior, so adding an empty one among the ``n_topics`` changes nothing.
@@ -213,27 +208,30 @@ class LatentDirichlet(_Documents):
         """Decreasing size (the bound does not depend on the order)."""
         return np.argsort(-summary.N, kind="stable")
 
-    def tuned(self, summary: "DocumentSummary", names: tuple[str, ...]) -> Self:
+    def tuned(self, summary: "DocumentSummary", names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the document concentration set to a value that raises the bound, if it is among ``names``."""
         if "document_concentration" not in names:
-            return self
-        alpha = self.document_concentration
-        factor = best_factor(
-            lambda factor: (
-                replace(self, document_concentration=within_range(alpha * factor, *RANGE))._solve(summary).value
-            )
-        )
-        return replace(self, document_concentration=within_range(alpha * factor, *RANGE))
+            return self, solution
+        best = self._scaled(best_factor(lambda factor: self._scaled(factor).solve(summary).value))
+        return best, best.solve(summary)
 
-    def _solve(self, summary: Any) -> _Solution:
-        D, alpha, spare = float(getattr(summary, "D", 0.0)), self.document_concentration, self.n_topics - summary.K
+    def _scaled(self, factor: float) -> Self:
+        return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
+
+    def solve(self, summary: "DocumentSummary") -> Solution:
+        """Shares as given, or those of the highest bound."""
+        D, alpha, spare = float(summary.D), self.document_concentration, self.n_topics - summary.K
         shares = np.append(np.full(summary.K, 1.0), float(spare)) / self.n_topics
         if not self.symmetric:  # topics not in use have no share
             means = _dirichlet_mean(summary.P / D, alpha) if D else np.full(summary.K, 1.0 / summary.K)
             shares = np.append(means, 0.0)
-        return _Solution(shares, self._value_at(summary, shares) if D else 0.0)
+        return self.at(summary, shares) if D else Solution(shares, 0.0)
 
-    def _value_at(self, summary: "DocumentSummary", shares: Array) -> float:
+    def at(self, summary: "DocumentSummary", shares: Array) -> Solution:
+        """The solution with these shares (K + 1,); symmetric ones are always equal."""
+        return Solution(shares, self._value(summary, shares))
+
+    def _value(self, summary: "DocumentSummary", shares: Array) -> float:
         if self.symmetric:
             shares = np.append(np.full(summary.K, 1.0), float(self.n_topics - summary.K)) / self.n_topics
         if self.n_topics > summary.K and self.symmetric and summary.D > 0.0 and summary.P_rest == 0.0:
@@ -241,19 +239,6 @@ class LatentDirichlet(_Documents):
         used = shares > 0.0
         a, P = self.document_concentration * shares[used], np.append(summary.P, summary.P_rest)[used]
         return float(summary.D * (gammaln(a.sum()) - gammaln(a).sum()) + a @ P)
-
-
-@lru_cache(maxsize=8)
-def _solved(prior: HierarchicalDirichletProcess, P: bytes, D: float) -> _Solution:
-    """A lap asks for the same optimum several times: for parameters, bound, order and moves."""
-    return prior._optimum(np.frombuffer(P), D)
-
-
-def _better(
-    best: HierarchicalDirichletProcess, value: float, other: HierarchicalDirichletProcess, summary: "DocumentSummary"
-) -> Any:
-    found = other._solve(summary).value
-    return (other, found) if found > value else (best, value)
 
 
 def _dirichlet_mean(logs: Array, total: float) -> Array:

@@ -13,7 +13,7 @@ from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichle
 from ..data import ArraySource, SparseSource
 from ..inference import Stochastic
 from ..likelihoods import REGISTRY, Likelihood, Sample
-from ..model import Model
+from ..model import BAGS, ROWS, SEQUENCES, Kind, Model
 from ..model.learning import OF_LIKELIHOOD
 from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
@@ -117,7 +117,13 @@ def check_sparse(likelihood: Likelihood, source: ArraySource) -> None:
 
 
 def model(
-    estimator: Any, likelihood: Likelihood, source: ArraySource, columns: Columns, allocation: Allocation, room: int
+    estimator: Any,
+    likelihood: Likelihood,
+    source: ArraySource,
+    columns: Columns,
+    allocation: Allocation,
+    kind: Kind,
+    room: int,
 ) -> Model:
     """The model of an estimator, its hyperparameters scaled from the data where they were not given.
 
@@ -128,7 +134,7 @@ def model(
     X, weights = source.take(rows[spaced])
     names = _names(estimator, source)
     sample = Sample(X.astype(np.float64, copy=False), weights, *columns, names, estimator.levels_)
-    return Model(likelihood.resolve(sample), allocation, room)
+    return Model(likelihood.resolve(sample), allocation, kind, room)
 
 
 def simpler(likelihood: Likelihood, missing: NDArray[np.bool_]) -> dict[str, Likelihood]:
@@ -210,7 +216,7 @@ def check(estimator: Any) -> None:
     )
     _require(fits, "learn", estimator, "True, False, or names of hyperparameters in a list, tuple or set")
     _named("allocation", estimator, ("dp", "finite"), "update")
-    _require_unit(estimator, "rows")
+    _require_allocation(estimator, ROWS)
     if isinstance(estimator.init, str):
         _named("init", estimator, ("one", "k-means++", "random"), "summary_")
 
@@ -221,7 +227,7 @@ def check_topics(estimator: Any) -> None:
     _require(count(estimator.n_init_topics), "n_init_topics", estimator, COUNT)
     _require_learnable(estimator, "document_concentration", "concentration")
     _named("allocation", estimator, ("hdp", "lda"), "update")
-    _require_unit(estimator, "documents")
+    _require_allocation(estimator, BAGS)
     if isinstance(estimator.init, str):
         _named("init", estimator, ("anchor", "k-means++", "random"), "summary_")
 
@@ -236,7 +242,7 @@ def check_states(estimator: Any) -> None:
     fits = kappa == "learn" if isinstance(kappa, str) else isinstance(kappa, Duration) or (_real(kappa) and kappa >= 0)
     _require(fits, "stickiness", estimator, "a number of at least 0, a Duration, or 'learn'")
     _named("allocation", estimator, ("hdp", "finite"), "update")
-    _require_unit(estimator, "sequences")
+    _require_allocation(estimator, SEQUENCES)
     if isinstance(estimator.init, str):
         _named("init", estimator, ("one", "blocks"), "summary_")
 
@@ -276,9 +282,9 @@ def _require_learnable(estimator: Any, *names: str) -> None:
         _require(fits, name, estimator, "a positive number or 'learn'")
 
 
-def _require_unit(estimator: Any, unit: str) -> None:
-    fits = isinstance(estimator.allocation, str) or getattr(estimator.allocation, "unit", None) == unit
-    _require(fits, "allocation", estimator, f"an allocation of {unit}")
+def _require_allocation(estimator: Any, kind: Kind) -> None:
+    fits = isinstance(estimator.allocation, (str, kind.allocations))
+    _require(fits, "allocation", estimator, f"an allocation of {kind.units}")
 
 
 def _require(condition: bool, name: str, estimator: Any, wanted: str) -> None:

@@ -22,8 +22,10 @@ from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods._base import features
-from ..model import DocumentSummary, Model, Summary
-from ..model.documents import NOTHING, Kept, Tables, bags_of, document_step, tables
+from ..model import BAGS, GROUPS, DocumentSummary, Model, Summary
+from ..model.bags import BagKind
+from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, tables
+from ..model.groups import GroupKind
 from ..model.seeding import hard_summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey, whole_numbers
@@ -57,6 +59,11 @@ def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource
     if isinstance(source, SparseSource):
         raise TypeError("rows in groups must be dense; a sparse X holds counts of words, a document in each row.")
     return GroupSource(source.X, whole_numbers("lengths", lengths, 0, source.n_rows))
+
+
+def kind_of(source: BagSource | GroupSource) -> BagKind | GroupKind:
+    """The kind of documents that a source holds."""
+    return BAGS if isinstance(source, BagSource) else GROUPS
 
 
 def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
@@ -216,7 +223,7 @@ def _by_name(init: str, model: Model, source: BagSource | GroupSource, K: int, r
         topics = anchor_topics(source.X, K, rng)
         return _from_array(topics, model, source)
     if init == "random" and whole_counts(source):
-        return Summary(np.ones(K), np.zeros((K, source.n_columns)), np.zeros(K), np.zeros(()))
+        return model.start(np.ones(K), np.zeros((K, source.n_columns)))
     return from_seeds(model, source.flat, K, init == "k-means++", rng)
 
 
@@ -224,11 +231,11 @@ def _from_model(other: Any, levels: Levels, model: Model, source: BagSource | Gr
     """From another topic model: its counts of words, or the rows of groups as a mixture of its topics explains them."""
     summary: DocumentSummary = other.summary_
     if isinstance(source, BagSource):
-        return Summary(summary.N, summary.S, np.zeros(summary.K), np.zeros(()))
+        return model.start(summary.N, summary.S)
     translate = Translation.between(levels, other)
-    mixture = Model(other.model_.likelihood, other.model_.allocation.flat)
-    counts = Summary(summary.N, summary.S, np.zeros(summary.K), np.zeros(()))
-    reader = Reader.of(mixture, counts, mixture.likelihood.may_miss(source.n_columns), source.dtype)
+    mixture = other.model_.flat
+    rows = mixture.start(summary.N, summary.S)
+    reader = Reader.of(mixture, rows, mixture.likelihood.may_miss(source.n_columns), source.dtype)
     return from_responsibilities(model, source.flat, lambda chunk, X: reader.responsibilities(translate(X)), threads)
 
 
@@ -239,7 +246,7 @@ def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSour
             raise ValueError(f"init must be labels ({len(source.X)},) of the rows; got shape {given.shape}.")
         labels = label_codes(given)
         T = features(model.likelihood, source.flat.take(np.arange(len(labels)))[0])
-        return hard_summary(T, np.ones(len(labels)), labels)
+        return model.kind.start(hard_summary(T, np.ones(len(labels)), labels))
     topics = numbers(given, "init").astype(np.float64)
     good = topics.ndim == 2 and topics.shape[1] == source.n_columns and np.isfinite(topics).all()
     if not good or not len(topics) or (topics < 0.0).any() or not (topics.sum(axis=1) > 1e-200).all():
@@ -248,7 +255,7 @@ def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSour
             f"got shape {topics.shape}."
         )
     S = topics * (source.total_weight / len(topics) / topics.sum(axis=1, keepdims=True))
-    return Summary(S.sum(axis=1), S, np.zeros(len(S)), np.zeros(()))
+    return model.start(S.sum(axis=1), S)
 
 
 @dataclass(frozen=True)
@@ -267,7 +274,8 @@ class DocumentReader:
     @classmethod
     def of(cls, model: Model, summary: Summary, bags: bool) -> Self:
         """A reader of bags of words, or of groups of rows."""
-        a = model.allocation.update(summary)
+        a = model.allocation.update(summary).prior
+        assert a is not None
         words = None
         if bags:
             words = np.log(model.likelihood.posterior(summary.N, summary.S).probabilities).T
@@ -281,8 +289,8 @@ class DocumentReader:
     def bound(self, X: Any) -> float:
         """A lower bound on log p(X | topics, prior), summed over documents (Thesis Eq. 5.27, topics fixed)."""
         s, kept = self._read(X)
-        bags, n = bags_of(X), float(s.D)
-        data = bags.counts @ (kept.log_Z + kept.tables.shift[bags.rows])
+        entries, n = self._entries(X), float(s.D)
+        data = entries.counts @ (kept.log_Z + kept.tables.shift[entries.rows])
         entropy = -(kept.counts * np.log(kept.p)).sum()
         a = np.append(self.prior, self.rest)[: len(self.prior) + (self.rest > 0.0)]
         P = np.append(s.P, s.P_rest)[: len(a)]
@@ -291,13 +299,16 @@ class DocumentReader:
 
     def completion(self, A: Any, B: Any) -> float:
         """The sum of log p(b | E[pi_d]) over the observations b of documents B, with proportions estimated from A."""
-        pi, own, bags = self.proportions(A), self._tables(B), bags_of(B)
-        mass, columns = np.empty(len(bags.rows)), np.arange(len(self.prior))
-        entry_mass(bags.indptr, bags.rows, own.E, pi, np.zeros(len(mass)), columns, mass)
-        return float(bags.counts @ (np.log(mass) + own.shift[bags.rows]))
+        pi, own, entries = self.proportions(A), self._tables(B), self._entries(B)
+        mass, columns = np.empty(len(entries.rows)), np.arange(len(self.prior))
+        entry_mass(entries.indptr, entries.rows, own.E, pi, np.zeros(len(mass)), columns, mass)
+        return float(entries.counts @ (np.log(mass) + own.shift[entries.rows]))
 
     def _read(self, X: Any) -> tuple[DocumentSummary, Kept]:
-        return document_step(self._tables(X), bags_of(X), NOTHING, None, None)
+        return document_step(self._tables(X), self._entries(X), NOTHING, None, None)
+
+    def _entries(self, X: Any) -> Entries:
+        return (GROUPS if self.log_words is None else BAGS).entries(X)
 
     def _tables(self, X: Any) -> Tables:
         words = self.log_words

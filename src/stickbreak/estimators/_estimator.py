@@ -226,7 +226,7 @@ class Estimator(BaseEstimator, ABC):
 def widened(model: Model, summary: Summary, missing: NDArray[np.bool_]) -> tuple[Model, Summary]:
     """A model and its summary for data in which values of the columns ``missing`` (D,) may be missing."""
     likelihood, S = model.likelihood.with_missing(missing, summary.S)
-    return Model(likelihood, model.allocation), replace(summary, S=S)
+    return replace(model, likelihood=likelihood), replace(summary, S=S)
 
 
 def _shown(posterior: Any) -> dict[str, Any]:

@@ -29,12 +29,12 @@ class Reader:
     def of(cls, model: Model, summary: Summary, missing: NDArray[np.bool_], dtype: np.dtype[np.floating]) -> "Reader":
         """A reader of rows in which values of the columns ``missing`` (D,) may be missing."""
         likelihood, S = model.likelihood.with_missing(missing, summary.S)
-        model, summary = Model(likelihood, model.allocation), replace(summary, S=S)
+        model, summary = replace(model, likelihood=likelihood), replace(summary, S=S)
         return cls(model, summary, model.parameters(summary, dtype))
 
     def responsibilities(self, X: Rows) -> Array:
         """The probability of each cluster for each row, (n, K)."""
-        return responsibilities_of(self.model, self.parameters, X)
+        return responsibilities_of(self.model.likelihood, self.parameters, X)
 
     def labels(self, X: Rows) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,)."""

@@ -190,7 +190,9 @@ class RowContest(Contest):
 
     def rival(self, found: Found) -> Rival:
         """The responsibilities of rows according to the outcome of a search, for others to start from."""
-        return partial(responsibilities_of, found.model, found.model.parameters(found.total, self.source.dtype))
+        return partial(
+            responsibilities_of, found.model.likelihood, found.model.parameters(found.total, self.source.dtype)
+        )
 
     def _fullness(self, likelihood: Likelihood) -> int:
         """How many ever simpler families there are."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
+from ..allocations.markov import ChainPrior
 from ..data import ArraySource, Sequences, SequenceSource
 from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
@@ -20,7 +21,7 @@ from ..inference.visit import visit
 from ..kernels.markov import forward
 from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
 from ..likelihoods._base import features
-from ..model import Model, Summary
+from ..model import Model, SequenceSummary, Summary
 from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
 from ..model.sequences import labelled
 from ..moves.blocks import block_states
@@ -210,16 +211,16 @@ def choose_start(
 
 def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource, threads: Threads) -> Summary:
     check_is_fitted(other, "model_")
-    unit, D = other.model_.allocation.unit, source.n_columns // (source.lags + 1)
-    if unit == "documents" or other.n_targets_ or other.n_features_in_ != D:
+    kind, D = other.model_.kind, source.n_columns // (source.lags + 1)
+    if kind.has_documents or other.n_targets_ or other.n_features_in_ != D:
         raise ValueError(
             f"init is a {type(other).__name__} of {other.n_features_in_} columns, which does not fit these rows."
         )
-    if unit == "sequences" and lags(other.model_.likelihood) != source.lags:
+    if kind.has_order and lags(other.model_.likelihood) != source.lags:
         raise ValueError("init has another likelihood; fit it with the likelihood of this model, or pass its labels.")
     translate = Translation.between(levels, other)
     may_miss = other.model_.likelihood.may_miss
-    if unit == "sequences":
+    if kind.has_order:
         known = copy(source)
         known.X = translate(source.X)
         reader = SequenceReader.of(other.model_, other.summary_, known, may_miss(source.n_columns))
@@ -256,7 +257,7 @@ def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
     labels, T = as_array(given, "init"), source.n_rows
     if labels.shape != (T,):
         raise ValueError(f"init must be labels ({T},) of the rows; got shape {labels.shape}.")
-    return model.ordered(labelled(model, source, label_codes(labels)))
+    return model.ordered(labelled(model.likelihood, source, label_codes(labels)))
 
 
 @dataclass(frozen=True)
@@ -264,38 +265,41 @@ class SequenceReader:
     """A fitted hidden Markov model and its potentials, for the sequences of a source."""
 
     model: Model
-    summary: Summary
+    summary: SequenceSummary
     prepared: Prepared
 
     @classmethod
-    def of(cls, model: Model, summary: Summary, source: SequenceSource, missing: NDArray[np.bool_]) -> Self:
+    def of(cls, model: Model, summary: SequenceSummary, source: SequenceSource, missing: NDArray[np.bool_]) -> Self:
         """A reader of sequences in which values of the columns ``missing`` (D,) may be missing."""
         located, S = model.likelihood.with_missing(missing, summary.S)
-        model, summary = Model(located, model.allocation), replace(summary, S=S)
-        return cls(model, summary, model.unit.prepare(model, model.parameters(summary, source.dtype), source))
+        model, summary = replace(model, likelihood=located), replace(summary, S=S)
+        return cls(
+            model, summary, model.kind.prepare(model.likelihood, model.parameters(summary, source.dtype), source)
+        )
 
     def path(self, X: Sequences) -> NDArray[np.intp]:
         """The most probable path (Viterbi), (n,)."""
-        return viterbi(self.model, self.prepared, X)
+        return viterbi(self.model.likelihood, self.prepared, X)
 
     def probabilities(self, X: Sequences) -> Array:
         """The probability of each state at each row, given all of its sequence, (n, K)."""
         R = np.empty((len(X), self.prepared.K))
-        for block in smoothed(self.model, self.prepared, X):
+        for block in smoothed(self.model.likelihood, self.prepared, X):
             R[block.rows] = block.R[:, : self.prepared.K]
         return R
 
     def labels(self, X: Sequences) -> NDArray[np.intp]:
         """The most probable state at each row, (n,)."""
         labels = np.empty(len(X), np.intp)
-        for block in smoothed(self.model, self.prepared, X):
+        for block in smoothed(self.model.likelihood, self.prepared, X):
             labels[block.rows] = block.R[:, : self.prepared.K].argmax(axis=1)
         return labels
 
     def log_evidence(self, X: Sequences) -> float:
         """The log evidence of all sequences of a chunk: mean transitions, predictive densities of rows given their states."""
         N, S, K = self.summary.N, self.summary.S, self.prepared.K
-        allocation: Any = self.model.allocation
+        allocation = self.model.allocation
+        assert isinstance(allocation, ChainPrior)
         means, Kp = allocation.means(self.summary), padded(K)
         start, A = np.zeros(Kp), np.zeros((Kp, Kp))
         start[:K], A[:K, :K] = means[0], means[1:]

@@ -35,7 +35,7 @@ def families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
         if _follows_history(found, source, order):
             found[name] = AutoregressiveGaussian(order=order).locate(None, (order + 1) * source.n_columns)
     first: Any = getattr(estimator.init, "model_", None)
-    if first is not None and first.allocation.unit == "sequences":
+    if first is not None and first.kind.has_order:
         alike = {name: family for name, family in found.items() if lags(family) == lags(first.likelihood)}
         return alike or found
     return found

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count, shown
 from ..allocations import Allocation, Duration
+from ..allocations.markov import ChainPrior
 from ..data import SequenceSource
 from ..data.frames import values_of
 from ..inference import Options, StateSearch, Stochastic, Threads
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
-from ..model import Model, Summary
+from ..model import SEQUENCES, Model, SequenceSummary, Summary
 from . import _choices as choices
 from . import _memory as memory
 from . import _sequences as sequences
@@ -349,7 +350,9 @@ class HMM(ClusterMixin, Estimator):
         return tags
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
-        allocation: Any = model.allocation
+        allocation = model.allocation
+        assert isinstance(allocation, ChainPrior)
+        assert isinstance(summary, SequenceSummary)
         means = allocation.means(summary)
         self.n_states_, self.start_probabilities_, self.transition_matrix_ = summary.K, means[0], means[1:]
         self.stickiness_ = float(allocation.stickiness)
@@ -361,7 +364,7 @@ class HMM(ClusterMixin, Estimator):
     def _sized(self, sizes: Sizes, source: Any) -> Sizes:
         distinct = 0 if source.codes is None else sizes.rows
         batches = min(sizes.batches, source.n_sequences)
-        return replace(sizes, kind=Chains(), rows=source.n_rows, distinct=distinct, batches=batches)
+        return replace(sizes, footprint=Chains(), rows=source.n_rows, distinct=distinct, batches=batches)
 
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
@@ -416,7 +419,7 @@ class HMM(ClusterMixin, Estimator):
     def _problem(self, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> Problem:
         """The search for states of sequences with a likelihood."""
         room = memory.room(self, likelihood, source, columns)
-        model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), room)
+        model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), SEQUENCES, room)
         batches = memory.n_batches(self, model.likelihood, source)
         return Problem(model, source, Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self)))
 

@@ -20,7 +20,7 @@ from ..inference import LearningSearch, Options, Stochastic, Threads
 from ..inference.learning_search import SEEDS, Rival, affords
 from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
-from ..model import Model, Summary
+from ..model import ROWS, Model, Summary
 from . import _choices as choices
 from . import _memory as memory
 from ._base import Columns, as_source, survey
@@ -420,7 +420,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _problem(self, likelihood: Likelihood, rows: ArraySource, columns: Columns, learn: tuple[str, ...]) -> Problem:
         """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
         room = memory.room(self, likelihood, rows, columns)
-        model = choices.model(self, likelihood, rows, columns, choices.allocation(self), room)
+        model = choices.model(self, likelihood, rows, columns, choices.allocation(self), ROWS, room)
         batches = memory.n_batches(self, model.likelihood, rows)
         return Problem(model, rows, Options(batches, self.max_laps, self.tol, learn=learn))
 

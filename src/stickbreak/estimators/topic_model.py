@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, HierarchicalDirichletProcess, LatentDirichlet
+from ..allocations.topics import TopicPrior
 from ..data import BagSource, GroupSource
 from ..inference import Options, Stochastic, Threads, TopicSearch
 from ..inference.memory import Documents, GroupedRows, Sizes
@@ -347,7 +348,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         self.n_topics_, self.topic_shares_ = summary.K, model.allocation.mean_weights(summary)
-        allocation: Any = model.allocation
+        allocation = model.allocation
+        assert isinstance(allocation, TopicPrior)
         self.document_concentration_ = float(allocation.document_concentration)
         self.__dict__.pop("topics_", None)
         if not self.grouped_:
@@ -370,9 +372,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _sized(self, sizes: Sizes, source: Any) -> Sizes:
         if isinstance(source, GroupSource):
-            return replace(sizes, kind=GroupedRows())
+            return replace(sizes, footprint=GroupedRows())
         annealed = isinstance(self.init, str) and choices.stochastic(self.algorithm) is None and source.whole
-        return replace(sizes, kind=Documents(), tokens=source.total_weight if annealed else 0.0)
+        return replace(sizes, footprint=Documents(), tokens=source.total_weight if annealed else 0.0)
 
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
@@ -385,7 +387,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             documents.check_counts(source)
             documents.check_tokens(source)
             room = memory.room(self, likelihood, source, columns)
-            model = choices.model(self, likelihood, source.flat, columns, self._allocation(), room)
+            kind = documents.kind_of(source)
+            model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
             batches = memory.n_batches(self, model.likelihood, source)
             options = Options(batches, self.max_laps, self.tol, learn=documents.learnt(self))
             mixtures: list[tuple[float, int]] = []

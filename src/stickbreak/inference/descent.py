@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..allocations.markov import ChainPrior
 from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
 from ..model.messages import log_normaliser
@@ -53,7 +54,7 @@ class Descent:
     def _settled(self, total: Summary, laps: int) -> Summary:
         model, rng = of_states(self.model, total.K), self.rng.spawn(1)[0]
         options = replace(self.options, max_laps=len(self.history) + min(laps, self.options.max_laps))
-        schedule = Schedule((), rng, "sequences")
+        schedule = Schedule((), rng, model.kind.recipe)
         found = Laps(model, self.source, schedule, self.threads, rng, options, history=self.history)
         found.run(model.ordered(total))
         self.model = found.model
@@ -76,11 +77,13 @@ class Descent:
         Their part of it without rows is what the summary's own bound leaves when its expected log probabilities are taken away.
         """
         parameters = model.parameters(summary, self.source.dtype)
-        prepared = model.unit.prepare(model, parameters, self.source)
+        prepared = model.kind.prepare(model.likelihood, parameters, self.source)
         expected = (summary.S * parameters.W).sum() + summary.N @ parameters.bias
         expected += (summary.M * prepared.log_A).sum() + summary.begins @ prepared.log_start + summary.H.sum()
         chunks = [chunk for batch in self.source.batches(1) for chunk in batch]
-        parts = self.threads.map(lambda chunk: log_normaliser(model, prepared, self.source.read(chunk)[0]), chunks)
+        parts = self.threads.map(
+            lambda chunk: log_normaliser(model.likelihood, prepared, self.source.read(chunk)[0]), chunks
+        )
         return model.bound(summary) - float(expected) + sum(parts)
 
 
@@ -101,11 +104,12 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
         nearest, cell = np.full(len(X), np.inf), np.zeros(len(X), np.intp)
         for j, seed in enumerate(np.argsort(-counts, kind="stable")[:n]):
             join_nearer(model, X, int(seed), j, cell, nearest)
-        cells = labelled(model, source, cell[source.codes])
+        cells = labelled(model.likelihood, source, cell[source.codes])
     return reduced(of_states(model, cells.K), cells, K)
 
 
 def of_states(model: Model, K: int) -> Model:
     """The model of K states, where there is a number of them."""
-    allocation: Any = model.allocation
+    allocation = model.allocation
+    assert isinstance(allocation, ChainPrior)
     return replace(model, allocation=allocation.of_states(K))

@@ -9,8 +9,8 @@ from scipy.special import psi
 
 from ..data import ArraySource, Chunk
 from ..kernels.documents import merged_statistics
-from ..model import DocumentSummary, Model, Summary
-from ..model.documents import Kept, bags_of
+from ..model import Batch, DocumentSummary, Model, Summary
+from ..model.documents import DocumentKind, Entries, Kept
 from ..moves.agglomeration import upwards
 from .executor import Threads
 
@@ -37,13 +37,15 @@ def document_survey(
     parents : the tree of merges of the topics (`stickbreak.moves.agglomeration.ancestry`)
     counts : (K, N) of the documents, from which local steps start, if they are known
     """
-    prepared = model.unit.prepare(model, model.parameters(total, source.dtype), source)
+    kind = model.kind
+    assert isinstance(kind, DocumentKind)
+    prepared = kind.prepare(model.likelihood, model.parameters(total, source.dtype), source)
 
     def task(chunk: Chunk) -> DocumentSurvey:
-        X, weights = source.read(chunk)
         start = None if counts is None else counts[:, chunk.start : chunk.stop]
-        summary, kept = model.unit.local_step(model, prepared, X, weights, False, start, True)
-        return DocumentSurvey(summary.without_local(), _nodes(X, kept, summary, parents))
+        batch = Batch(*source.read(chunk), chunk.start, start)
+        summary, kept = kind.local_step(model.likelihood, prepared, batch, False, True)
+        return DocumentSurvey(summary.without_local(), _nodes(kind.entries(batch.X), kept, summary, parents))
 
     results = threads.map(task, [chunk for batch in source.batches(1) for chunk in batch])
     whole = next(results)
@@ -54,11 +56,11 @@ def document_survey(
     return DocumentSurvey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base))
 
 
-def _nodes(X: object, kept: Kept, summary: DocumentSummary, parents: NDArray[np.int64]) -> DocumentSummary:
+def _nodes(entries: Entries, kept: Kept, summary: DocumentSummary, parents: NDArray[np.int64]) -> DocumentSummary:
     """The summary, without statistics, of the nodes of a tree of topics in the documents of a chunk."""
-    bags, sums = bags_of(X), np.zeros((3, len(parents)))
+    sums = np.zeros((3, len(parents)))
     prior, N = upwards(kept.tables.prior, parents), upwards(summary.N, parents)
-    merged_statistics(*bags, kept.tables.E, prior, kept.p, kept.log_Z, kept.counts, parents, sums)
+    merged_statistics(*entries, kept.tables.E, prior, kept.p, kept.log_Z, kept.counts, parents, sums)
     P = sums[0] - psi(kept.totals).sum()
     none, local = np.empty((len(parents), 0)), np.empty((len(parents), 0), np.float32)
     own = summary.without_statistics() * 1.0  # for it is added to

@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import psi
 
+from ..allocations.topics import TopicPrior
 from ..data import ArraySource
 from ..kernels.documents import gibbs_sweep
+from ..likelihoods import Multinomial
 from ..model import Model, Summary
 from .executor import Threads
 
@@ -61,7 +63,8 @@ class Chain:
         self.edges = np.unique(np.append(np.searchsorted(self.indptr, cuts[:-1]), len(self.indptr) - 1))
         self.more = float(np.clip(np.sqrt(PLENTY / max(len(self.words), 1)), 1.0, MOST_SWEEPS))
         self.model, self.rng, self.learn, self.n_words = model, rng, learn, X.shape[1]
-        likelihood: Any = model.likelihood
+        likelihood = model.likelihood
+        assert isinstance(likelihood, Multinomial)
         self.prior, self.unused = likelihood.concentration[seen], float(likelihood.concentration[~seen].sum())
 
     def from_summary(self, start: Summary, sweeps: int, threads: Threads) -> Annealed:
@@ -94,7 +97,8 @@ class Chain:
         K = S.shape[1]
         prior, sweeps = np.full(K, FIRST_PRIOR), int(sweeps * self.more)
         if not self.learn:
-            allocation: Any = self.model.allocation
+            allocation = self.model.allocation
+            assert isinstance(allocation, TopicPrior)
             prior *= allocation.document_concentration / prior.sum()
         for sweep in range(sweeps):
             S = self._sweep(z, S, prior, threads).astype(np.float64)
@@ -106,7 +110,7 @@ class Chain:
         place[order] = np.arange(len(order))
         z, counted = place[z], np.zeros((len(order), self.n_words))
         counted[:, self.used] = S.T[order]
-        summary = Summary(counted.sum(axis=1), counted, np.zeros(len(order)), np.zeros(())) * self.scale
+        summary = self.model.start(counted.sum(axis=1), counted) * self.scale
         return Annealed(summary, z)
 
     def _sweep(self, z: NDArray[np.int32], S: Array, prior: Array, threads: Threads) -> NDArray[np.int32]:

@@ -21,7 +21,7 @@ SAMPLE_NUMBERS = 1 << 23
 
 def one_cluster(model: Model) -> Summary:
     """One cluster: whatever its parameters, it takes every row in the first lap."""
-    return Summary.zeros(1, model.likelihood.n_statistics)
+    return model.start(np.zeros(1), np.zeros((1, model.likelihood.n_statistics)))
 
 
 def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool, rng: np.random.Generator) -> Summary:
@@ -34,7 +34,7 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
     X, weights = distinct_rows(*sample.take(sample.present()))
     T = features(model.likelihood, X)
     labels = nearest_seeds(model, X, weights, K, rng, distance_biased)
-    return hard_summary(T, weights, labels) * float(source.total_weight / weights.sum())
+    return model.kind.start(hard_summary(T, weights, labels)) * float(source.total_weight / weights.sum())
 
 
 def from_responsibilities(
@@ -47,7 +47,7 @@ def from_responsibilities(
         R = np.asarray(given(chunk, X) * weights[:, None], dtype=np.float64)
         S = np.zeros((R.shape[1], model.likelihood.n_statistics))
         add_product(R, features(model.likelihood, X), S)
-        return Summary(R.sum(axis=0), S, np.zeros(R.shape[1]), np.zeros(()))
+        return model.start(R.sum(axis=0), S)
 
     results = threads.map(task, (chunk for batch in source.batches(1) for chunk in batch))
     total = next(results)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..allocations import Allocation, Solution
 from ..data import ArraySource
 from ..model import Drawn, Memo, Model, Parameters, Summary
 from ..model.learning import tuned
@@ -57,6 +58,14 @@ class Options:
 
 class BoundDecreased(AssertionError):
     """The ELBO went down where it cannot: a defect of a likelihood, an allocation or a move."""
+
+
+class Optimum(NamedTuple):
+    """The optimum of an allocation for a total."""
+
+    total: Summary
+    allocation: Allocation
+    solution: Solution
 
 
 class Result(NamedTuple):
@@ -112,6 +121,8 @@ class Laps:
         self._memo = Memo(len(self.batches))
         self._previous: Summary | None = None  # total one lap ago, with today's clusters
         self._before = self.model  # the model of that
+        self._prior_before: NDArray[np.floating] | None = None  # what its parameters say of documents or sequences
+        self._optimum: Optimum | None = None  # the last one found
         self._step = 0.0  # how far to extrapolate
         self._stalled = False  # the last lap gained nothing
         self._quiet = 0  # laps in a row that changed little
@@ -168,16 +179,18 @@ class Laps:
         self._finish_lap([])
 
     def _lap(self) -> None:
-        undo, total, model = self._memo.copy(), self._memo.total, self.model
+        undo, total, model, optimum = self._memo.copy(), self._memo.total, self.model, self._optimum
         parameters, extrapolated = self._extrapolate()
+        prior_before = model.allocation.update(total, self._solution()).prior
         if extrapolated:
             likelihood = model.likelihood.ahead(self._before.likelihood, self._step)
             self.model = replace(model, likelihood=likelihood)
         tracked = self._pass(parameters, total.N, extrapolated)
-        bound = self.model.bound(self._memo.total)
+        bound = self.model.bound(self._memo.total, solution=self._solution())
         self._stalled = not extrapolated and not bound > self.bound
         if not bound >= self.bound and (extrapolated or not self._proposals):
-            self._memo, self._previous, self.model = undo, None, model  # rows drawn stay: they show new clusters, too
+            # rows drawn stay: they show new clusters, too
+            self._memo, self._previous, self.model, self._optimum = undo, None, model, optimum
             if extrapolated:
                 self._step *= SLOWER
                 self._record([])
@@ -187,7 +200,7 @@ class Laps:
             return
         if self.options.accelerate:
             self._step = min(max(self._step * FASTER, FIRST_STEP), LONGEST_STEP)
-        self._previous, self._before = total, model
+        self._previous, self._before, self._prior_before = total, model, prior_before
         self.bound = self._check(bound, self.bound, "a lap")
         self._finish_lap(self._resolve(tracked))
 
@@ -203,7 +216,7 @@ class Laps:
         local = self.source.n_rows * len(sizes) * 4 <= LOCAL
         for visited, b in enumerate(self.rng.permutation(len(self.batches)), 1):
             known = self._memo.batches[b]
-            counts = self._starts[b] if known is None else getattr(known, "counts", None)
+            counts = self._starts[b] if known is None else known.warm_start
             seen = visit(
                 self.model,
                 parameters,
@@ -224,9 +237,10 @@ class Laps:
             if extrapolated:
                 parameters = self._extrapolate()[0]
                 continue
-            parameters = self.model.parameters(self._memo.total, self.source.dtype)
+            parameters = self.model.parameters(self._memo.total, self.source.dtype, solution=self._solution())
             if self.options.check:
-                last = self._check(self.model.bound(self._memo.total), last, f"a visit to batch {b}")
+                bound = self.model.bound(self._memo.total, solution=self._solution())
+                last = self._check(bound, last, f"a visit to batch {b}")
         self._memo.refresh()
         self.drawn = drawn
         self._speed = self.source.n_rows / max(time.perf_counter() - began, 1e-9)
@@ -240,11 +254,11 @@ class Laps:
     @property
     def counts(self) -> NDArray[np.floating] | None:
         """Counts (K, N) of all documents, from which local steps may start, if they are kept."""
-        known = [getattr(summary, "counts", np.empty((0, 0))) for summary in self._memo.batches]
-        if any(counts.shape[1] != sum(c.stop - c.start for c in batch) for counts, batch in zip(known, self.batches)):
-            return None
         everything = np.empty((self.total.K, self.source.n_rows), np.float32)
-        for counts, batch in zip(known, self.batches):
+        for summary, batch in zip(self._memo.batches, self.batches):
+            counts = None if summary is None else summary.warm_start
+            if counts is None or counts.shape[1] != sum(chunk.stop - chunk.start for chunk in batch):
+                return None
             everything[:, np.concatenate([np.arange(*chunk) for chunk in batch])] = counts
         return everything
 
@@ -258,17 +272,27 @@ class Laps:
             S = total.S + step[:, None] * (total.S - self._previous.S)
             try:
                 ahead = replace(total, N=total.N + step * change, S=S)
-                return self._ahead(self.model.parameters(ahead, dtype)), True
+                return self._ahead(self.model.parameters(ahead, dtype, solution=self._solution())), True
             except FloatingPointError:
                 self._step *= 0.5
-        return self.model.parameters(total, dtype), False
+        return self.model.parameters(total, dtype, solution=self._solution()), False
+
+    def _solution(self) -> Solution:
+        """The optimum of the allocation for the total, found once."""
+        total, allocation = self._memo.total, self.model.allocation
+        known = self._optimum
+        if known is None or known.total is not total or known.allocation is not allocation:
+            known = self._optimum = Optimum(total, allocation, allocation.solve(total))
+        return known.solution
 
     def _ahead(self, parameters: Parameters) -> Parameters:
         """Of documents also the prior, in which coordinate ascent is slow where topics are in few documents."""
-        if parameters.prior is None or self._previous is None:
+        before = self._prior_before
+        if before is None and self._previous is not None:
+            before = self._prior_before = self._before.allocation.update(self._previous).prior
+        if parameters.prior is None or before is None:
             return parameters
-        before = np.maximum(self._before.allocation.update(self._previous), TINY)
-        change = np.log(np.maximum(parameters.prior, TINY) / before)
+        change = np.log(np.maximum(parameters.prior, TINY) / np.maximum(before, TINY))
         return parameters._replace(prior=parameters.prior * np.exp(np.clip(self._step * change, -FAR, FAR)))
 
     def _resolve(self, tracked: list[list[Summary]]) -> list[MoveRecord]:
@@ -278,10 +302,13 @@ class Laps:
         slack = self.bound - reported
         if self.floor is not None and slack < -NEGLIGIBLE:  # well below a better model nothing is lost
             slack = np.inf
-        verdict, records = self.schedule.resolve(self.model, self._memo, self._proposals, tracked, slack)
+        verdict, records = self.schedule.resolve(
+            self.model, self._memo, self._proposals, tracked, slack, self._solution()
+        )
         if verdict.gains and self._previous is not None:
             added = verdict.added
             self._previous = None if added is None else self._previous.exchange(verdict.removed, added)
+            self._prior_before = None
         self.bound += sum(min(gain, 0.0) for gain in verdict.gains.values())  # what moves may give back
         return records
 
@@ -293,9 +320,12 @@ class Laps:
         self._barren = 0 if born else self._barren + 1
         self._learns = self._learns or (self.total.K > 1 and self._barren >= BARREN)
         if self.options.learn and self._learns:
-            self.model = tuned(self.model, self.total, self.options.learn, self.source.dtype)
-        log_marginal = self.model.log_marginal(self.total)
-        self.bound = self._check(self.model.bound(self.total, log_marginal), self.bound, "a move, or the end of a lap")
+            model, solution = tuned(self.model, self.total, self.options.learn, self.source.dtype, self._solution())
+            self.model, self._optimum = model, Optimum(self.total, model.allocation, solution)
+        log_marginal, solution = self.model.log_marginal(self.total), self._solution()
+        self.bound = self._check(
+            self.model.bound(self.total, log_marginal, solution), self.bound, "a move, or the end of a lap"
+        )
         rising = self._recorded > -np.inf and self.bound - self._recorded > RISING * abs(self.bound)
         self._recorded = self.bound
         self._record(records)
@@ -304,6 +334,7 @@ class Laps:
             self.model,
             self.total,
             log_marginal,
+            solution,
             self.source,
             self.drawn,
             self.threads.map,
@@ -318,19 +349,25 @@ class Laps:
         order = allocation.order(total)
         if (order == np.arange(len(order))).all():
             return
-        slim = total.without_statistics()
-        if allocation.unit == "rows" or allocation.bound(slim.take(order)) >= allocation.bound(slim):
+        if self.model.kind.recipe.ordered:
             self._take(order)
+            return
+        ordered = total.without_statistics().take(order)
+        solution = allocation.solve(ordered)
+        if allocation.bound(ordered, solution) >= allocation.bound(total, self._solution()):
+            self._take(order)
+            self._optimum = Optimum(self._memo.total, allocation, solution)
 
     def _drop_empty(self) -> None:
         """Clusters without rows cost time and change nothing (nested truncation, Thesis 3.4.3)."""
         used = np.flatnonzero(self._memo.total.N > 0.0)
-        if self.model.allocation.unit == "rows" and len(used) < self._memo.total.K:
+        if self.model.kind.recipe.ordered and len(used) < self._memo.total.K:
             self._take(used)
 
     def _take(self, clusters: NDArray[np.integer]) -> None:
         self._memo.edit(lambda b, summary: summary.take(clusters))
         self._previous = self._previous and self._previous.take(clusters)
+        self._prior_before = None
         self.schedule.take(clusters)
 
     def _record(self, records: list[MoveRecord]) -> None:

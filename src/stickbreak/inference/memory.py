@@ -11,9 +11,10 @@ import numpy as np
 from ..data.documents import ROWS_AT_ONCE
 from ..data.sequences import STEPS
 from ..data.sources import CHUNK_NUMBERS, CHUNK_ROWS
-from ..model.documents import DocumentUnit
-from ..model.local import RowUnit, block_rows
+from ..model.documents import DocumentKind
+from ..model.local import block_rows
 from ..model.messages import BLOCK, KEPT, LANES, padded
+from ..model.rows import RowKind
 from ..moves.agglomeration import NEAREST, PAIRS
 from ..moves.birth import CHILDREN
 from ..moves.sample import FEATURES
@@ -34,10 +35,10 @@ PRIOR_KEPT = 0.5  # of what a prior takes while it is made
 LIVE = 2  # summaries of a batch at a time: as it is, and as it was
 
 
-class Kind:
+class Footprint:
     """What visits to exchangeable rows hold beside the rows' features, in numbers; other kinds say the same of theirs."""
 
-    sample = RowUnit.sample_size
+    sample = RowKind.sample_size
 
     def rows_per_chunk(self, sizes: "Sizes") -> int:
         """Rows in a chunk at most."""
@@ -66,10 +67,10 @@ class Kind:
         return min(TRACKED / NUMBER, CHILDREN[-1] * K * sizes.statistics * sizes.batches)
 
 
-class Documents(Kind):
+class Documents(Footprint):
     """Bags of words: tables of all words for all topics, and the counts of topics in documents."""
 
-    sample = DocumentUnit.sample_size
+    sample = DocumentKind.sample_size
 
     def rows_per_chunk(self, sizes: "Sizes") -> int:
         """Documents in a chunk at most."""
@@ -103,10 +104,10 @@ class Documents(Kind):
         return max(anchors, K * V * (3.5 + 0.5 * chunks) + 5 * tokens)
 
 
-class GroupedRows(Kind):
+class GroupedRows(Footprint):
     """Rows in groups, each with its own likelihoods for all topics."""
 
-    sample = DocumentUnit.sample_size
+    sample = DocumentKind.sample_size
 
     def chunk(self, sizes: "Sizes", K: int) -> float:
         """Of one chunk: features, scores, likelihoods and responsibilities of its rows, and S."""
@@ -118,7 +119,7 @@ class GroupedRows(Kind):
         return 0.0
 
 
-class Chains(Kind):
+class Chains(Footprint):
     """Sequences: messages of the blocks of a chunk, and of all blocks where these are few."""
 
     def rows_per_chunk(self, sizes: "Sizes") -> int:
@@ -168,7 +169,7 @@ class Sizes:
     update : numbers that a global step needs for a cluster, beside its statistics and weights
     prior : numbers that the prior and its making take
     sample : rows that the prior is scaled from
-    kind : what visits hold
+    footprint : what visits hold
     sparse : whether rows are CSR
     tokens : words of all documents, where sweeps begin a fit
     distinct : of rows that repeat, how many there are, or 0
@@ -184,7 +185,7 @@ class Sizes:
     threads: int
     batches: int = 1
     births: bool = True
-    kind: Kind = Kind()
+    footprint: Footprint = Footprint()
     sparse: bool = False
     tokens: float = 0.0
     distinct: int = 0
@@ -197,7 +198,7 @@ class Sizes:
     @property
     def chunk(self) -> int:
         """Rows in a chunk at most."""
-        return min(self.kind.rows_per_chunk(self), -(-self.rows // self.batches))
+        return min(self.footprint.rows_per_chunk(self), -(-self.rows // self.batches))
 
     def needed(self, K: int) -> int:
         """Bytes for K clusters, beside the data themselves.
@@ -209,20 +210,24 @@ class Sizes:
         F, step = self.statistics, 4 * self.statistics + self.update
         chunks = -(-self.rows // (self.batches * self.chunk))
         busy, waiting = min(self.threads, chunks), min(2 * self.threads + 2, chunks)
-        visits = busy * self.kind.chunk(self, K) + waiting * K * F + self.kind.shared(self, K)
-        sample = min(self.rows, self.kind.sample, max(1, FEATURES // max(1, self.entries)))
+        visits = busy * self.footprint.chunk(self, K) + waiting * K * F + self.footprint.shared(self, K)
+        sample = min(self.rows, self.footprint.sample, max(1, FEATURES // max(1, self.entries)))
         seeds = 2 * sample * self.entries  # of a start or a birth
         tracked = fits = 0.0
         largest = K  # number of clusters that a step is taken for at once
         if self.births and sample > 1:
             largest = max(K, CHILDREN[-1])
-            tracked = self.kind.tracked(self, K) + K * (sample * self.columns + F)
+            tracked = self.footprint.tracked(self, K) + K * (sample * self.columns + F)
             fits = min(self.threads, K) * (seeds + min(sample, CHILDREN[-1]) * step)
-        here = max(largest * step, seeds, self.kind.search(self, K), COPIES * self.sample * self.columns, self.prior)
+        here = max(
+            largest * step, seeds, self.footprint.search(self, K), COPIES * self.sample * self.columns, self.prior
+        )
         there = max(visits, fits)
         work = here + there if self.threads > 1 else max(here, there)
         summaries = K * F * (SUMS + (LIVE * self.batches if self.batches > 1 else LIVE - 1))
-        return BASE + int(NUMBER * (PRIOR_KEPT * self.prior + work + summaries + tracked + self.kind.whole(self, K)))
+        return BASE + int(
+            NUMBER * (PRIOR_KEPT * self.prior + work + summaries + tracked + self.footprint.whole(self, K))
+        )
 
     def most_clusters(self, bytes_available: float) -> int:
         """The largest number of clusters for which that much suffices; none if it is not enough for one."""

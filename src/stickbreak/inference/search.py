@@ -132,7 +132,7 @@ class Search(ABC):
         origin: str = "start",
     ) -> Laps:
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
-        schedule = Schedule(moves, rng, model.allocation.unit, draws=self.draws)
+        schedule = Schedule(moves, rng, model.kind.recipe, draws=self.draws)
         laps = Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
         laps.origin, laps.sample_rows = origin, self.sample_rows
         self.trial = None if floor is None else laps
@@ -146,7 +146,7 @@ class Search(ABC):
             return None
         start = total.as_start.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
         for _, _, children in hopeful:
-            start = start.exchange((), children)
+            start = start.exchange((), model.kind.start(children))
         return model.ordered(start)
 
     def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:

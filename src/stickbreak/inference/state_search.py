@@ -125,7 +125,7 @@ class StateSearch(Search):
         wide, most, rng = of_states(model, start.K), model.allocation.max_clusters, self.rng.spawn(1)[0]
         for K in (start.K, int(np.sqrt(start.K * most))):
             start = reduced(wide, start, K)
-            laps = Laps(wide, self.source, Schedule((), rng, "sequences"), self.threads, rng, options)
+            laps = Laps(wide, self.source, Schedule((), rng, model.kind.recipe), self.threads, rng, options)
             laps.run(wide.ordered(start))
             start = laps.total
         return reduced(wide, start, most)
@@ -169,6 +169,8 @@ class StateSearch(Search):
     def _path(self, laps: Laps) -> NDArray[np.intp]:
         """The most probable state of every row, given all rows, (T,)."""
         model, source = laps.model, self._sequences
-        prepared = model.unit.prepare(model, model.parameters(laps.total, source.dtype), source)
-        paths = self.threads.map(lambda chunk: viterbi(model, prepared, source.read(chunk)[0]), source.whole())
+        prepared = model.kind.prepare(model.likelihood, model.parameters(laps.total, source.dtype), source)
+        paths = self.threads.map(
+            lambda chunk: viterbi(model.likelihood, prepared, source.read(chunk)[0]), source.whole()
+        )
         return np.concatenate(list(paths))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -84,14 +84,14 @@ class StochasticLaps:
                 parameters = self.model.parameters(mixed, self.source.dtype)
                 seen = visit(self.model, parameters, pieces, batches[b], self.threads, local=False).summary
                 weight = float(seen.N.sum())
-                if type(mixed) is not type(seen):  # a start knows of no documents
-                    mixed = replace(seen * 0.0, N=mixed.N, S=mixed.S, H=mixed.H)
+                mixed = mixed.as_sum
                 if weight > LEAST * rows:
                     xi = self.schedule.step(t)
                     mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
+            solution = self.model.allocation.solve(mixed)
             if self.options.learn:
-                self.model = tuned(self.model, mixed, self.options.learn, self.source.dtype)
-            before, bound = bound, self.model.bound(mixed)
+                self.model, solution = tuned(self.model, mixed, self.options.learn, self.source.dtype, solution)
+            before, bound = bound, self.model.bound(mixed, solution=solution)
             self._record(began, mixed, bound)
             moved, counts = np.abs(mixed.N - counts).max() / rows, mixed.N
             least = max(self.options.tol * mixed.K, NOISE * max(abs(bound), rows))

@@ -11,7 +11,7 @@ from ..data import ArraySource, Chunk
 from ..kernels.assign import merged_entropies, owners
 from ..likelihoods._base import Rows, features
 from ..model import Model, Parameters, Summary
-from ..model.local import Responsibilities, block_rows
+from ..model.local import Responsibilities, block_rows, local_step
 from ..model.products import row_products
 from ..moves.agglomeration import row_nodes
 from ..moves.sample import Poor
@@ -41,7 +41,7 @@ def survey(model: Model, total: Summary, source: ArraySource, threads: Threads, 
 
     def task(chunk: Chunk) -> Survey:
         X, weights = source.read(chunk)
-        summary, kept = model.unit.local_step(model, parameters, X, weights, False, None, True)
+        summary, kept = local_step(model.likelihood, parameters, X, weights, base=False)
         H = np.zeros(len(parents))
         merged_entropies(*kept, weights, parents, H)
         nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
-from ..model import Drawn, Model, Parameters, Summary
+from ..model import Batch, Drawn, Model, Parameters, Summary
 from ..moves import Proposal
 from ..moves.sample import Draw
 from .executor import Threads
@@ -42,18 +42,19 @@ def visit(
     starts : (K, n) for documents, counts to start from, where there are any
     local : whether to bring back what is known of single documents
     """
-    unit, prepared = model.unit, model.unit.prepare(model, parameters, source)
-    candidates = [(p.removed, p.parameters and unit.prepare(model, p.parameters, source)) for p in proposals]
+    kind, likelihood = model.kind, model.likelihood
+    prepared = kind.prepare(likelihood, parameters, source)
+    candidates = [(p.removed, p.parameters and kind.prepare(likelihood, p.parameters, source)) for p in proposals]
     ends = np.cumsum([chunk.stop - chunk.start for chunk in chunks])
 
     def task(chunk: Chunk, end: int) -> Visit:
-        X, weights = source.read(chunk)
         start = None if starts is None else starts[:, end - (chunk.stop - chunk.start) : end]
-        summary, kept = unit.local_step(model, prepared, X, weights, base is None, start, draw is not None)
-        tracked = [unit.track(model, p, removed, X, weights, kept, summary) for removed, p in candidates]
+        batch = Batch(*source.read(chunk), chunk.start, start)
+        summary, kept = kind.local_step(likelihood, prepared, batch, base is None, draw is not None)
+        tracked = [kind.track(likelihood, p, removed, batch, kept, summary) for removed, p in candidates]
         drawn = []
         if draw is not None:
-            drawn = [draw.named(unit.draw(X, weights, kept, summary, draw.limits, draw.salt, chunk.start))]
+            drawn = [draw.named(kind.draw(batch, kept, summary, draw.limits, draw.salt))]
         if not local:
             summary, tracked = summary.without_local(), [t.without_local() for t in tracked]
         return Visit(summary, tracked, drawn)

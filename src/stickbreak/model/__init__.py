@@ -1,23 +1,32 @@
-"""One model and its state: likelihood and allocation, additive summaries, the memo, and the local step."""
+"""One model and its state: likelihood, allocation and kind of data, additive summaries, the memo, and the local steps."""
 
-from typing import Any
-
-from .documents import DocumentSummary, DocumentUnit
-from .local import Drawn, Responsibilities, RowUnit, local_step, refined, restricted_step
+from .bags import BAGS
+from .documents import DocumentSummary
+from .groups import GROUPS
+from .kind import Batch, Drawn, Kind, Recipe
+from .local import Responsibilities, local_step, restricted_step
 from .memo import Memo
-from .model import Clusters, Model, Parameters
-from .sequences import SequenceSummary, SequenceUnit
+from .model import Clusters, Model
+from .parameters import Parameters
+from .rows import ROWS
+from .sampled import refined
+from .sequences import SEQUENCES, SequenceSummary
 from .summary import Summary
 
-UNITS: dict[str, Any] = {"rows": RowUnit(), "documents": DocumentUnit(), "sequences": SequenceUnit()}
-
 __all__ = [
+    "BAGS",
+    "GROUPS",
+    "ROWS",
+    "SEQUENCES",
+    "Batch",
     "Clusters",
     "DocumentSummary",
     "Drawn",
+    "Kind",
     "Memo",
     "Model",
     "Parameters",
+    "Recipe",
     "Responsibilities",
     "SequenceSummary",
     "Summary",

@@ -1,18 +1,18 @@
 """The local step of topic models: documents to topic counts to a summary."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import gammaln, psi
 
-from ..data import ArraySource, BagSource, Groups
+from ..allocations.topics import TopicPrior
 from ..kernels.documents import FLOOR, document_counts, document_statistics, entry_mass
-from ..likelihoods._base import features
-from .local import THRESHOLD, Drawn, exact_scores
-from .model import Model, Parameters
+from ..likelihoods import Likelihood
+from .kind import Batch, Recipe
+from .parameters import Parameters
 from .products import add_product
 from .summary import Summary, cluster_axes, local_field
 
@@ -45,10 +45,22 @@ class DocumentSummary(Summary):
     D: Array = cluster_axes(0)
     counts: Array = local_field()
 
+    @classmethod
+    def of(cls, rows: Summary) -> Self:
+        """What rows say, of no document."""
+        nothing, none = np.zeros(rows.K), np.zeros(())
+        local = np.empty((rows.K, 0), np.float32)
+        return cls(rows.N, rows.S, rows.H, rows.base, nothing, nothing, none, none, none, local)
+
     @property
     def as_start(self) -> Summary:
         """The topics alone: what is known of documents changes with them."""
-        return Summary(self.N, self.S, self.H, self.base)
+        return self.of(self)
+
+    @property
+    def warm_start(self) -> Array | None:
+        """The counts."""
+        return self.counts
 
     def check(self, F: int) -> None:
         """As for rows; also, logarithms of proportions must not be positive."""
@@ -75,14 +87,14 @@ class Tables(NamedTuple):
     rest: float
 
 
-class Prepared(NamedTuple):
-    """Parameters, and where all documents share them, tables of the words."""
+class Observed(NamedTuple):
+    """Tables of the observations of a chunk, and features T of its rows where these are no words."""
 
-    parameters: Parameters
-    words: Tables | None
+    tables: Tables
+    T: Any = None
 
 
-class Bags(NamedTuple):
+class Entries(NamedTuple):
     """Documents as entries: ``indptr[d]:indptr[d + 1]`` are those of document d, each a row of a table and how often."""
 
     indptr: NDArray[np.integer]
@@ -100,100 +112,87 @@ class Kept(NamedTuple):
     counts: Array
 
 
-class DocumentUnit:
-    """What visits do with documents, whose observations are exchangeable within each (see `stickbreak.model.local.RowUnit`).
+class DocumentKind(ABC):
+    """What bags of words and groups of rows share (see `stickbreak.model.kind.Kind`): observations exchangeable in each."""
 
-    Documents are CSR rows of counts of words, where the tokens of a word share their responsibilities (Thesis 5.3.5) and the
-    base measure is that of the tokens in a given order, one; or `Groups` of dense rows, for any likelihood.
-    """
+    units: ClassVar[str] = "documents"
+    allocations: ClassVar[type] = TopicPrior
+    summary: ClassVar[type[Summary]] = DocumentSummary
+    sample_size: ClassVar[int] = 300
+    takes_scales: ClassVar[bool] = False
+    has_documents: ClassVar[bool] = True
+    has_order: ClassVar[bool] = False
+    recipe: ClassVar[Recipe] = Recipe(
+        whole=False, tries={"birth": 3, "merge": 1, "delete": 1}, scored=False, pairs=0.5, ordered=False
+    )
 
-    sample_size = 300  # documents to draw for a topic
+    def start(self, rows: Summary) -> DocumentSummary:
+        """A start that knows of no document."""
+        return DocumentSummary.of(rows)
 
-    def prepare(self, model: Model, parameters: Parameters, source: ArraySource) -> Prepared:
-        """What the local step of every chunk shares; tables of words are made once."""
-        bags = isinstance(source, BagSource)
-        return Prepared(parameters, tables(parameters.W.T + parameters.bias, parameters.prior) if bags else None)
+    @abstractmethod
+    def entries(self, X: Any) -> Entries:
+        """The entries of the documents of a chunk."""
+
+    @abstractmethod
+    def observed(self, likelihood: Likelihood, prepared: Any, X: Any) -> Observed:
+        """What clusters, prepared for a visit, say of the observations of a chunk."""
+
+    @abstractmethod
+    def indifferent(self, likelihood: Likelihood, X: Any, n: int) -> Observed:
+        """The same of a single cluster that takes everything, for n rows of a table."""
+
+    def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
+        """The same: tables of likelihoods are made in float64."""
+        return parameters
 
     def local_step(
-        self, model: Model, prepared: Prepared, X: Any, weights: Array, base: bool, start: Array | None, keep: bool
+        self, likelihood: Likelihood, prepared: Any, batch: Batch, base: bool, keep: bool
     ) -> tuple[DocumentSummary, Kept]:
-        """Responsibilities and summary of a chunk of documents (Thesis Alg. 5.1), iterated from counts ``start`` (K, n)."""
-        own, T = _observations(model, prepared, X)
-        bags = bags_of(X)
-        warm = None if start is None or start.shape[1] != len(bags.indptr) - 1 else start.T
-        summary, kept = document_step(own, bags, NOTHING, warm, None, T)
-        if base and T is not None:
-            summary.base[...] = model.likelihood.log_base(X.X).sum()
+        """Responsibilities and summary of a chunk of documents (Thesis Alg. 5.1), iterated from counts (K, n)."""
+        X, start = batch.X, batch.start
+        own, entries = self.observed(likelihood, prepared, X), self.entries(X)
+        warm = None if start is None or start.shape[1] != len(entries.indptr) - 1 else start.T
+        summary, kept = document_step(own.tables, entries, NOTHING, warm, None, own.T)
+        if base:
+            summary.base[...] = self.log_base(likelihood, X)
         return summary, kept
+
+    @abstractmethod
+    def log_base(self, likelihood: Likelihood, X: Any) -> float:
+        """The log base measure of a chunk."""
 
     def track(
         self,
-        model: Model,
-        prepared: Prepared | None,
+        likelihood: Likelihood,
+        prepared: Any,
         removed: tuple[int, ...],
-        X: Any,
-        weights: Array,
+        batch: Batch,
         kept: Kept,
         summary: DocumentSummary,
     ) -> DocumentSummary:
-        """The summary of topics J with these parameters (None: one that takes everything) that get the mass of ``removed``.
+        """The summary of topics J, prepared (None: one that takes everything), that get the mass of ``removed``.
 
         In each document they share the prior of the topics removed, so nothing else changes: sum_k theta_dk stays.
         """
-        bags, columns = bags_of(X), np.array(removed)
-        mass = np.empty(len(bags.rows))
-        entry_mass(bags.indptr, bags.rows, kept.tables.E, kept.p, kept.log_Z, columns, mass)
+        entries, columns = self.entries(batch.X), np.array(removed)
+        mass = np.empty(len(entries.rows))
+        entry_mass(entries.indptr, entries.rows, kept.tables.E, kept.p, kept.log_Z, columns, mass)
         np.maximum(mass, FLOOR, out=mass)
         prior = kept.tables.prior[columns].sum()
         if prepared is None:
-            T = None if sparse.issparse(X) else features(model.likelihood, X.X)
-            own = tables(np.zeros((len(kept.tables.E), 1)), np.ones(1))
+            own, T = self.indifferent(likelihood, batch.X, len(kept.tables.E))
         else:
-            own, T = _observations(model, prepared, X)
+            own, T = self.observed(likelihood, prepared, batch.X)
         shared = own._replace(prior=prior * own.prior / own.prior.sum(), rest=0.0)
         stays = columns[1:] if len(columns) == len(shared.prior) + 1 else columns[:0]  # of a delete, the absorbers
         start = summary.counts[np.setdiff1d(columns, stays)].sum(axis=0)[:, None] * (shared.prior / prior)
         if len(stays):
             start += summary.counts[stays].T
-        parts = bags._replace(counts=bags.counts * mass)
+        parts = entries._replace(counts=entries.counts * mass)
         tracked, _ = document_step(shared, parts, np.log(mass), start, kept.totals, T)
         nothing = np.zeros(())
         return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing)
-
-    def draw(
-        self, X: Any, weights: Array, kept: Kept, summary: DocumentSummary, limits: Array, salt: int, first: int
-    ) -> Drawn:
-        """Parts of documents, or rows of groups, drawn for each topic with chance ``limits`` (K,) per token of it.
-
-        A part holds a document's tokens of the topic.
-        """
-        rng, E, p = np.random.default_rng([salt, first]), kept.tables.E, kept.p
-        if isinstance(X, Groups):
-            R = E * np.repeat(p, np.diff(X.indptr), axis=0) / np.exp(kept.log_Z)[:, None]
-            rows, topics = np.nonzero(R > THRESHOLD)
-            chance = np.minimum(1.0, limits[topics] * R[rows, topics])
-            drawn = rng.random(len(chance)) < chance
-            rows, topics = rows[drawn], topics[drawn]
-            return Drawn(topics, rows, R[rows, topics] / chance[drawn], X.X[rows])
-        topics, documents = np.nonzero(summary.counts > THRESHOLD)
-        chance = np.minimum(1.0, limits[topics] * summary.counts[topics, documents])
-        drawn = rng.random(len(chance)) < chance
-        topics, documents, chance = topics[drawn], documents[drawn], chance[drawn]
-        sizes = np.diff(X.indptr)[documents]
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.arange(indptr[-1]) + np.repeat(X.indptr[documents] - indptr[:-1], sizes)
-        words, owners = X.indices[entries], np.repeat(topics, sizes)
-        share = E[words, owners] * p[np.repeat(documents, sizes), owners] / np.exp(kept.log_Z[entries])
-        parts = sparse.csr_array((X.data[entries] * share, words, indptr), (len(documents), X.shape[1]))
-        return Drawn(topics, documents + first, 1.0 / chance, parts)
-
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Any, Array]:
-        """The parts of documents, or the rows, drawn for one topic, and weights with which they stand for its ``mass``."""
-        parts = [part.parts[part.owners == cluster] for part in drawn]
-        bags = sparse.issparse(parts[0])
-        X = sparse.vstack(parts, format="csr") if bags else np.concatenate(parts)
-        weights = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])
-        return X, weights * (mass / (weights @ X.sum(axis=1) if bags else weights.sum()))
 
 
 def tables(scores: Array, prior: Any, words: bool = True) -> Tables:
@@ -211,23 +210,8 @@ def tables(scores: Array, prior: Any, words: bool = True) -> Tables:
     return Tables(scores, shift, E, coarse, prior[:K], rest)
 
 
-def bags_of(X: Any) -> Bags:
-    """The entries of CSR counts, where rows of tables are words, or of `Groups`, where they are the rows of the groups."""
-    if isinstance(X, Groups):
-        return Bags(X.indptr, np.arange(len(X.X)), np.ones(len(X.X)))
-    return Bags(X.indptr, X.indices, X.data.astype(np.float64, copy=False))
-
-
-def _observations(model: Model, prepared: Prepared, X: Any) -> tuple[Tables, Any]:
-    """The tables of what a chunk holds, and the features of its rows where these are no words."""
-    if prepared.words is not None:
-        return prepared.words, None
-    T, scores, _ = exact_scores(model, prepared.parameters, X.X)
-    return tables(scores, prepared.parameters.prior, words=False), T
-
-
 def document_step(
-    own: Tables, bags: Bags, log_mass: Array, start: Array | None, totals: Array | None, T: Any = None
+    own: Tables, entries: Entries, log_mass: Array, start: Array | None, totals: Array | None, T: Any = None
 ) -> tuple[DocumentSummary, Kept]:
     """Iterate documents to their fixed point, and sum up.
 
@@ -236,20 +220,20 @@ def document_step(
     totals : (n,) sums of theta_d, by default those of the counts and the prior
     T : features of the rows of the tables, by default one-hot
     """
-    n, K = len(bags.indptr) - 1, own.E.shape[1]
+    n, K = len(entries.indptr) - 1, own.E.shape[1]
     if totals is None:
-        totals = np.diff(np.append(0.0, np.cumsum(bags.counts))[bags.indptr]) + own.prior.sum() + own.rest
+        totals = np.diff(np.append(0.0, np.cumsum(entries.counts))[entries.indptr]) + own.prior.sum() + own.rest
     if start is None:
         start = np.full((n, K), np.nan if K > 1 else 0.0)
     kind = own.coarse.dtype
     N = np.array(start, kind, order="C")
     if K > 1:
         tiny = np.float32(TINY32) if kind == np.float32 else FLOOR**2
-        counts, prior = bags.counts.astype(kind), own.prior.astype(kind)
-        document_counts(bags.indptr, bags.rows, counts, own.coarse, prior, tiny, CHANGE, ITERATIONS, N)
-    N, p, log_Z = N.astype(np.float64), np.empty((n, K)), np.empty(len(bags.rows))
+        counts, prior = entries.counts.astype(kind), own.prior.astype(kind)
+        document_counts(entries.indptr, entries.rows, counts, own.coarse, prior, tiny, CHANGE, ITERATIONS, N)
+    N, p, log_Z = N.astype(np.float64), np.empty((n, K)), np.empty(len(entries.rows))
     R, sums = np.zeros(own.E.shape), np.zeros((4, K))
-    document_statistics(*bags, log_mass, own.E, own.prior, N, p, log_Z, R, sums)
+    document_statistics(*entries, log_mass, own.E, own.prior, N, p, log_Z, R, sums)
     psi_totals = psi(totals).sum()
     P = sums[0] - psi_totals
     Q = sums[1] - own.prior * P

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..allocations import Solution
 from ..allocations._base import best_factor
 from ..likelihoods import Likelihood
 from ..likelihoods._base import largest_terms
@@ -17,15 +18,20 @@ MOST_STEPS, SETTLED = 100, 1e-3  # until a prior has settled, which is when a st
 LARGEST_WEIGHT = 1e120  # of a statistic, such as the rate of durations that are all zero: beyond, products overflow
 
 
-def tuned(model: Model, summary: Summary, names: Sequence[str], dtype: np.dtype[np.floating]) -> Model:
+def tuned(
+    model: Model, summary: Summary, names: Sequence[str], dtype: np.dtype[np.floating], solution: Solution
+) -> tuple[Model, Solution]:
     """The model with the hyperparameters ``names`` set to values that raise the ELBO of the summary, one after another.
+
+    Takes the optimum of the allocation and returns that of the new one.
 
     Summaries do not depend on hyperparameters, and the bound at the optimal global step is a function of the summary alone, so
     this is coordinate ascent on the same ELBO: it never goes down.  What cannot be computed in the precision of the rows,
     ``dtype``, is not taken.
     """
     likelihood = _Learner(model.likelihood, summary, dtype).learnt(_of_likelihood(names))
-    return replace(model, likelihood=likelihood, allocation=model.allocation.tuned(summary, tuple(names)))
+    allocation, solution = model.allocation.tuned(summary, tuple(names), solution)
+    return replace(model, likelihood=likelihood, allocation=allocation), solution
 
 
 def settled(model: Model, summary: Summary, names: Sequence[str], dtype: np.dtype[np.floating]) -> Model:

@@ -6,20 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..data import ArraySource
-from ..data.distinct import distinct_rows
-from ..kernels.assign import accumulate, count_and_entropy, gather_mass, select_rows, softmax_rows
+from ..kernels.assign import accumulate, count_and_entropy, softmax_rows
 from ..kernels.scales import add_scales, scaled_values
 from ..kernels.sparse import csr_accumulate, csr_scores
+from ..likelihoods import Likelihood
 from ..likelihoods._base import Rows, features, largest_terms, prefers_sparse
-from .model import Model, Parameters
+from ..likelihoods._scales import Scales
+from .parameters import Parameters
 from .summary import Summary
 
 Array = NDArray[np.floating]
 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
 FEW_ROWS, MOST_NUMBERS = 128, 1 << 25  # a block has at least so many rows, if their numbers are no more than that
-THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
 FARTHEST = 1e300  # the largest score of a row
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
 
@@ -37,76 +36,6 @@ class Responsibilities(NamedTuple):
         return Responsibilities(self.indptr[start : stop + 1] - a, self.indices[a:b], self.values[a:b])
 
 
-class Drawn(NamedTuple):
-    """Rows (or documents) drawn from one chunk: the cluster, the row number, responsibility over the chance of being drawn.
-
-    parts : of documents, what was drawn itself: the part of each that belongs to its cluster, CSR, or rows of groups
-    """
-
-    owners: NDArray[np.integer]
-    rows: NDArray[np.integer]
-    chosen: Array
-    parts: Any = None
-
-
-class RowUnit:
-    """What visits do with exchangeable rows; `stickbreak.model.documents.DocumentUnit` says the same of documents."""
-
-    sample_size = 3000  # rows to draw for a cluster
-
-    def prepare(self, model: Model, parameters: Parameters, source: ArraySource) -> Any:
-        """What the local step of every chunk shares."""
-        return parameters
-
-    def local_step(
-        self, model: Model, parameters: Parameters, X: Rows, weights: Array, base: bool, start: Array | None, keep: bool
-    ) -> tuple[Summary, Responsibilities]:
-        """Responsibilities and summary of a chunk of rows; ``start`` is for documents, ``keep`` for sequences: whether the
-        responsibilities are wanted, which others have at hand.
-        """
-        return local_step(model, parameters, X, weights, base)
-
-    def track(
-        self,
-        model: Model,
-        parameters: Parameters | None,
-        removed: tuple[int, ...],
-        X: Rows,
-        weights: Array,
-        kept: Responsibilities,
-        summary: Summary,
-    ) -> Summary:
-        """The summary of clusters J with ``parameters`` (None: one that takes everything) that get the mass of ``removed``."""
-        member = np.zeros(summary.K, dtype=np.bool_)
-        member[list(removed)] = True
-        rows, mass = np.empty(len(weights), dtype=np.int64), np.empty(len(weights))
-        count = gather_mass(*kept, member, rows, mass)
-        rows, mass = rows[:count], mass[:count]
-        if parameters is not None:
-            return restricted_step(model, parameters, X[rows], weights[rows], mass)[0]
-        columns = list(removed)
-        N, S = summary.N[columns].sum(keepdims=True), summary.S[columns].sum(axis=0, keepdims=True)
-        return Summary(N, S, np.array([-np.dot(weights[rows], mass * np.log(mass))]), np.zeros(()))
-
-    def draw(
-        self, X: Rows, weights: Array, kept: Responsibilities, summary: Summary, limits: Array, salt: int, first: int
-    ) -> Drawn:
-        """Rows drawn for each cluster, with chance ``limits`` (K,) per unit of weight."""
-        n = kept.values.size
-        clusters, rows, chosen = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
-        count = select_rows(*kept, weights, THRESHOLD, limits, np.uint64(salt), first, clusters, rows, chosen)
-        return Drawn(clusters[:count].copy(), rows[:count] + first, chosen[:count].copy())
-
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
-        """The rows drawn for one cluster, equal ones together, and their weights, which add up to its ``mass``."""
-        rows = np.concatenate([part.rows[part.owners == cluster] for part in drawn])
-        chosen = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])
-        order = np.argsort(rows, kind="stable")
-        X, weights = source.take(rows[order])
-        weights = weights * chosen[order]
-        return distinct_rows(X, weights * (mass / weights.sum()))
-
-
 def responsibility_threshold(dtype: np.dtype[np.floating]) -> float:
     """Responsibilities below this are dropped: their sum is beneath the rounding of a bound in this precision."""
     return 1e-12 if dtype == np.float64 else 1e-8
@@ -118,7 +47,7 @@ def block_rows(F: int, K: int) -> int:
 
 
 def local_step(
-    model: Model, parameters: Parameters, X: Rows, weights: Array, base: bool = True
+    likelihood: Likelihood, parameters: Parameters, X: Rows, weights: Array, base: bool = True
 ) -> tuple[Summary, Responsibilities]:
     """Responsibilities of rows X (n, D) with sample weights (n,) under the parameters, and their summary.
 
@@ -127,31 +56,31 @@ def local_step(
 
     base : whether to sum up the base measure, which depends on the data alone
     """
-    summary, responsibilities = restricted_step(model, parameters, X, weights, np.ones(X.shape[0]))
+    summary, responsibilities = restricted_step(likelihood, parameters, X, weights, np.ones(X.shape[0]))
     if base:
-        summary.base[...] = np.dot(model.likelihood.log_base(X), weights)
+        summary.base[...] = np.dot(likelihood.log_base(X), weights)
     return summary, responsibilities
 
 
-def responsibilities_of(model: Model, parameters: Parameters, X: Rows) -> Array:
+def responsibilities_of(likelihood: Likelihood, parameters: Parameters, X: Rows) -> Array:
     """The probability of each cluster for each of rows X (n, D), as an array (n, K)."""
     n = X.shape[0]
-    summary, kept = local_step(model, parameters, X, np.ones(n), base=False)
+    summary, kept = local_step(likelihood, parameters, X, np.ones(n), base=False)
     R = np.zeros((n, summary.K), dtype=X.dtype)
     R[np.repeat(np.arange(n), np.diff(kept.indptr)), kept.indices] = kept.values
     return R
 
 
 def restricted_step(
-    model: Model, parameters: Parameters, X: Rows, weights: Array, mass: Array
+    likelihood: Likelihood, parameters: Parameters, X: Rows, weights: Array, mass: Array
 ) -> tuple[Summary, Responsibilities]:
     """The local step when row n has only ``mass[n]`` to give to these clusters: r_nk = mass_n p_nk.
 
     The base measure is left at zero, since the rows are counted elsewhere.
     """
     summary, pieces = Summary.zeros(*parameters.W.shape), []
-    n, F, dtype = X.shape[0], model.likelihood.n_statistics, parameters.W.dtype
-    is_sparse = sparse.issparse(X) or prefers_sparse(model.likelihood)
+    n, F, dtype = X.shape[0], likelihood.n_statistics, parameters.W.dtype
+    is_sparse = sparse.issparse(X) or prefers_sparse(likelihood)
     if is_sparse:
         parameters = Parameters(np.asfortranarray(parameters.W), parameters.bias)
     rows = min(block_rows(-(-X.size // max(n, 1)) if is_sparse else F, len(parameters.bias)), max(n, 1))
@@ -159,12 +88,12 @@ def restricted_step(
     for start in range(0, n, rows):
         block = slice(start, min(start + rows, n))
         out = None if T is None else T[: block.stop - start]
-        pieces.append(block_step(model, parameters, X[block], weights[block], mass[block], summary, out))
+        pieces.append(block_step(likelihood, parameters, X[block], weights[block], mass[block], summary, out))
     return summary, join(pieces)
 
 
 def block_step(
-    model: Model,
+    likelihood: Likelihood,
     parameters: Parameters,
     X: Rows,
     weights: Array,
@@ -176,12 +105,27 @@ def block_step(
 
     A block with rows so far from every cluster that their scores are too large for the precision of W is done exactly.
     """
-    T, scores = scores_of(model, parameters, X, out)
-    if model.likelihood.scales is not None:
-        return _scaled_step(model, parameters, X, T, scores, weights, mass, summary)
-    kept = _responsibilities(parameters, scores)
+    T, scores = scores_of(likelihood, parameters, X, out)
+    return summed_step(likelihood, parameters, X, T, scores, weights, mass, summary)
+
+
+def summed_step(
+    likelihood: Likelihood,
+    parameters: Parameters,
+    X: Rows,
+    T: Any,
+    scores: Array,
+    weights: Array,
+    mass: Array,
+    summary: Summary,
+) -> Responsibilities:
+    """`block_step` from features T of rows X and their scores without bias, which are spoilt."""
+    if likelihood.scales is not None:
+        return _scaled_step(likelihood, likelihood.scales, parameters, X, T, scores, weights, mass, summary)
+    dtype = parameters.W.dtype
+    kept = softmax(scores, parameters.bias, responsibility_threshold(dtype), largest_terms(dtype))
     if kept is None:
-        T, scores, _ = exact_scores(model, parameters, X)
+        T, scores, _ = exact_scores(likelihood, parameters, X)
         kept = softmax(scores, np.zeros(len(parameters.bias)), responsibility_threshold(scores.dtype), np.inf)
         assert kept is not None
     _add(kept, T, scores, weights, mass, summary)
@@ -189,7 +133,8 @@ def block_step(
 
 
 def _scaled_step(
-    model: Model,
+    likelihood: Likelihood,
+    scales: Scales,
     parameters: Parameters,
     X: Rows,
     T: Array,
@@ -198,15 +143,13 @@ def _scaled_step(
     mass: Array,
     summary: Summary,
 ) -> Responsibilities:
-    """`block_step` where rows have latent scales, from features T of rows X and their scores without bias.
+    """`summed_step` where rows have latent scales.
 
     Responsibilities are those of scores with scales integrated out; sums are of statistics times E[u].
     """
-    scales = model.likelihood.scales
-    assert scales is not None
     U = scales.integrate(scores)
     if U is None:
-        T, scores = scores_of(model, Parameters(parameters.W.astype(np.float64), parameters.bias), X)
+        T, scores = scores_of(likelihood, Parameters(parameters.W.astype(np.float64), parameters.bias), X)
         U = scales.integrate(scores)
         assert U is not None  # in float64 nothing is refused
     bias = parameters.bias.astype(scores.dtype, copy=False)
@@ -223,12 +166,6 @@ def _scaled_step(
         scaled_values(*kept, U, values)
         accumulate(kept.indptr, kept.indices, values, weights, T, summary.S)
     return kept
-
-
-def _responsibilities(parameters: Parameters, scores: Array) -> Responsibilities | None:
-    """Those of rows with these scores without bias, which become their dense form; None if scores are too large."""
-    dtype = parameters.W.dtype
-    return softmax(scores, parameters.bias, responsibility_threshold(dtype), largest_terms(dtype))
 
 
 def _add(kept: Responsibilities, T: Any, R: Array, weights: Array, mass: Array, summary: Summary) -> None:
@@ -257,18 +194,18 @@ def softmax(C: Array, bias: Array, threshold: float, largest: float) -> Responsi
 
 
 def scores_of(
-    model: Model, parameters: Parameters, X: Rows, out: Array | None = None, product: Array | None = None
+    likelihood: Likelihood, parameters: Parameters, X: Rows, out: Array | None = None, product: Array | None = None
 ) -> tuple[Any, Array]:
     """Features T of rows X and scores T @ W.T (n, K) without bias, in the precision of W; not finite for distant rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # whoever asks sees what is not finite, and does it again
-        T = features(model.likelihood, X, parameters.W.dtype, out)
+        T = features(likelihood, X, parameters.W.dtype, out)
         return T, product_with(T, parameters.W, product)
 
 
-def exact_scores(model: Model, parameters: Parameters, X: Rows) -> tuple[Any, Array, Array]:
+def exact_scores(likelihood: Likelihood, parameters: Parameters, X: Rows) -> tuple[Any, Array, Array]:
     """Float64 features of rows X, scores (n, K) with bias, less the best of each row, and the best scores (n,)."""
     precise = Parameters(parameters.W.astype(np.float64), parameters.bias.astype(np.float64))
-    T, scores = scores_of(model, precise, X)
+    T, scores = scores_of(likelihood, precise, X)
     scores += precise.bias
     best = scores.max(axis=1)
     far = np.flatnonzero(~(np.abs(best) <= largest_terms(np.float64)))
@@ -307,43 +244,6 @@ def product_with(T: Any, W: Array, out: Array | None = None) -> Array:
     C = np.empty((T.shape[0], len(W)), W.dtype) if out is None else out
     csr_scores(T.indptr, T.indices, T.data, np.ascontiguousarray(W.T), C)
     return C
-
-
-class Sampled(NamedTuple):
-    """A sample of rows X (n, D), their features T in float64, made once, and their weights (n,)."""
-
-    X: Rows
-    T: Any
-    weights: Array
-
-    @classmethod
-    def of(cls, model: Model, X: Rows, weights: Array) -> "Sampled":
-        """The sample, with features of the model's likelihood."""
-        with np.errstate(over="ignore", invalid="ignore"):  # of rows too far from all others; see `block_step`
-            return cls(X, features(model.likelihood, X), weights)
-
-
-def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, Responsibilities]:
-    """One local step on a sample of rows at the parameters that a summary of clusters implies."""
-    parameters = model.parameters(clusters, np.dtype(np.float64))
-    summary, pieces = Summary.zeros(*parameters.W.shape), []
-    n, mass = len(sample.weights), np.ones(len(sample.weights))
-    rows = n if sparse.issparse(sample.T) else block_rows(*reversed(parameters.W.shape))
-    for start in range(0, n, rows):
-        block = slice(start, min(start + rows, n))
-        T, weights = sample.T[block] if rows < n else sample.T, sample.weights[block]
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = product_with(T, parameters.W)
-        if model.likelihood.scales is not None:
-            pieces.append(_scaled_step(model, parameters, sample.X[block], T, scores, weights, mass[block], summary))
-            continue
-        kept = _responsibilities(parameters, scores)
-        if kept is None:
-            kept = block_step(model, parameters, sample.X[block], weights, mass[block], summary)
-        else:
-            _add(kept, T, scores, weights, mass[block], summary)
-        pieces.append(kept)
-    return summary, join(pieces)
 
 
 def join(pieces: list[Responsibilities]) -> Responsibilities:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.markov import FLOOR, WIDTH, backward, best_path, clear_least, follow, forward, shift_rows
+from ..likelihoods import Likelihood
 from ..likelihoods._base import largest_terms, prefers_sparse
 from .local import exact_scores, scores_of
-from .model import Model, Parameters
+from .parameters import Parameters
 
 Array = NDArray[np.floating]
 
@@ -44,6 +44,7 @@ class Prepared(NamedTuple):
 
     log_start : (K,), log_A : (K, K) log potentials;  start : (Kp,), A, At : (Kp, Kp) their exponentials, and A transposed
     table : of the distinct rows, where there are few
+    arbitrary : (2, Kp) two messages in which neither states nor any set of them have the same mass
     """
 
     parameters: Parameters
@@ -53,6 +54,7 @@ class Prepared(NamedTuple):
     A: Array
     At: Array
     table: Scores | None
+    arbitrary: Array
 
     @property
     def K(self) -> int:
@@ -98,7 +100,7 @@ class Workspace(threading.local):
 WORKSPACE = Workspace()
 
 
-def prepared_for(model: Model, parameters: Parameters, source: SequenceSource) -> Prepared:
+def prepared_for(likelihood: Likelihood, parameters: Parameters, source: SequenceSource) -> Prepared:
     """What the local step of every chunk shares; of distinct rows the scores."""
     assert parameters.prior is not None
     logs = np.log(np.maximum(parameters.prior, np.exp(FLOOR)))
@@ -108,13 +110,19 @@ def prepared_for(model: Model, parameters: Parameters, source: SequenceSource) -
     table = None
     if source.codes is not None:
         weights = np.ones(len(source.X)) if source.weights is None else source.weights
-        table = _table(model, parameters, np.asarray(source.X, dtype=source.dtype), weights)
-    return Prepared(parameters, logs[0], logs[1:], start, A, np.ascontiguousarray(A.T), table)
+        table = _table(likelihood, parameters, np.asarray(source.X, dtype=source.dtype), weights)
+    return Prepared(parameters, logs[0], logs[1:], start, A, np.ascontiguousarray(A.T), table, _arbitrary(K))
 
 
 def padded(K: int) -> int:
     """Kp, the columns of arrays of K states."""
     return -(-K // WIDTH) * WIDTH
+
+
+def _arbitrary(K: int) -> Array:
+    """Two messages to K states that have nothing in common, (2, Kp)."""
+    messages = _padded(np.stack([np.random.default_rng(seed).random(K) for seed in range(2)]))
+    return np.asarray(messages / messages.sum(axis=1, keepdims=True))
 
 
 def _padded(values: Array) -> Array:
@@ -123,15 +131,15 @@ def _padded(values: Array) -> Array:
     return filled
 
 
-def _table(model: Model, parameters: Parameters, X: Array, weights: Array) -> Scores:
+def _table(likelihood: Likelihood, parameters: Parameters, X: Array, weights: Array) -> Scores:
     """Scores of distinct rows X (U, D)."""
     (C, L), top = np.empty((2, len(X), padded(len(parameters.bias)))), np.empty(len(X))
-    T = _exponentials(model, parameters, X, weights, C, L, top)
+    T = _exponentials(likelihood, parameters, X, weights, C, L, top)
     return Scores(C, L, top, T, np.empty(0, np.int32))
 
 
 def _exponentials(
-    model: Model,
+    likelihood: Likelihood,
     parameters: Parameters,
     X: Array,
     weights: Array,
@@ -142,11 +150,11 @@ def _exponentials(
     product: Array | None = None,
 ) -> Any:
     """Fill C, L and top (see `Scores`) for rows X, and return their features; ``out`` and ``product`` are optional buffers."""
-    T, product = scores_of(model, parameters, X, out, product)
+    T, product = scores_of(likelihood, parameters, X, out, product)
     with np.errstate(invalid="ignore"):
         shift_rows(product, parameters.bias, weights, C, L, top)
     if not np.abs(top).max(initial=0.0) <= largest_terms(parameters.W.dtype):
-        T, product, best = exact_scores(model, parameters, X)
+        T, product, best = exact_scores(likelihood, parameters, X)
         shift_rows(product, np.zeros(product.shape[1]), weights, C, L, top)
         top += weights * best
     np.exp(L, out=L)
@@ -157,13 +165,13 @@ def _exponentials(
 class _Blocks:
     """The blocks of a chunk, of as many rows of each of its lanes; their scores, and where these and the messages are kept."""
 
-    def __init__(self, model: Model, prepared: Prepared, X: Sequences, edges: list[int]) -> None:
-        self.model, self.prepared, self.X, self.lanes = model, prepared, X, len(edges) - 1
+    def __init__(self, likelihood: Likelihood, prepared: Prepared, X: Sequences, edges: list[int]) -> None:
+        self.likelihood, self.prepared, self.X, self.lanes = likelihood, prepared, X, len(edges) - 1
         self.pieces = blocks(edges, prepared.K)
         self.edges = [np.cumsum([0, *(piece.stop - piece.start for piece in pieces)]) for pieces in self.pieces]
         self.begins = np.cumsum([0, *(edges[-1] for edges in self.edges)])
-        n, Kp, F = len(X), len(prepared.start), model.likelihood.n_statistics
-        self.dense = prepared.table is None and not prefers_sparse(model.likelihood)
+        n, Kp, F = len(X), len(prepared.start), likelihood.n_statistics
+        self.dense = prepared.table is None and not prefers_sparse(likelihood)
         self.keep = n * (Kp if prepared.table is not None else 3 * Kp + F * self.dense) <= KEPT
         self.known: dict[int, Scores] = {}
 
@@ -188,11 +196,11 @@ class _Blocks:
             return self.known[i]
         W, bias = self.prepared.parameters.W, self.prepared.parameters.bias
         X = self.joined(i, self.X.rows)
-        held = self.array("T", i, self.model.likelihood.n_statistics, 0, W.dtype) if self.dense else None
+        held = self.array("T", i, self.likelihood.n_statistics, 0, W.dtype) if self.dense else None
         C, L = self.array("C", i, len(self.prepared.start)), self.array("L", i, len(self.prepared.start))
         product, top = WORKSPACE.array("product", (len(X), len(bias)), W.dtype), np.empty(len(X))
         weights = self.joined(i, self.X.weights)
-        T = _exponentials(self.model, self.prepared.parameters, X, weights, C, L, top, held, product)
+        T = _exponentials(self.likelihood, self.prepared.parameters, X, weights, C, L, top, held, product)
         found = Scores(C, L, top, T, np.arange(len(X)))
         if self.keep:
             self.known[i] = found
@@ -219,13 +227,13 @@ def blocks(edges: list[int], K: int) -> list[list[slice]]:
     return [[slice(min(a + i, b), min(a + i + size, b)) for a, b in pairwise(edges)] for i in range(0, longest, size)]
 
 
-def smoothed(model: Model, prepared: Prepared, X: Sequences) -> Iterator[Smoothed]:
+def smoothed(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Iterator[Smoothed]:
     """Forward and backward messages of a chunk, block by block, the last block first.
 
     Forward messages are kept where memory allows, or else only those at the ends of blocks, and computed again.
     """
-    edges, begin, beta = _lanes(model, prepared, X)
-    Kp, work = len(prepared.start), _Blocks(model, prepared, X, edges)
+    edges, begin, beta = _lanes(likelihood, prepared, X)
+    Kp, work = len(prepared.start), _Blocks(likelihood, prepared, X, edges)
     ends = [begin]
 
     stored: tuple[Scores, Array, Array] | None = None
@@ -242,10 +250,10 @@ def smoothed(model: Model, prepared: Prepared, X: Sequences) -> Iterator[Smoothe
         yield Smoothed(work.pieces[i], work.edges[i], found, alpha, scale, R, G)
 
 
-def log_normaliser(model: Model, prepared: Prepared, X: Sequences) -> float:
+def log_normaliser(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> float:
     """Log of the sum over all paths of the product of potentials, given the rows of the same sequence before the chunk."""
-    edges, begin, _ = _lanes(model, prepared, X, forth_only=True)
-    work, total = _Blocks(model, prepared, X, edges), 0.0
+    edges, begin, _ = _lanes(likelihood, prepared, X, forth_only=True)
+    work, total = _Blocks(likelihood, prepared, X, edges), 0.0
     work.keep = False
     for i in range(len(work.pieces)):
         found, alpha, scale = work.ahead(i, begin)
@@ -254,7 +262,9 @@ def log_normaliser(model: Model, prepared: Prepared, X: Sequences) -> float:
     return total
 
 
-def _lanes(model: Model, prepared: Prepared, X: Sequences, forth_only: bool = False) -> tuple[list[int], Array, Array]:
+def _lanes(
+    likelihood: Likelihood, prepared: Prepared, X: Sequences, forth_only: bool = False
+) -> tuple[list[int], Array, Array]:
     """Where the lanes of a chunk begin, and its end; the messages to each from the rows before it, and after it (lanes, Kp).
 
     They begin with sequences where these begin near enough, or else after a run-up that is shorter than they are.
@@ -269,15 +279,15 @@ def _lanes(model: Model, prepared: Prepared, X: Sequences, forth_only: bool = Fa
             edges.add(int(target))
     cuts, most = sorted(edges), n / LANES
     while True:
-        begin = _messages(model, prepared, X, cuts[:-1], True, most)
-        end = begin if begin is None or forth_only else _messages(model, prepared, X, cuts[1:], False, most)
+        begin = _messages(likelihood, prepared, X, cuts[:-1], True, most)
+        end = begin if begin is None or forth_only else _messages(likelihood, prepared, X, cuts[1:], False, most)
         if begin is not None and end is not None:
             return cuts, begin, end
         cuts, most = [0, n], np.inf
 
 
 def _messages(
-    model: Model, prepared: Prepared, X: Sequences, cuts: list[int], before: bool, most: float
+    likelihood: Likelihood, prepared: Prepared, X: Sequences, cuts: list[int], before: bool, most: float
 ) -> Array | None:
     """Messages to each of the rows ``cuts`` of a chunk from those before it, or to the row before from it and those after.
 
@@ -295,8 +305,8 @@ def _messages(
         if sizes.max() > most:
             return None
         pieces = [slice(cuts[i] - n, cuts[i]) if before else slice(cuts[i], cuts[i] + n) for i, n in zip(left, sizes)]
-        begins = [np.where((sizes == rest[left])[:, None], found[left], _somehow(K, Kp, seed)) for seed in range(2)]
-        ends = _handed_over(model, prepared, X, pieces, np.concatenate(begins), before).reshape(2, len(left), Kp)
+        begins = [np.where((sizes == rest[left])[:, None], found[left], message) for message in prepared.arbitrary]
+        ends = _handed_over(likelihood, prepared, X, pieces, np.concatenate(begins), before).reshape(2, len(left), Kp)
         settled = np.abs(ends[0] - ends[1]).max(axis=1) <= SETTLED
         found[left[settled]] = ends[0, settled]
         left, length = left[~settled], 4 * length
@@ -304,7 +314,7 @@ def _messages(
 
 
 def _handed_over(
-    model: Model, prepared: Prepared, X: Sequences, pieces: list[slice], ends: Array, before: bool
+    likelihood: Likelihood, prepared: Prepared, X: Sequences, pieces: list[slice], ends: Array, before: bool
 ) -> Array:
     """Messages (2 n, Kp) forward or backward through n pieces of rows, from one beginning of each, and from another."""
     lane = np.arange(2 * len(pieces))
@@ -312,7 +322,7 @@ def _handed_over(
     first = np.concatenate(2 * [X.first(piece) for piece in pieces])
     if prepared.table is None:
         rows, weights = (np.concatenate([read(piece) for piece in pieces]) for read in (X.rows, X.weights))
-        L, codes = _table(model, prepared.parameters, rows, weights).L, np.tile(np.arange(len(rows)), 2)
+        L, codes = _table(likelihood, prepared.parameters, rows, weights).L, np.tile(np.arange(len(rows)), 2)
     else:
         L, codes = prepared.table.L, np.concatenate(2 * [X.codes(piece) for piece in pieces])
     alpha, R, G = (WORKSPACE.array(name, (len(codes) + len(lane), ends.shape[1])) for name in ("run-up", "R", "G"))
@@ -325,17 +335,9 @@ def _handed_over(
     return ends
 
 
-@lru_cache(maxsize=64)
-def _somehow(K: int, Kp: int, seed: int) -> Array:
-    """One of two messages that have nothing in common: neither states nor any set of them have the same mass."""
-    message = np.zeros(Kp)
-    message[:K] = np.random.default_rng(seed).random(K)
-    return np.asarray(message / message.sum())
-
-
-def viterbi(model: Model, prepared: Prepared, X: Sequences) -> NDArray[np.intp]:
+def viterbi(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> NDArray[np.intp]:
     """The most probable path of each sequence of a chunk, (n,), block by block from the scores at their ends."""
-    K, work = prepared.K, _Blocks(model, prepared, X, [0, len(X)])
+    K, work = prepared.K, _Blocks(likelihood, prepared, X, [0, len(X)])
     A, pieces = np.ascontiguousarray(prepared.log_A), [pieces[0] for pieces in work.pieces]
     ends: list[Array] = [np.zeros(K)]
     path = np.empty(len(X), np.intp)

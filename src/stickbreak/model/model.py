@@ -1,38 +1,23 @@
-"""A model: a likelihood and an allocation, with the two functions of a summary that inference needs."""
+"""A model: a likelihood, an allocation and a kind of data, with the two functions of a summary that inference needs."""
 
 import sys
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocations import Allocation
+from ..allocations import Allocation, Solution
 from ..likelihoods import Likelihood
 from ..likelihoods._base import largest_terms
+from .kind import Kind
+from .parameters import Parameters
+from .rows import ROWS
 from .summary import Summary
 
 Array = NDArray[np.floating]
 
 LARGEST_SINGLE = 1e30  # weights in less than float64, well within the range of float32
-
-
-class Parameters(NamedTuple):
-    """Everything the local step needs to know of the clusters: scores of rows are ``T @ W.T + bias``.
-
-    W : (K, F) expected natural parameters;  bias : (K,) -E[log-partition], for rows + E[log pi]
-    prior : for documents, the pseudo-counts of the clusters and of the rest in every document, (K + 1,);  for sequences,
-        exp(E[log pi]) of first states and of the transitions from each state, (K + 1, K)
-    """
-
-    W: Array
-    bias: Array
-    prior: Array | None = None
-
-    def take(self, clusters: NDArray[np.integer]) -> Self:
-        """Those of some clusters."""
-        prior = None if self.prior is None else self.prior[clusters]
-        return type(self)(self.W[clusters], self.bias[clusters], prior)
 
 
 class Clusters(NamedTuple):
@@ -45,17 +30,20 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """Likelihood and allocation, both with all hyperparameters known.
+    """Likelihood and allocation, both with all hyperparameters known, and the kind of data that they are for.
 
     room : the most clusters that memory has room for; moves add no more
     """
 
     likelihood: Likelihood
     allocation: Allocation
+    kind: Kind = ROWS
     room: int = field(default=sys.maxsize, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.allocation.unit != "rows" and self.likelihood.scales is not None:
+        if not isinstance(self.allocation, self.kind.allocations):
+            raise TypeError(f"{self.allocation!r} is not an allocation of {self.kind.units}.")
+        if self.likelihood.scales is not None and not self.kind.takes_scales:
             raise ValueError(
                 f"{type(self.likelihood).__name__} has a scale for each row, which only Mixture can use; "
                 "use Gaussian, or DiagonalGaussian."
@@ -66,59 +54,55 @@ class Model:
         """The most clusters that the allocation allows and memory has room for."""
         return min(self.allocation.max_clusters, self.room)
 
-    @property
-    def unit(self) -> Any:
-        """What visits do with the data that the allocation is for (`stickbreak.model.local.RowUnit`)."""
-        from . import UNITS
-
-        return UNITS[self.allocation.unit]
-
     def clusters(self, summary: Summary) -> Clusters:
         """What the likelihood says of the clusters of a summary."""
         return Clusters(*self.likelihood.weights(summary.N, summary.S), self.log_marginal(summary))
 
     def parameters(
-        self, summary: Summary, dtype: np.dtype[np.floating], clusters: Clusters | None = None
+        self,
+        summary: Summary,
+        dtype: np.dtype[np.floating],
+        clusters: Clusters | None = None,
+        solution: Solution | None = None,
     ) -> Parameters:
         """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43).
 
         They are rounded to ``dtype``, the precision of the data, if that is enough: features and scores of rows are
-        formed in the precision of W.  Here and below, ``clusters`` may be given where it is known already.
+        formed in the precision of W.  Here and below, ``clusters``, ``log_marginal``
+        and ``solution``, the optimum of the allocation, may be given where they are known already.
         """
         W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)
-        update = self.allocation.update(summary)
-        bias = b + update if self.allocation.unit == "rows" else b
+        log_weights, prior = self.allocation.update(summary, solution)
+        bias = b + log_weights
         if not (dtype == np.float64 or _fits(dtype, summary, W, bias)):
             dtype = np.dtype(np.float64)
-        if self.allocation.unit == "documents":
-            return Parameters(W, b, update)
-        if self.allocation.unit == "sequences":
-            return Parameters(W.astype(dtype, copy=False), b, update)
-        return Parameters(W.astype(dtype, copy=False), bias.astype(dtype, copy=False))
+        return self.kind.rounded(Parameters(W, bias, prior), dtype)
 
     def log_marginal(self, summary: Summary) -> Array:
         """Each cluster's part of the data term of the bound (Thesis Eq. 3.42), (K,)."""
         return self.likelihood.log_marginal(summary.N, summary.S)
 
-    def bound(self, summary: Summary, log_marginal: Array | None = None, shares: Array | None = None) -> float:
+    def bound(self, summary: Summary, log_marginal: Array | None = None, solution: Solution | None = None) -> float:
         """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
 
-        It is a function of the total summary alone.  ``log_marginal`` may be given where it is known already, and
-        ``shares`` to save the search for the optimum at the cost of a lower bound (`Allocation.bound`).
+        It is a function of the total summary alone.  Another ``solution`` than the optimum gives a lower bound.
         """
         data = self.log_marginal(summary) if log_marginal is None else log_marginal
-        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary, shares)
+        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary, solution)
+
+    def start(self, N: Array, S: Array) -> Summary:
+        """A start from the counts (K,) and the statistics (K, F) of rows."""
+        return self.kind.start(Summary(N, S, np.zeros(len(N)), np.zeros(())))
 
     @property
     def flat(self) -> "Model":
-        """The model of rows without documents, which births are fitted with."""
+        """The model of rows without documents or sequences, which births are fitted with."""
         return Model(self.likelihood, self.allocation.flat)
 
     def shared(self, clusters: Summary, dtype: np.dtype[np.floating]) -> Parameters:
         """Parameters of clusters of `flat` that are to share what another cluster has."""
-        parameters = self.flat.parameters(clusters, dtype)
-        if self.allocation.unit == "rows":
-            return parameters
+        if not self.kind.has_documents:
+            return self.flat.parameters(clusters, dtype)
         W, b = self.likelihood.weights(clusters.N, clusters.S)
         return Parameters(W, b, self.allocation.flat.mean_weights(clusters))
 

@@ -1,25 +1,30 @@
-"""Hidden Markov models as a unit: sequences to smoothed states to a summary."""
+"""Hidden Markov models: sequences to smoothed states to a summary."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..data import Chunk
+from ..allocations.markov import ChainPrior
+from ..data import ArraySource, Chunk
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.markov import add_rows, compress, subtract_energies
+from ..likelihoods import Likelihood
 from ..likelihoods._base import features
 from ..likelihoods._hyperparameters import check_between
-from .local import DENSE_SHARE, THRESHOLD, Drawn, Responsibilities, RowUnit, join, responsibility_threshold
+from .kind import THRESHOLD, Batch, Drawn, Recipe
+from .local import DENSE_SHARE, Responsibilities, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
-from .model import Model, Parameters
+from .parameters import Parameters
 from .products import add_kept, add_product
+from .rows import ROWS, drawn_rows, sampled_rows
 from .summary import Array, Summary, cluster_axes
 
+STAYS = 0.9  # self-transition share that is assumed where a start has only counts
 TAKEN = 1 << 15  # rows whose features are held at a time
 
 
@@ -47,30 +52,63 @@ class SequenceSummary(Summary):
         check_between("counts", self.N, steps)
         check_between("transitions from states", self.M.sum(axis=1), steps)
 
+    @property
+    def transitions(self) -> Array:
+        """First states and transitions, (K + 1, K)."""
+        return np.ascontiguousarray(np.vstack([self.begins, self.M]))
+
     @classmethod
     def of(cls, summary: Summary, M: Array, begins: Array) -> Self:
         """A summary of rows with transitions."""
         return cls(summary.N, summary.S, summary.H, summary.base, M, begins)
 
 
-class SequenceUnit:
-    """What visits do with sequences, whose rows depend on each other through their states (see `RowUnit`)."""
+@dataclass(frozen=True)
+class StateStart(Summary):
+    """A start that knows the rows of states and no transitions: states are taken to last."""
 
-    sample_size = RowUnit.sample_size
+    @property
+    def transitions(self) -> Array:
+        """First states and transitions that the counts suggest, (K + 1, K)."""
+        share = self.N / max(self.N.sum(), 1e-300)
+        M = (1.0 - STAYS) * np.outer(self.N, share) + STAYS * np.diag(self.N)
+        return np.ascontiguousarray(np.vstack([share, M]))
 
-    def prepare(self, model: Model, parameters: Parameters, source: SequenceSource) -> Prepared:
+    @property
+    def as_sum(self) -> SequenceSummary:
+        """The same rows, of no sequence."""
+        return SequenceSummary.of(self, np.zeros((self.K, self.K)), np.zeros(self.K))
+
+
+@dataclass(frozen=True)
+class SequenceKind:
+    """Sequences of rows that depend on each other through their states (see `stickbreak.model.kind.Kind`)."""
+
+    units: ClassVar[str] = "sequences"
+    allocations: ClassVar[type] = ChainPrior
+    summary: ClassVar[type[Summary]] = SequenceSummary
+    sample_size: ClassVar[int] = ROWS.sample_size
+    takes_scales: ClassVar[bool] = False
+    has_documents: ClassVar[bool] = False
+    has_order: ClassVar[bool] = True
+    recipe: ClassVar[Recipe] = Recipe(
+        whole=True, tries={"birth": 1, "merge": 1, "delete": 1}, scored=False, pairs=0.0, ordered=False
+    )
+
+    def start(self, rows: Summary) -> Summary:
+        """A start that knows of no transition."""
+        return StateStart(rows.N, rows.S, rows.H, rows.base)
+
+    def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
+        """Weights in this precision; messages are in float64."""
+        return parameters._replace(W=parameters.W.astype(dtype, copy=False))
+
+    def prepare(self, likelihood: Likelihood, parameters: Parameters, source: SequenceSource) -> Prepared:
         """What the local step of every chunk shares; of distinct rows the scores."""
-        return prepared_for(model, parameters, source)
+        return prepared_for(likelihood, parameters, source)
 
     def local_step(
-        self,
-        model: Model,
-        prepared: Prepared,
-        X: Sequences,
-        weights: Array,
-        base: bool,
-        start: Array | None,
-        keep: bool,
+        self, likelihood: Likelihood, prepared: Prepared, batch: Batch, base: bool, keep: bool
     ) -> tuple[SequenceSummary, Responsibilities]:
         """Smoothed states and summary of the sequences of a chunk (Thesis 6.3.3): the optimal q(z) for the parameters.
 
@@ -78,15 +116,16 @@ class SequenceUnit:
 
         keep : whether the larger responsibilities are wanted, for rows to be drawn
         """
+        X: Sequences = batch.X
         K, table, source = prepared.K, prepared.table, X.source
         summary = Summary.zeros(*prepared.parameters.W.shape)
         N, S, H, total_base = summary.N, summary.S, summary.H, summary.base
         M, begins = np.zeros(prepared.A.shape), np.zeros(K)
         per_code = None if table is None else np.zeros(table.C.shape)
         pieces, first = dict[int, Responsibilities](), X.first(slice(0, len(X)))
-        for block in smoothed(model, prepared, X):
+        for block in smoothed(likelihood, prepared, X):
             rows, R = block.rows, block.R[:, :K]
-            here = weights[rows]
+            here = batch.weights[rows]
             M += block.alpha.T @ block.G
             begins += R[np.flatnonzero(first[rows])].sum(axis=0)
             N += here @ R
@@ -94,7 +133,7 @@ class SequenceUnit:
             if per_code is None:
                 _add_statistics(block, R, None if source.weights is None else here, summary)
                 for lane in block.lanes if base else ():
-                    total_base += weights[lane] @ model.likelihood.log_base(X.rows(lane))
+                    total_base += batch.weights[lane] @ likelihood.log_base(X.rows(lane))
             else:
                 add_rows(block.R, block.scores.codes, per_code)
             if keep:
@@ -108,7 +147,7 @@ class SequenceUnit:
             weighted = per_code[:, :K] * use[:, None]
             add_product(weighted, table.T, S)
             if base:
-                total_base += weighted.sum(axis=1) @ model.likelihood.log_base(source.X)
+                total_base += weighted.sum(axis=1) @ likelihood.log_base(source.X)
         M = (prepared.A * M)[:K, :K]
         H -= (M * prepared.log_A).sum(axis=0) + begins * prepared.log_start
         kept = join([pieces[start] for start in sorted(pieces)])
@@ -116,44 +155,37 @@ class SequenceUnit:
 
     def track(
         self,
-        model: Model,
+        likelihood: Likelihood,
         prepared: Prepared | None,
         removed: tuple[int, ...],
-        X: Sequences,
-        weights: Array,
+        batch: Batch,
         kept: Responsibilities,
         summary: SequenceSummary,
     ) -> SequenceSummary:
         """The summary under the states of a candidate, all of which may take part of the mass of those that are removed."""
         assert prepared is not None
-        return self.local_step(model, prepared, X, weights, False, None, False)[0]
+        return self.local_step(likelihood, prepared, batch, False, False)[0]
 
-    def draw(
-        self,
-        X: Sequences,
-        weights: Array,
-        kept: Responsibilities,
-        summary: Summary,
-        limits: Array,
-        salt: int,
-        first: int,
-    ) -> Drawn:
+    def draw(self, batch: Batch, kept: Responsibilities, summary: Summary, limits: Array, salt: int) -> Drawn:
         """Rows drawn for each state, with chance ``limits`` (K,) per row."""
-        return RowUnit().draw(X, weights, kept, summary, limits, salt, first)
+        return drawn_rows(batch, kept, limits, salt)
 
-    def sample(self, source: SequenceSource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
+    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
         """The rows drawn for one state, and weights with which they stand for its ``mass``."""
-        return RowUnit().sample(source, drawn, cluster, mass)
+        return sampled_rows(source, drawn, cluster, mass)
 
 
-def labelled(model: Model, source: SequenceSource, labels: NDArray[np.intp]) -> SequenceSummary:
+SEQUENCES = SequenceKind()
+
+
+def labelled(likelihood: Likelihood, source: SequenceSource, labels: NDArray[np.intp]) -> SequenceSummary:
     """The summary of rows that are each wholly in the state of its label, with the transitions between these."""
     n, K = len(labels), int(labels.max()) + 1
-    summary = Summary.zeros(K, model.likelihood.n_statistics)
+    summary = Summary.zeros(K, likelihood.n_statistics)
     N = summary.N
     for X, counts in _counts_of_labels(source, labels, K):
         N += counts.sum(axis=0)
-        add_product(counts, features(model.likelihood, X), summary.S)
+        add_product(counts, features(likelihood, X), summary.S)
     M, begins = np.zeros((K, K)), np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
     follows = np.ones(n, np.bool_)
     follows[source.edges[:-1]] = False

@@ -107,6 +107,16 @@ class Summary:
         """What the first parameters of another ascent should follow from: all of it, unless other clusters change the rest."""
         return self
 
+    @property
+    def as_sum(self) -> "Summary":
+        """This summary as one that those of batches can be added to; a start may know less than they do."""
+        return self
+
+    @property
+    def warm_start(self) -> Array | None:
+        """What the next visit of a batch may start from, (K, n) for its n documents; None where nothing is kept of these."""
+        return None
+
     def take(self, clusters: Sequence[int] | NDArray[np.integer]) -> Self:
         """Reorder or drop clusters."""
         return self._each(lambda a, axis: np.take(a, clusters, axis=axis))

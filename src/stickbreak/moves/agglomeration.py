@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..allocations import Solution
 from ..model import Model, Summary
 
 Array = NDArray[np.floating]
@@ -51,7 +52,13 @@ def agglomerated(model: Model, total: Summary) -> Summary:
     return with_groups(total, found)
 
 
-def merges(model: Model, total: Summary, marginal: Array, barred: Sequence[tuple[int, int]] = ()) -> Iterator[Step]:
+def merges(
+    model: Model,
+    total: Summary,
+    marginal: Array,
+    barred: Sequence[tuple[int, int]] = (),
+    solution: Solution | None = None,
+) -> Iterator[Step]:
     """One merge after another, the best each time, through losses, until one cluster is left.
 
     A merge is worth what it changes in the log marginal likelihood of rows and in that of their assignments, where each row
@@ -59,12 +66,14 @@ def merges(model: Model, total: Summary, marginal: Array, barred: Sequence[tuple
     clusters.
 
     marginal : (K,) log marginals of the clusters;  barred : pairs that are not merged, and then not all clusters are
+    solution : the optimum of the allocation, where it is known
     """
     near = _near(model, total)
     first, second = np.nonzero(np.triu(near, 1))
     gains, together = np.full((2, total.K, total.K), -np.inf)
-    allocation: Any = model.allocation
-    shares, total, marginal = allocation.shares(total), total * 1.0, marginal.copy()
+    allocation = model.allocation
+    shares = (solution or allocation.solve(total)).shares
+    total, marginal = total * 1.0, marginal.copy()
     gains[first, second], together[first, second] = merge_gains(model, total, marginal, shares, first, second)
     for pair in barred:
         gains[pair] = -np.inf
@@ -132,7 +141,12 @@ def levels_of(model: Model, total: Summary, steps: Sequence[Step], nodes: Summar
     nodes : the summary, without statistics, of the nodes of the tree of merges, of which the first K are the clusters
     """
     K, allocation = total.K, model.allocation
-    N, S, shares, marginal = total.N.copy(), total.S.copy(), allocation.shares(total) * 1.0, model.log_marginal(total)
+    N, S, shares, marginal = (
+        total.N.copy(),
+        total.S.copy(),
+        allocation.solve(total).shares * 1.0,
+        model.log_marginal(total),
+    )
     left, node, groups, found = np.arange(K), np.arange(K), [[k] for k in range(K)], []
     for i in range(len(steps) + 1):
         if i > 0:
@@ -145,7 +159,9 @@ def levels_of(model: Model, total: Summary, steps: Sequence[Step], nodes: Summar
         summary = nodes.take(node[left])
         order = allocation.order(summary)
         at = left[order]
-        bound = model.bound(summary.take(order), marginal[at], np.append(shares[at], shares[K:]))
+        summary = summary.take(order)
+        solution = allocation.at(summary, np.append(shares[at], shares[K:]))
+        bound = model.bound(summary, marginal[at], solution)
         found.append(Level(bound, groups, node[left]))
     return found
 
@@ -170,12 +186,11 @@ def merge_gains(
     model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any
 ) -> tuple[Array, Array]:
     """What merging pairs of clusters gains, and the log marginal of the rows of both, (n,)."""
-    allocation: Any = model.allocation
     some, together = max(1, PAIRS // (total.K + total.S.shape[1])), np.empty(len(first))
     for i in range(0, len(first), some):
         a, b = first[i : i + some], second[i : i + some]
         together[i : i + some] = model.likelihood.log_marginal(total.N[a] + total.N[b], total.S[a] + total.S[b])
-    gains = together - marginal[first] - marginal[second] + allocation.merge_gains(total, shares, first, second)
+    gains = together - marginal[first] - marginal[second] + model.allocation.merge_gains(total, shares, first, second)
     return gains, together
 
 

@@ -28,7 +28,7 @@ def block_states(model: Model, source: SequenceSource, n: int, length: int, rng:
         X, weights = source.take(np.arange(start, min(start + length, int(end))))
         block = hard_summary(features(model.likelihood, X), weights, np.zeros(len(weights), np.intp))
         N[i], S[i] = block.N[0], block.S[0]
-    return Summary(N, S, np.zeros(n), np.zeros(()))
+    return model.start(N, S)
 
 
 def halves(model: Model, source: SequenceSource, rows: NDArray[np.integer]) -> tuple[Array, Array]:

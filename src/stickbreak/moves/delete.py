@@ -30,7 +30,7 @@ def propose_deletes(
         return []
     distance = divergence + np.diag(np.full(summary.K, np.inf))
     loss = summary.N * distance.min(axis=1)
-    mixed = model.allocation.unit == "documents" and isinstance(model.likelihood, Multinomial)
+    mixed = model.kind.has_documents and isinstance(model.likelihood, Multinomial)
     if mixed:
         loss, distance = _mixture_losses(model, summary, loss, distance)
         limit = max(5, limit // 2)

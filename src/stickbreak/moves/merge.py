@@ -10,7 +10,6 @@ from .proposal import Proposal
 
 Array = NDArray[np.floating]
 
-CANDIDATES_PER_CLUSTER = {"rows": 4.0, "documents": 0.5}  # pairs to score; of documents, to try
 FEWEST = 20  # all pairs of few clusters
 SUMS = 1 << 17  # numbers in the sums of pairs that are scored at once
 
@@ -36,13 +35,13 @@ def propose_merges(
     loss = summary.N[:, None] * divergence
     first, second = np.triu_indices(summary.K, 1)
     nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")
-    nearest = nearest[: max(FEWEST, int(CANDIDATES_PER_CLUSTER[model.allocation.unit] * summary.K))]
+    nearest = nearest[: max(FEWEST, int(model.kind.recipe.pairs * summary.K))]
     pairs = [(int(a), int(b)) for a, b in zip(first[nearest], second[nearest]) if may((int(a), int(b)))]
     if not pairs:
         return [], []
     scores = merge_scores(model, summary, clusters.log_marginal, *np.array(pairs, dtype=np.intp).T)
     order = np.argsort(-scores, kind="stable")
-    hopeless = 0.0 if model.allocation.unit == "rows" else -np.inf
+    hopeless = 0.0 if model.kind.recipe.scored else -np.inf
     best = [Proposal("merge", pairs[i], None, float(scores[i])) for i in order if scores[i] > hopeless]
     return best[:limit], [pairs[i] for i in order if not scores[i] > hopeless]
 
@@ -60,7 +59,7 @@ def merge_scores(
     pairs = [(first[piece], second[piece]) for piece in pieces]
     together = np.concatenate([model.likelihood.log_marginal(N[a] + N[b], S[a] + S[b]) for a, b in pairs])
     data = np.asarray(together - marginal[first] - marginal[second])
-    if model.allocation.unit == "documents":
+    if not model.kind.recipe.scored:
         return data
     slim, now = summary.without_statistics(), model.allocation.bound(summary)
     merged = [model.allocation.bound(model.ordered(slim.merge(a, b))) for a, b in zip(first, second)]

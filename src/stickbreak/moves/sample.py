@@ -52,7 +52,7 @@ class Draw:
 
 def plan_draw(model: Model, source: ArraySource, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
     """Draw about as many rows of each cluster of ``counts`` (K,) as a sample needs, or as 32 MiB of features hold."""
-    wanted = max(1, min(model.unit.sample_size, FEATURES // entries(model.likelihood, source.row_size)))
+    wanted = max(1, min(model.kind.sample_size, FEATURES // entries(model.likelihood, source.row_size)))
     limits = wanted / np.maximum(counts, 1e-300)
     return Draw(limits, int(rng.integers(2**63)), np.array(ids))
 
@@ -114,7 +114,7 @@ def targets(
     for k, identity in enumerate(ids):
         J = children(k)
         if J >= 2 and any((part.owners == identity).any() for part in drawn):
-            X, weights = model.unit.sample(source, drawn, identity, float(total.N[k]))
+            X, weights = model.kind.sample(source, drawn, identity, float(total.N[k]))
             J = min(J, len(weights))
             if J >= 2:
                 found.append(Target(k, total.take([k]), X, weights, (Start(J),), int(rng.integers(2**63))))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..allocations import Solution
 from ..data import ArraySource
-from ..model import Clusters, Drawn, Memo, Model, Summary
+from ..model import ROWS, Clusters, Drawn, Memo, Model, Recipe, Summary
 from . import states
 from .birth import CHILDREN, fit_children, propose_birth
 from .delete import NEGLIGIBLE, propose_deletes
@@ -22,11 +23,6 @@ from .verify import Verdict, verify, verify_whole
 Array = NDArray[np.floating]
 
 SMALL = 0.1  # clusters below this share of the average count are not split lap by lap
-TRIES = {  # failures after which a cluster must change to be tried again
-    "rows": {"birth": 3, "merge": 2, "delete": 2},
-    "documents": {"birth": 3, "merge": 1, "delete": 1},
-    "sequences": {"birth": 1, "merge": 1, "delete": 1},
-}
 HOPELESS = 0.5  # of what its parameters cost: a cluster whose children would lose more is not tried again
 CHANGED = 0.1  # relative change of a cluster's count after which past failures no longer count
 MEMORY = 1 << 27  # bytes for the summaries of proposals on all batches
@@ -47,13 +43,14 @@ class Schedule:
     Every cluster carries an identity that survives reordering and ends when a move changes the cluster; failures are
     remembered under it, and forgotten when the cluster's count has changed by more than a tenth (Thesis 4.2.4).
 
+    recipe : how moves change the clusters of the kind of data
     tries : failures after which nothing is tried again, where that is fewer than usual
     draws : whether rows are drawn, which births are fitted to
     """
 
     kinds: Sequence[str]
     rng: np.random.Generator
-    unit: str = "rows"
+    recipe: Recipe = ROWS.recipe
     tries: int = sys.maxsize
     draws: bool = True
     ids: list[int] = field(default_factory=list)
@@ -79,6 +76,7 @@ class Schedule:
         model: Model,
         total: Summary,
         log_marginal: Array,
+        solution: Solution,
         source: ArraySource,
         drawn: list[Drawn],
         run: Callable[..., Iterable[Proposal]],
@@ -88,16 +86,16 @@ class Schedule:
     ) -> list[Proposal]:
         """The proposals to verify over the next lap, best estimates first, within the memory for their summaries.
 
-        log_marginal : (K,) of the clusters of ``total``
+        log_marginal : (K,) of the clusters of ``total``;  solution : the optimum of the allocation for it
         settling : whether clusters are still given time to settle; only those to which no row belongs may then go
         rising : whether the bound still rises fast: it is then too early to ask if a state is worth its place
         """
-        if self.unit == "sequences":
-            return [] if settling else self._states(model, total, log_marginal, source, drawn, run, rising)
+        if self.recipe.whole:
+            return [] if settling else self._states(model, total, log_marginal, solution, source, drawn, run, rising)
         proposals: list[Proposal] = []
         if {"merge", "delete"} & set(self.kinds):
             clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
-            proposals += self._removals(model, total, clusters, source.dtype, settling)
+            proposals += self._removals(model, total, clusters, solution, source.dtype, settling)
         if "birth" in self.kinds and not settling:
             proposals += self._births(model, total, source, drawn, run)
         room = MEMORY // (8 * (model.likelihood.n_statistics + 2) * n_batches)
@@ -110,12 +108,18 @@ class Schedule:
         return chosen
 
     def resolve(
-        self, model: Model, memo: Memo, proposals: Sequence[Proposal], tracked: list[list[Summary]], slack: float = 0.0
+        self,
+        model: Model,
+        memo: Memo,
+        proposals: Sequence[Proposal],
+        tracked: list[list[Summary]],
+        slack: float,
+        solution: Solution,
     ) -> tuple[Verdict, list[MoveRecord]]:
         """Accept what raises the ELBO of the whole data set (`verify`), and remember what failed."""
         counts = memo.total.N
-        decide = verify_whole if self.unit == "sequences" else verify
-        verdict = decide(model, memo, proposals, tracked, slack)
+        decide = verify_whole if self.recipe.whole else verify
+        verdict = decide(model, memo, proposals, tracked, slack, solution)
         for i, proposal in enumerate(proposals):
             if verdict.gains and proposal.whole:
                 break  # only one could be accepted
@@ -134,6 +138,7 @@ class Schedule:
         model: Model,
         total: Summary,
         log_marginal: Array,
+        solution: Solution,
         source: ArraySource,
         drawn: list[Drawn],
         run: Callable[..., Iterable[Any]],
@@ -144,7 +149,8 @@ class Schedule:
         clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
         saving = model.parameter_cost(total, clusters)
         if "merge" in self.kinds and not rising:
-            found += [("merge", c) for c in states.merged(model, total, log_marginal, saving, self._barred(total.N))]
+            barred = self._barred(total.N)
+            found += [("merge", c) for c in states.merged(model, total, log_marginal, saving, barred, solution)]
         if "delete" in self.kinds and not rising:
             divergence = model.divergences(total, clusters)
             may = partial(self._may, "delete", counts=total.N)
@@ -180,7 +186,13 @@ class Schedule:
         return [(gain, target.cluster, children) for target, (children, gain) in fits if gain > 0.0]
 
     def _removals(
-        self, model: Model, total: Summary, clusters: Clusters, dtype: np.dtype[np.floating], settling: bool
+        self,
+        model: Model,
+        total: Summary,
+        clusters: Clusters,
+        solution: Solution,
+        dtype: np.dtype[np.floating],
+        settling: bool,
     ) -> list[Proposal]:
         """Merges and deletes worth verifying."""
         saving = model.parameter_cost(total, clusters)
@@ -189,11 +201,11 @@ class Schedule:
         divergence = model.divergences(total, clusters)
         proposals: list[Proposal] = []
         if "delete" in self.kinds:
-            parameters = model.parameters(total, dtype, clusters)
+            parameters = model.parameters(total, dtype, clusters, solution)
             deletes = propose_deletes(model, total, parameters, saving, divergence, max(2, total.K // 4))
             proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
         if "merge" in self.kinds and not settling:
-            limit = total.K if model.allocation.unit == "rows" else max(10, total.K // 8)  # without a score to trust
+            limit = total.K if self.recipe.scored else max(10, total.K // 8)
             merges, hopeless = propose_merges(
                 model, total, clusters, divergence, limit, lambda pair: self._may("merge", pair, total.N)
             )
@@ -223,7 +235,7 @@ class Schedule:
                     continue
                 failures = self._failures("birth", (target.cluster,), total.N)
                 hopeless = birth.estimate < -HOPELESS * cost[target.cluster]
-                failures.times += TRIES[self.unit]["birth"] if hopeless else 1
+                failures.times += self.recipe.tries["birth"] if hopeless else 1
         return births
 
     def _children(self, k: int, counts: Array) -> int:
@@ -233,7 +245,7 @@ class Schedule:
         return int(self.rng.choice(CHILDREN)) if self._failures("birth", (k,), counts).times else CHILDREN[-1 - k % 2]
 
     def _may(self, kind: str, clusters: tuple[int, ...], counts: Array) -> bool:
-        return self._failures(kind, clusters, counts).times < min(TRIES[self.unit][kind], self.tries)
+        return self._failures(kind, clusters, counts).times < min(self.recipe.tries[kind], self.tries)
 
     def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> _Failures:
         key, count = (kind, tuple(sorted(self.ids[k] for k in clusters))), float(counts[list(clusters)].sum())

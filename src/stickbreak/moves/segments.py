@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import SequenceSource
-from ..model import Model, Summary
+from ..model import Model, SequenceSummary, Summary
 from ..model.sequences import labelled
 from .agglomeration import agglomerated
 from .blocks import halves
@@ -20,8 +20,10 @@ SHARES = (0.2, 0.4, 0.7)  # of the states, that are most alike
 
 def own_states(
     model: Model, source: SequenceSource, path: NDArray[np.intp], n: int, rng: np.random.Generator
-) -> Summary:
+) -> SequenceSummary:
     """About n states of segments, two each: those that gain most, cut where both parts explain it best (Thesis 6.5.2).
+
+    Each is entered once and lasts.
 
     A segment gains what the log marginal likelihoods of its parts and of the rest of its state are above that of the state.
 
@@ -31,12 +33,14 @@ def own_states(
     rows = np.split(np.argsort(group, kind="stable"), np.searchsorted(np.sort(group), np.arange(1, len(state) + 1)))
     parts = [halves(model, source, rows[i]) for i in range(len(state))]
     N, S = np.array([N for N, _ in parts]), np.array([S for _, S in parts])  # (segments, 2), (segments, 2, F)
-    whole, log_marginal = labelled(model, source, path).take(state), model.likelihood.log_marginal
+    whole, log_marginal = labelled(model.likelihood, source, path).take(state), model.likelihood.log_marginal
     rest = log_marginal(np.maximum(whole.N - N.sum(axis=1), 0.0), whole.S - S.sum(axis=1))
     gain = log_marginal(N[:, 0], S[:, 0]) + log_marginal(N[:, 1], S[:, 1]) + rest - model.log_marginal(whole)
     best = np.argsort(-gain, kind="stable")[: -(-n // 2)]
     N, S = N[best].ravel(), S[best].reshape(2 * len(best), -1)
-    return Summary(N[N > 0.0], S[N > 0.0], np.zeros((N > 0.0).sum()), np.zeros(()))
+    N, S = N[N > 0.0], S[N > 0.0]
+    own = Summary(N, S, np.zeros(len(N)), np.zeros(()))
+    return SequenceSummary.of(own, np.diag(np.maximum(N - 1.0, 0.0)), np.zeros(len(N)))
 
 
 def alike(model: Model, total: Summary, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -58,7 +62,7 @@ def regrouped(
     """
     segment = _segments(source, path)
     cut = _cut(segment, max(rng.choice(CUTS) * (segment[-1] + 1), FEWEST), rng)
-    total = labelled(model, source, _alone(cut, path, among[path], rng)[0])
+    total = labelled(model.likelihood, source, _alone(cut, path, among[path], rng)[0])
     return agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
 
 

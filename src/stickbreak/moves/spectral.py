@@ -40,7 +40,7 @@ def spectral_states(model: Model, source: SequenceSource, rng: np.random.Generat
         return None
     places = _smoothed(source, directions, reach)
     labels = _grouped(places, min(MORE + 1 + places.shape[1], model.room), rng)
-    total = labelled(model, source, labels)
+    total = labelled(model.likelihood, source, labels)
     return total.take(np.flatnonzero(total.N > 0.0))
 
 

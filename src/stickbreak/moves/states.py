@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model import Model, Summary
+from ..allocations import Solution
+from ..model import Model, SequenceSummary, Summary
 from .agglomeration import merge_gains, merges, with_groups
 from .delete import NEGLIGIBLE
 from .proposal import Array, Proposal
@@ -36,16 +37,22 @@ def proposal(kind: str, model: Model, candidate: Candidate, dtype: Any) -> Propo
 
 
 def merged(
-    model: Model, total: Summary, marginal: Array, saving: Array, barred: Sequence[tuple[int, int]] = ()
+    model: Model,
+    total: Summary,
+    marginal: Array,
+    saving: Array,
+    barred: Sequence[tuple[int, int]] = (),
+    solution: Solution | None = None,
 ) -> Iterator[Candidate]:
     """Candidates with some states merged: what one merge after another, the best each time, has led to.
 
     A merge is worth what it changes in the marginal likelihood of rows and transitions, assignments given (Thesis 6.5.1).
 
     marginal, saving : (K,) log marginals of the states, and costs of their parameters;  barred : pairs not to begin with
+    solution : the optimum of the allocation, where it is known
     """
     path: list[tuple[float, list[list[int]]]] = []
-    for step in merges(model, total, marginal, barred):
+    for step in merges(model, total, marginal, barred, solution):
         changed = [k for group in step.groups if len(group) > 1 for k in group]
         if not path and not step.gain > -MARGIN * saving[changed].min():
             return
@@ -62,8 +69,7 @@ def merged(
 def changes(model: Model, total: Summary, merges: int, deletions: int) -> list[tuple[int, ...]]:
     """The merges (a, b) that seem to gain most, and the deletions (k,) of the smallest states."""
     first, second = np.triu_indices(total.K, 1)
-    allocation: Any = model.allocation
-    gains, _ = merge_gains(model, total, model.log_marginal(total), allocation.shares(total), first, second)
+    gains, _ = merge_gains(model, total, model.log_marginal(total), model.allocation.solve(total).shares, first, second)
     best = np.argsort(-gains, kind="stable")[:merges]
     pairs = [(int(a), int(b)) for a, b in zip(first[best], second[best])]
     return [*pairs, *((int(k),) for k in np.argsort(total.N, kind="stable")[:deletions])]
@@ -119,7 +125,7 @@ def born(total: Summary, fits: Sequence[tuple[float, int, Summary]], room: int) 
         yield Candidate(split(total, [(k, children) for _, k, children in best[:n]]), removed, estimate)
 
 
-def split(total: Any, children: Sequence[tuple[int, Summary]]) -> Any:
+def split(total: Any, children: Sequence[tuple[int, Summary]]) -> SequenceSummary:
     """The summary with states replaced by their children, which come last, and share their transitions by their counts."""
     share = np.eye(total.K)
     inner = np.zeros((total.K, 0))
@@ -138,7 +144,7 @@ def split(total: Any, children: Sequence[tuple[int, Summary]]) -> Any:
         M[own, own] = (1.0 - STAYS) * M[own, own] + STAYS * np.diag(stay)
         place += parts.K
     kept = total.take(columns)
-    return replace(
+    found: SequenceSummary = replace(
         kept,
         N=np.concatenate([kept.N, *N]),
         S=np.concatenate([kept.S, *S]),
@@ -146,9 +152,10 @@ def split(total: Any, children: Sequence[tuple[int, Summary]]) -> Any:
         M=M,
         begins=total.begins @ share,
     )
+    return found
 
 
-def together(total: Any, others: Any) -> Any:
+def together(total: Any, others: Any) -> SequenceSummary:
     """The summary of sequences with other states after its own; every state leads to all of the other kind, as if once."""
     K, J = total.K, others.K
     share, other_share = total.N / total.N.sum(), others.N / others.N.sum()
@@ -160,10 +167,10 @@ def together(total: Any, others: Any) -> Any:
         grown.begins.copy(),
     )
     M[:K, K:], M[K:, :K] = other_share, share
-    inner = getattr(others, "M", None)
-    M[K:, K:] = np.diag(np.maximum(others.N - 1.0, 0.0)) if inner is None else inner
-    begins[K:] = getattr(others, "begins", 0.0)
-    return replace(grown, N=N, S=S, M=M, begins=begins)
+    M[K:, K:] = others.M
+    begins[K:] = others.begins
+    found: SequenceSummary = replace(grown, N=N, S=S, M=M, begins=begins)
+    return found
 
 
 def _halves(n: int) -> list[int]:

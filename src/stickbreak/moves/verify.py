@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..allocations import Solution
 from ..model import Memo, Model, Summary
 from .delete import NEGLIGIBLE
 from .proposal import Proposal
@@ -24,7 +25,12 @@ class Verdict(NamedTuple):
 
 
 def verify(
-    model: Model, memo: Memo, proposals: Sequence[Proposal], tracked: list[list[Summary]], slack: float = 0.0
+    model: Model,
+    memo: Memo,
+    proposals: Sequence[Proposal],
+    tracked: list[list[Summary]],
+    slack: float,
+    solution: Solution,
 ) -> Verdict:
     """Accept proposals best first where both configurations, exact summaries of all rows, say that the ELBO rises.
 
@@ -36,6 +42,7 @@ def verify(
     slack : what the ELBO has risen by since it was last reported.  Of that, a move that leaves fewer clusters may give back a
         hundredth of a nat, or what is within rounding: a cluster to which no row belongs still explains the tails of all
         rows a trifle better than none.
+    solution : the optimum of the allocation for all rows
     """
     added = [reduce(add, (batch[i] for batch in tracked)) for i in range(len(proposals))]
     marginals = [model.log_marginal(J) for J in added]
@@ -47,8 +54,9 @@ def verify(
     gains: dict[int, float] = {}
     used: set[int] = set()
     current, columns = memo.total.without_statistics(), np.arange(memo.total.K)
-    shares = model.allocation.shares(current)
-    bound = _bound(model, current, marginal)
+    shares, order = solution.shares, model.allocation.order(current)
+    ordered = (order == columns).all()
+    bound = model.bound(current.take(order), marginal[order], solution if ordered else None)
     rounding = 5e-10 * abs(bound)
     for i in sorted(range(len(proposals)), key=lambda i: -scores[i]):
         if used & set(proposals[i].removed):
@@ -76,11 +84,16 @@ def verify(
 
 
 def verify_whole(
-    model: Model, memo: Memo, proposals: Sequence[Proposal], tracked: list[list[Summary]], slack: float = 0.0
+    model: Model,
+    memo: Memo,
+    proposals: Sequence[Proposal],
+    tracked: list[list[Summary]],
+    slack: float,
+    solution: Solution,
 ) -> Verdict:
     """Accept the best of proposals that stand for all clusters, if it raises the ELBO (as `verify`)."""
     total = memo.total
-    bound = model.bound(total)
+    bound = model.bound(total, solution=solution)
     best, gain = -1, -np.inf
     for i in range(len(proposals)):
         added = reduce(add, (batch[i] for batch in tracked))
@@ -102,11 +115,11 @@ def _exchange(shares: np.ndarray, K: int, removed: np.ndarray, split: np.ndarray
     return np.concatenate([np.delete(clusters, removed), clusters[removed].sum() * split, rest])
 
 
-def _bound(model: Model, summary: Summary, marginal: np.ndarray, shares: np.ndarray | None = None) -> float:
+def _bound(model: Model, summary: Summary, marginal: np.ndarray, shares: np.ndarray) -> float:
     order = model.allocation.order(summary)
-    if shares is not None:
-        shares = np.concatenate([shares[: summary.K][order], shares[summary.K :]])
-    return model.bound(summary.take(order), marginal[order], shares)
+    shares = np.concatenate([shares[: summary.K][order], shares[summary.K :]])
+    summary = summary.take(order)
+    return model.bound(summary, marginal[order], model.allocation.at(summary, shares))
 
 
 def _side_by_side(summaries: Iterable[Summary]) -> Summary:

@@ -1,0 +1,121 @@
+"""A kind of data: what differs between rows, bags of words, groups of rows and sequences."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import ArraySource
+from ..likelihoods import Likelihood
+from .parameters import Parameters
+from .summary import Summary
+
+Array = NDArray[np.floating]
+
+THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
+
+
+class Batch(NamedTuple):
+    """A chunk of data as a visit reads it: rows, documents or sequences X, and their weights.
+
+    first : the number of the first
+    start : of documents, what the last visit left to start from (`Summary.warm_start`)
+    """
+
+    X: Any
+    weights: Array
+    first: int = 0
+    start: Array | None = None
+
+
+class Drawn(NamedTuple):
+    """Rows (or documents) drawn from one chunk: the cluster, the row number, responsibility over the chance of being drawn.
+
+    parts : of documents, what was drawn itself: the part of each that belongs to its cluster, CSR, or rows of groups
+    """
+
+    owners: NDArray[np.integer]
+    rows: NDArray[np.integer]
+    chosen: Array
+    parts: Any = None
+
+
+class Recipe(NamedTuple):
+    """How moves change the clusters of a kind of data.
+
+    whole : a proposal stands for all clusters (`stickbreak.moves.states`), otherwise for those that it adds
+    tries : by move, failures after which a cluster must change to be tried again
+    scored : sums tell what a merge gains, apart from entropy; otherwise only its data term is known
+    pairs : merges that are looked at, for each cluster
+    ordered : the order of the allocation is the best one; otherwise it must be compared with the present one
+    """
+
+    whole: bool
+    tries: Mapping[str, int]
+    scored: bool
+    pairs: float
+    ordered: bool
+
+
+class Kind(Protocol):
+    """What visits do with a kind of data, and how moves change its clusters: a frozen value.
+
+    What is `prepared` for a visit, how a chunk is held, and what is `kept` of its responsibilities, each kind knows alone.
+
+    Attributes
+    ----------
+    units : what is exchangeable, for messages
+    allocations : the base class of the allocations for such data
+    summary : the class of the summaries
+    sample_size : how many rows or documents to draw for a cluster
+    recipe : how moves change clusters
+    takes_scales : whether rows may have latent scales (`Likelihood.scales`)
+    has_documents : whether rows share the proportions of a document, so that a document may mix clusters
+    has_order : whether rows depend on those before them
+    """
+
+    units: ClassVar[str]
+    allocations: ClassVar[type]
+    summary: ClassVar[type[Summary]]
+    sample_size: ClassVar[int]
+    recipe: ClassVar[Recipe]
+    takes_scales: ClassVar[bool]
+    has_documents: ClassVar[bool]
+    has_order: ClassVar[bool]
+
+    def start(self, rows: Summary) -> Summary:
+        """A start for such data, of which only rows are known."""
+        ...
+
+    def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
+        """Parameters in the precision in which features and scores are to be formed."""
+        ...
+
+    def prepare(self, likelihood: Likelihood, parameters: Parameters, source: Any) -> Any:
+        """What the local step of every chunk shares."""
+        ...
+
+    def local_step(
+        self, likelihood: Likelihood, prepared: Any, batch: Batch, base: bool, keep: bool
+    ) -> tuple[Any, Any]:
+        """Summary of a chunk, and what is kept of its responsibilities.
+
+        base : whether to sum up the base measure, which depends on the data alone
+        keep : whether responsibilities are wanted, where they are not at hand
+        """
+        ...
+
+    def track(
+        self, likelihood: Likelihood, prepared: Any, removed: tuple[int, ...], batch: Batch, kept: Any, summary: Any
+    ) -> Summary:
+        """The summary of clusters J, prepared (None: one that takes everything), that get the mass of ``removed``."""
+        ...
+
+    def draw(self, batch: Batch, kept: Any, summary: Any, limits: Array, salt: int) -> Drawn:
+        """What is drawn of a chunk for each cluster, with chance ``limits`` (K,) per unit of weight."""
+        ...
+
+    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Any, Array]:
+        """What was drawn for one cluster, and weights with which it stands for its ``mass``."""
+        ...

@@ -1,0 +1,105 @@
+"""Exchangeable rows, each in one cluster: the data of mixtures."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocations.mixture import MixturePrior
+from ..data import ArraySource
+from ..data.distinct import distinct_rows
+from ..kernels.assign import gather_mass, select_rows
+from ..likelihoods import Likelihood
+from ..likelihoods._base import Rows
+from .kind import THRESHOLD, Batch, Drawn, Recipe
+from .local import Responsibilities, local_step, restricted_step
+from .parameters import Parameters
+from .summary import Summary
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class RowKind:
+    """Rows that choose clusters independently (see `stickbreak.model.kind.Kind`)."""
+
+    units: ClassVar[str] = "rows"
+    allocations: ClassVar[type] = MixturePrior
+    summary: ClassVar[type[Summary]] = Summary
+    sample_size: ClassVar[int] = 3000
+    takes_scales: ClassVar[bool] = True
+    has_documents: ClassVar[bool] = False
+    has_order: ClassVar[bool] = False
+    recipe: ClassVar[Recipe] = Recipe(
+        whole=False, tries={"birth": 3, "merge": 2, "delete": 2}, scored=True, pairs=4.0, ordered=True
+    )
+
+    def start(self, rows: Summary) -> Summary:
+        """The same."""
+        return rows
+
+    def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
+        """Weights and bias in this precision."""
+        return Parameters(parameters.W.astype(dtype, copy=False), parameters.bias.astype(dtype, copy=False))
+
+    def prepare(self, likelihood: Likelihood, parameters: Parameters, source: ArraySource) -> Parameters:
+        """What the local step of every chunk shares: the parameters alone."""
+        return parameters
+
+    def local_step(
+        self, likelihood: Likelihood, parameters: Parameters, batch: Batch, base: bool, keep: bool
+    ) -> tuple[Summary, Responsibilities]:
+        """Responsibilities and summary of a chunk of rows."""
+        return local_step(likelihood, parameters, batch.X, batch.weights, base)
+
+    def track(
+        self,
+        likelihood: Likelihood,
+        parameters: Parameters | None,
+        removed: tuple[int, ...],
+        batch: Batch,
+        kept: Responsibilities,
+        summary: Summary,
+    ) -> Summary:
+        """The summary of clusters J with ``parameters`` (None: one that takes everything) that get the mass of ``removed``."""
+        X, weights = batch.X, batch.weights
+        member = np.zeros(summary.K, dtype=np.bool_)
+        member[list(removed)] = True
+        rows, mass = np.empty(len(weights), dtype=np.int64), np.empty(len(weights))
+        count = gather_mass(*kept, member, rows, mass)
+        rows, mass = rows[:count], mass[:count]
+        if parameters is not None:
+            return restricted_step(likelihood, parameters, X[rows], weights[rows], mass)[0]
+        columns = list(removed)
+        N, S = summary.N[columns].sum(keepdims=True), summary.S[columns].sum(axis=0, keepdims=True)
+        return Summary(N, S, np.array([-np.dot(weights[rows], mass * np.log(mass))]), np.zeros(()))
+
+    def draw(self, batch: Batch, kept: Responsibilities, summary: Summary, limits: Array, salt: int) -> Drawn:
+        """Rows drawn for each cluster, with chance ``limits`` (K,) per unit of weight."""
+        return drawn_rows(batch, kept, limits, salt)
+
+    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
+        """The rows drawn for one cluster, equal ones together, and their weights, which add up to its ``mass``."""
+        return sampled_rows(source, drawn, cluster, mass)
+
+
+ROWS = RowKind()
+
+
+def drawn_rows(batch: Batch, kept: Responsibilities, limits: Array, salt: int) -> Drawn:
+    """Rows drawn for each cluster with chance ``limits`` (K,) per unit of weight."""
+    n = kept.values.size
+    clusters, rows, chosen = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
+    count = select_rows(*kept, batch.weights, THRESHOLD, limits, np.uint64(salt), batch.first, clusters, rows, chosen)
+    return Drawn(clusters[:count].copy(), rows[:count] + batch.first, chosen[:count].copy())
+
+
+def sampled_rows(source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
+    """The rows drawn for one cluster, equal ones together, and their weights, which add up to ``mass``."""
+    rows = np.concatenate([part.rows[part.owners == cluster] for part in drawn])
+    chosen = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])
+    order = np.argsort(rows, kind="stable")
+    X, weights = source.take(rows[order])
+    weights = weights * chosen[order]
+    return distinct_rows(X, weights * (mass / weights.sum()))
