@@ -2,8 +2,8 @@
 
 For each of five folds the models are fitted to the other rows, and the mean log density of the rows of the fold counts, in nats
 a row.  scikit-learn chooses among its four covariance types and K = 1 to 15 by BIC on the same rows, best of two starts, with
-its default `reg_covar`.  Constant columns are left out, and the grey values of digits become numbers by uniform noise as wide as
-their step, since densities of tied values have no limit.  Then K and the adjusted Rand index, where classes are known, of a fit
+its default `reg_covar`.  Constant columns are left out, and grey values of digits become numbers by uniform noise as wide as
+their step: densities of tied values have no limit.  Then K and the adjusted Rand index, where classes are known, of a fit
 of all rows.
 
     python benchmarks/held_out.py [names of tables]

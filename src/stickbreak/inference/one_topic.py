@@ -42,7 +42,7 @@ def one_topic_each(
     tol : as `Options.tol`
     """
     model = best.model
-    flat, rows = Model(model.likelihood, model.allocation.flat, model.max_clusters), SparseSource(source.X)
+    flat, rows = Model(model.likelihood, model.allocation.flat, room=model.max_clusters), SparseSource(source.X)
     options = Options(max_laps=FIRST_LAPS, tol=tol)
     first = Laps(flat, rows, Schedule((), rng), threads, rng, options)
     first.run(best.total.as_start)
@@ -63,7 +63,7 @@ def _tokens(model: Model, total: Summary, rows: SparseSource, threads: Threads) 
     parameters, chunks = model.parameters(total, rows.dtype), rows.batches(1)[0]
 
     def task(X: Any) -> Array:
-        tokens = responsibilities_of(model, parameters, X) * X.sum(axis=1)[:, None]
+        tokens = responsibilities_of(model.likelihood, parameters, X) * X.sum(axis=1)[:, None]
         return np.asarray(tokens.T, dtype=np.float32)
 
     return np.hstack(list(threads.map(lambda chunk: task(rows.read(chunk)[0]), chunks)))
