@@ -3,7 +3,7 @@
     python benchmarks/many_rows.py gaussians [--millions 1] [--clusters 100] [--columns 32] [--seeds 1]
     python benchmarks/many_rows.py mnist [--seeds 3]
 
-`gaussians` are well separated clusters of unit variance; `mnist` has 60,000 rows of 50 principal components, labelled by the digits.
+`gaussians` are well separated clusters of unit variance; `mnist` has 60,000 rows of 50 principal components, and their digits.
 """
 
 import argparse

@@ -38,6 +38,7 @@ class Options:
     n_batches : 1 is full-dataset inference
     max_laps : stop after this many passes
     tol : converged when a lap raises the bound by less than so many nats for each cluster
+    share : or, with a prior that is learnt, by less than this share of what the parameters of all clusters cost
     moved : and the count of no cluster changes by more than this share of the rows
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
     learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
@@ -49,6 +50,7 @@ class Options:
     n_batches: int = 1
     max_laps: int = 1000
     tol: float = 0.01
+    share: float = 0.0
     moved: float = MOVED
     accelerate: bool = True
     learn: tuple[str, ...] = ()
@@ -366,8 +368,12 @@ class Laps:
         if self._previous is None:
             return self._stalled
         moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max()
+        if moved > self.options.moved * max(float(self.total.N.sum()), 1.0):
+            return False
         least = max(self.options.tol * self.total.K, ROUNDING[self.source.dtype.name] * abs(self.bound))
-        return bool(self.bound - bound <= least and moved <= self.options.moved * max(float(self.total.N.sum()), 1.0))
+        if self.options.share > 0.0 and self._learns:
+            least = max(least, self.options.share * float(self.model.parameter_cost(self.total).sum()))
+        return self.bound - bound <= least
 
     def _check(self, after: float, before: float, step: str) -> float:
         if not np.isfinite(after):

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Model, Summary
+from ..model import Summary
 from ..moves.birth import propose_birth
 from ..moves.sample import poor_targets
 from .laps import MOVED, Laps, Options
@@ -15,7 +15,8 @@ from .merging import MergingSearch
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
-COARSEST = 0.005  # where laps take long, or to this share of what the parameters of a cluster cost (many_rows.py)
+SHARE = 2e-3  # where laps take long, or to this share of what the parameters of the clusters cost (many_rows.py)
+LAST_SHARE = 1e-4  # to which the search then settles in the end (many_rows.py)
 DRIFT = 0.01  # of the rows, by which counts of clusters may then still change in a lap
 SETTLE = 12  # laps of one batch before the clusters of an excursion must pay
 QUICK_SETTLE = 6  # laps of several batches: the parameters take a step with each
@@ -72,24 +73,20 @@ class RowSearch(MergingSearch[Survey]):
         while gain > least and len(self.history) < self.options.max_laps:
             least = self._worthwhile(self.best)
             bound, counts = self.best.bound, self.best.total.N
-            coarse = self._coarse(self.best.model, self.best.total)
+            coarse = self._coarse(self.best.total.K)
             self._round(coarse)
             if self._gain(bound, counts) <= least and not self._known(self.best.total.K):
                 self._again(coarse, sys.maxsize)
             gain = self._gain(bound, counts)
-        self.best.polish(self.options)
-        if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
-            self.best.polish(self.options)
+        last = replace(self.options, share=LAST_SHARE) if self._is_large(self.best.total.K) else self.options
+        self.best.polish(last)
+        if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, last):
+            self.best.polish(last)
 
     def _worthwhile(self, best: Laps) -> float:
         """What a round must gain for another: where laps take long, as much as the parameters of a cluster cost."""
         least = WORTHWHILE * self.options.tol * best.total.K
-        return max(least, self._cost(best.model, best.total)) if self._is_large(best.total.K) else least
-
-    @staticmethod
-    def _cost(model: Model, total: Summary) -> float:
-        """What the parameters of a cluster cost, on average."""
-        return float(model.parameter_cost(total).mean())
+        return max(least, float(best.model.parameter_cost(best.total).mean())) if self._is_large(best.total.K) else least
 
     def _gain(self, bound: float, counts: NDArray[np.floating]) -> float:
         """What was gained since a bound; nothing where laps take long and the clusters are those that had these counts."""
@@ -107,14 +104,12 @@ class RowSearch(MergingSearch[Survey]):
         if start.K == 1 and self._may_grow() and rows > 0 and self._laps_left > 1:
             start = self._begin_with(self._sampled(rows, self.options), start)
             self._found_on_sample = start.K
-        self._begin(start, self._coarse(self.model, start))
+        self._begin(start, self._coarse(start.K))
 
-    def _coarse(self, model: Model, total: Summary) -> Options:
-        """How well ascents settle before they are compared."""
+    def _coarse(self, K: int) -> Options:
+        """How well ascents with K clusters settle before they are compared."""
         coarse = replace(self.options, tol=COARSE * self.options.tol)
-        if not self._is_large(total.K):
-            return coarse
-        return replace(coarse, tol=max(coarse.tol, COARSEST * self._cost(model, total)), moved=DRIFT)
+        return replace(coarse, share=SHARE, moved=DRIFT) if self._is_large(K) else coarse
 
     def _begin(self, start: Summary, options: Options) -> None:
         """The first ascent.
