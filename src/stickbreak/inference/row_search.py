@@ -129,7 +129,7 @@ class RowSearch(MergingSearch[Survey]):
         return self.source.n_rows * K * self.model.likelihood.n_statistics > FAST
 
     def _round(self, options: Options) -> None:
-        """Every change once; where laps take long, splits come before merges, which they end with, and a change ends it."""
+        """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
         assert self.best is not None
         changes, large = (self._merge_more, self._give_birth, self._split_all), self._is_large(self.best.total.K)
         for kind in (1, 2, 0) if large else (0, 1, 2):
@@ -179,7 +179,7 @@ class RowSearch(MergingSearch[Survey]):
         trial = self._laps(laps.model, self._removals, options, self.best, settle, "splits")
         trial.run(start)
         kept = self._keep(self.best or laps, trial) > 0.0
-        return self._merge_more(trial, options) or kept
+        return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept
 
     def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
         """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance.
