@@ -86,7 +86,9 @@ class RowSearch(MergingSearch[Survey]):
     def _worthwhile(self, best: Laps) -> float:
         """What a round must gain for another: where laps take long, as much as the parameters of a cluster cost."""
         least = WORTHWHILE * self.options.tol * best.total.K
-        return max(least, float(best.model.parameter_cost(best.total).mean())) if self._is_large(best.total.K) else least
+        if not self._is_large(best.total.K):
+            return least
+        return max(least, float(best.model.parameter_cost(best.total).mean()))
 
     def _gain(self, bound: float, counts: NDArray[np.floating]) -> float:
         """What was gained since a bound; nothing where laps take long and the clusters are those that had these counts."""
