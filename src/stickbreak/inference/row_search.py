@@ -15,7 +15,7 @@ from .merging import MergingSearch
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
-SHARE = 2e-3  # where laps take long, or to this share of what the parameters of the clusters cost (many_rows.py)
+SHARE = 5e-4  # where laps take long, or to this share of what the parameters of the clusters cost (many_rows.py)
 LAST_SHARE = 1e-4  # to which the search then settles in the end (many_rows.py)
 DRIFT = 0.01  # of the rows, by which counts of clusters may then still change in a lap
 SETTLE = 12  # laps of one batch before the clusters of an excursion must pay
