@@ -67,3 +67,9 @@ def test_a_fit_ends_where_it_cannot_gain_what_is_wanted():
     gain = fit_children(model, patient)[1]
     assert fit_children(model, replace(patient, least=gain - 1.0))[1] == gain
     assert fit_children(model, replace(patient, least=1e6))[1] < gain
+
+
+def test_children_among_odd_rows_also_get_rows_that_are_not():
+    X, _, model = mixture((100, 2000), apart=10.0)
+    children, _ = fit_children(model, target(model, X, Start(6, 40), Start(2, 10)))
+    np.testing.assert_allclose(children.N, [2000, 100], atol=0.1)

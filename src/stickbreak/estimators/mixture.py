@@ -80,6 +80,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         and "part.scale" is that of one part of a `Product`.
     tol : float >= 0, default 0.01
         Nats: converged when a lap raises the ELBO by less than this for each cluster, and no count moves by over 0.1% of rows.
+        In a search where laps take long, also when it is raised by less than 0.01% of what the parameters of all clusters cost.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
     random_state : int, RandomState or None, default None

@@ -27,7 +27,7 @@ FAR = 1.0  # log of the largest factor by which the prior of a topic is extrapol
 RISING = 2e-4  # of the bound: while a lap gains more, states are not merged or deleted
 ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
 BARREN = 2  # laps without births, after which learning may begin where it is to be late
-MOVED = 1e-3  # a fit has not settled while the count of a cluster changes by more than this share of the rows
+MOVED = 1e-3  # of the rows: a fit has not settled while the count of a cluster changes by more
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Options:
     n_batches : 1 is full-dataset inference
     max_laps : stop after this many passes
     tol : converged when a lap raises the bound by less than so many nats for each cluster
+    share : or, with a prior that is learnt, by less than this share of what the parameters of all clusters cost
+    moved : and the count of no cluster changes by more than this share of the rows
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
     learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
     learn_late : learn only once there are several clusters, and no more were born for two laps
@@ -49,6 +51,8 @@ class Options:
     n_batches: int = 1
     max_laps: int = 1000
     tol: float = 0.01
+    share: float = 0.0
+    moved: float = MOVED
     accelerate: bool = True
     learn: tuple[str, ...] = ()
     learn_late: bool = False
@@ -401,8 +405,12 @@ class Laps:
         if self._previous is None:
             return self._stalled
         moved = np.abs(np.sort(self.total.N) - np.sort(counts)).max()
+        if moved > self.options.moved * max(float(self.total.N.sum()), 1.0):
+            return False
         least = max(self.options.tol * self.total.K, ROUNDING[self.source.dtype.name] * abs(self.bound))
-        return bool(self.bound - bound <= least and moved <= MOVED * max(float(self.total.N.sum()), 1.0))
+        if self.options.share > 0.0 and self._learns:
+            least = max(least, self.options.share * float(self.model.parameter_cost(self.total).sum()))
+        return self.bound - bound <= least
 
     def _check(self, after: float, before: float, step: str) -> float:
         if not np.isfinite(after):

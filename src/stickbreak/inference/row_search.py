@@ -15,6 +15,9 @@ from .merging import MergingSearch
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
+SHARE = 5e-4  # where laps take long, or to this share of what the parameters of the clusters cost (many_rows.py)
+LAST_SHARE = 1e-4  # to which the search then settles in the end (many_rows.py)
+DRIFT = 0.01  # of the rows, by which counts of clusters may then still change in a lap
 SETTLE = 12  # laps of one batch before the clusters of an excursion must pay
 QUICK_SETTLE = 6  # laps of several batches: the parameters take a step with each
 WORTHWHILE = 30.0  # a round that gains less than this multiple of the tolerance, for each cluster, is the last
@@ -68,15 +71,24 @@ class RowSearch(MergingSearch[Survey]):
         assert self.best is not None
         gain, least = np.inf, 0.0
         while gain > least and len(self.history) < self.options.max_laps:
-            least = WORTHWHILE * self.options.tol * self.best.total.K
+            least = self._worthwhile(self.best)
             bound, counts = self.best.bound, self.best.total.N
-            self._round(self._coarse)
+            coarse = self._coarse(self.best.total.K)
+            self._round(coarse)
             if self._gain(bound, counts) <= least and not self._known(self.best.total.K):
-                self._again(self._coarse, sys.maxsize)
+                self._again(coarse, sys.maxsize)
             gain = self._gain(bound, counts)
-        self.best.polish(self.options)
-        if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, self.options):
-            self.best.polish(self.options)
+        last = replace(self.options, share=LAST_SHARE) if self._is_large(self.best.total.K) else self.options
+        self.best.polish(last)
+        if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, last):
+            self.best.polish(last)
+
+    def _worthwhile(self, best: Laps) -> float:
+        """What a round must gain for another: where laps take long, as much as the parameters of a cluster cost."""
+        least = WORTHWHILE * self.options.tol * best.total.K
+        if not self._is_large(best.total.K):
+            return least
+        return max(least, float(best.model.parameter_cost(best.total).mean()))
 
     def _gain(self, bound: float, counts: NDArray[np.floating]) -> float:
         """What was gained since a bound; nothing where laps take long and the clusters are those that had these counts."""
@@ -94,21 +106,22 @@ class RowSearch(MergingSearch[Survey]):
         if start.K == 1 and self._may_grow() and rows > 0 and self._laps_left > 1:
             start = self._begin_with(self._sampled(rows, self.options), start)
             self._found_on_sample = start.K
-        self._begin(start, self._coarse)
+        self._begin(start, self._coarse(start.K))
 
-    @property
-    def _coarse(self) -> Options:
-        return replace(self.options, tol=COARSE * self.options.tol)
+    def _coarse(self, K: int) -> Options:
+        """How well ascents with K clusters settle before they are compared."""
+        coarse = replace(self.options, tol=COARSE * self.options.tol)
+        return replace(coarse, share=SHARE, moved=DRIFT) if self._is_large(K) else coarse
 
     def _begin(self, start: Summary, options: Options) -> None:
-        """The first ascent."""
-        best = self._laps(self.model, self.moves, options)
-        self.best, best.schedule.tries = best, self._tries(start.K)
-        best.run(start)
+        """The first ascent.
 
-    def _tries(self, K: int) -> int:
-        """How often births of K clusters may fail."""
-        return 1 if self._known(K) else sys.maxsize
+        Births fail once only while learning waits, since the prior bars most, and where a sample has shown the clusters.
+        """
+        best = self.best = self._laps(self.model, self.moves, options)
+        best.schedule.tries = 1 if options.learn_late or self._known(start.K) else sys.maxsize
+        best.schedule.many = self._found_on_sample == 0
+        best.run(start)
 
     def _known(self, K: int) -> bool:
         """Whether as many clusters were found on a sample, and laps take long."""
@@ -118,14 +131,18 @@ class RowSearch(MergingSearch[Survey]):
         return self.source.n_rows * K * self.model.likelihood.n_statistics > FAST
 
     def _round(self, options: Options) -> None:
-        for kind, change in enumerate((self._merge_more, self._give_birth, self._split_all)):
+        """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
+        assert self.best is not None
+        changes, large = (self._merge_more, self._give_birth, self._split_all), self._is_large(self.best.total.K)
+        for kind in (1, 2, 0) if large else (0, 1, 2):
             best = self.best
-            assert best is not None
             before = best.bound
             if before - self._in_vain[kind] < NOTHING:
                 continue
-            if change(best, options):
+            if changes[kind](best, options):
                 self._again(options)
+                if large:
+                    return
             else:
                 self._in_vain[kind] = before
 
@@ -164,7 +181,7 @@ class RowSearch(MergingSearch[Survey]):
         trial = self._laps(laps.model, self._removals, options, self.best, settle, "splits")
         trial.run(start)
         kept = self._keep(self.best or laps, trial) > 0.0
-        return self._merge_more(trial, options) or kept
+        return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept
 
     def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
         """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance.

@@ -106,7 +106,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             alpha = ALIKE if found.topics.K == 1 else UNMIXED
             model = replace(model, allocation=replace(allocation, document_concentration=alpha))
         trial = self._laps(model, (), self.options, best, origin="one topic each")
-        trial.run(found.topics, found.counts)
+        trial.run(model.kind.start(found.topics), found.counts)
         self._keep(best, trial)
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:

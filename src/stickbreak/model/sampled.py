@@ -27,6 +27,10 @@ class Sampled(NamedTuple):
         with np.errstate(over="ignore", invalid="ignore"):  # of rows too far from all others; see `block_step`
             return cls(X, features(model.likelihood, X), weights)
 
+    def part(self, rows: slice) -> "Sampled":
+        """Some of the rows."""
+        return Sampled(self.X[rows], self.T[rows], self.weights[rows])
+
 
 def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, Responsibilities]:
     """One local step on a sample of rows at the parameters that a summary of clusters implies."""

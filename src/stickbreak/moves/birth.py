@@ -1,7 +1,7 @@
 """Birth: one cluster becomes several, found by a fresh fit to a sample of its rows (Thesis 4.2)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,8 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     rng, model = np.random.default_rng(target.seed), model.flat
     sample = Sampled.of(model, target.X, target.weights)
     parent = model.bound(_whole(model, target, sample))
-    begun = [_begun(model, target, start, sample, rng) for start in target.starts]
+    first = _First.of(model, target, sample)
+    begun = [_begun(model, target, start, first, sample, rng) for start in target.starts]
     children, smallest = max(begun, key=lambda fit: _value(model, fit[0])) if len(begun) > 1 else begun[0]
     while children.K > 1:
         steps = _steps(children, sample, FEWEST)
@@ -84,15 +85,31 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     return model.ordered(children), _value(model, children) - parent
 
 
+class _First(NamedTuple):
+    """The rows on which children begin: those that some of them begin among, or all; the others wait in the largest child."""
+
+    rows: Sampled
+    others: Summary | None
+
+    @classmethod
+    def of(cls, model: Model, target: Target, sample: Sampled) -> Self:
+        """Those of a target and its sample."""
+        n = len(sample.weights)
+        odd = max(n if start.odd is None else start.odd for start in target.starts)
+        if odd == n:
+            return cls(sample, None)
+        return cls(sample.part(slice(0, odd)), _whole(model, target, sample.part(slice(odd, n))))
+
+
 def _whole(model: Model, target: Target, sample: Sampled) -> Summary:
-    """The rows of the sample as one cluster, with the scales that the target gives them where rows have scales."""
+    """The rows of a sample as one cluster, with the scales that the target gives them where rows have scales."""
     if model.likelihood.scales is not None:
         return refined(model, target.summary, sample)[0]
-    return hard_summary(sample.T, target.weights, np.zeros(len(target.weights), np.intp))
+    return hard_summary(sample.T, sample.weights, np.zeros(len(sample.weights), np.intp))
 
 
 def _begun(
-    model: Model, target: Target, start: Start, sample: Sampled, rng: np.random.Generator
+    model: Model, target: Target, start: Start, first: "_First", sample: Sampled, rng: np.random.Generator
 ) -> tuple[Summary, float]:
     """Children after merges that pay, and the number of rows below which one of them is dropped.
 
@@ -102,8 +119,9 @@ def _begun(
     smallest = SMALLEST_SHARE * float(target.weights[odd].sum())
     children = hard_summary(sample.T, target.weights, _first_labels(model, target, start, rng))
     while children.K > 1:
-        children, kept = _settled(model, children, sample, smallest, _steps(children, sample, ROUGH))
-        found = _merged(model, children, kept, target.weights, max(2, (children.K + 1) // 2))
+        steps = _steps(children, first.rows, ROUGH)
+        children, kept = _settled(model, children, first.rows, smallest, steps, others=first.others)
+        found = _merged(model, children, kept, first.rows.weights, max(2, (children.K + 1) // 2))
         if found.K == children.K:
             break
         children = found
@@ -131,16 +149,26 @@ def _first_labels(model: Model, target: Target, start: Start, rng: np.random.Gen
 
 
 def _settled(
-    model: Model, children: Summary, sample: Sampled, smallest: float, steps: int, hope: float = -np.inf
+    model: Model,
+    children: Summary,
+    sample: Sampled,
+    smallest: float,
+    steps: int,
+    hope: float = -np.inf,
+    others: Summary | None = None,
 ) -> tuple[Summary, Responsibilities]:
     """The children after some local steps on the rows, without those that have fewer rows than ``smallest``.
 
     hope : steps end where two children, at the pace of the last step, are not going to reach this bound
+    others : of rows that stay in the largest child
     """
     value = -np.inf
     for left in reversed(range(steps)):
         before = children.N
         children, kept = refined(model, children, sample)
+        if others is not None:
+            children.N[before.argmax()] += others.N[0]
+            children.S[before.argmax()] += others.S[0]
         settled = np.abs(children.N - before).max() < SETTLED * children.N.sum()
         if children.K > 1 and children.N.min() < smallest:  # one at a time: its rows may make others large enough
             children = children.take(np.delete(np.arange(children.K), children.N.argmin()))

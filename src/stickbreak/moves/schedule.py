@@ -46,6 +46,7 @@ class Schedule:
     recipe : how moves change the clusters of the kind of data
     tries : failures after which nothing is tried again, where that is fewer than usual
     draws : whether rows are drawn, which births are fitted to
+    many : whether clusters may hold many others, as where a search begins; if not, births have few children at first
     """
 
     kinds: Sequence[str]
@@ -53,6 +54,7 @@ class Schedule:
     recipe: Recipe = ROWS.recipe
     tries: int = sys.maxsize
     draws: bool = True
+    many: bool = True
     ids: list[int] = field(default_factory=list)
     _failed: dict[tuple[str, tuple[int, ...]], _Failures] = field(default_factory=dict)
     _issued: int = 0
@@ -239,10 +241,12 @@ class Schedule:
         return births
 
     def _children(self, k: int, counts: Array) -> int:
-        """How many children to try for cluster k: many at first, then any number; none where there is no hope."""
+        """How many children to try for cluster k: many or few at first, then any number; none where there is no hope."""
         if counts[k] < SMALL * counts.sum() / len(counts) or not self._may("birth", (k,), counts):
             return 0
-        return int(self.rng.choice(CHILDREN)) if self._failures("birth", (k,), counts).times else CHILDREN[-1 - k % 2]
+        if self._failures("birth", (k,), counts).times:
+            return int(self.rng.choice(CHILDREN))
+        return CHILDREN[-1 - k % 2] if self.many else CHILDREN[k % 3]
 
     def _may(self, kind: str, clusters: tuple[int, ...], counts: Array) -> bool:
         return self._failures(kind, clusters, counts).times < min(self.recipe.tries[kind], self.tries)
