@@ -39,25 +39,25 @@ class Options:
     n_batches : 1 is full-dataset inference
     max_laps : stop after this many passes
     tol : converged when a lap raises the bound by less than so many nats for each cluster
-    share : or, with a prior that is learnt, by less than this share of what the parameters of all clusters cost
-    moved : and the count of no cluster changes by more than this share of the rows
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
     learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
     learn_late : learn only once there are several clusters, and no more were born for two laps
     check : verify after every step that the bound has not decreased
     began : when the fit began, on the clock of `time.perf_counter`
+    share : converged also, with a prior that is learnt, by a gain below this share of what the parameters of all clusters cost
+    moved : but not while the count of a cluster changes by more than this share of the rows
     """
 
     n_batches: int = 1
     max_laps: int = 1000
     tol: float = 0.01
-    share: float = 0.0
-    moved: float = MOVED
     accelerate: bool = True
     learn: tuple[str, ...] = ()
     learn_late: bool = False
     check: bool = False
     began: float = field(default_factory=time.perf_counter)
+    share: float = 0.0
+    moved: float = MOVED
 
 
 class BoundDecreased(AssertionError):

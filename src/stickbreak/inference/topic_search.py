@@ -82,7 +82,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         while self._may_grow() and self._grow(chain, min(wanted, most), coarse):
             wanted = 2 * self.total.K
         if self._may_grow():
-            self._with_one_topic_each()
+            self._with_one_topic_each(coarse)
         while len(self.history) < self.options.max_laps:
             K = self.total.K
             self._anneal(chain, self.total, coarse)
@@ -92,7 +92,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             if self.total.K >= K:
                 break
 
-    def _with_one_topic_each(self) -> None:
+    def _with_one_topic_each(self, options: Options) -> None:
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
         best = self.outcome
         assert isinstance(self.source, SparseSource)
@@ -105,7 +105,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             allocation: Any = model.allocation
             alpha = ALIKE if found.topics.K == 1 else UNMIXED
             model = replace(model, allocation=replace(allocation, document_concentration=alpha))
-        trial = self._laps(model, (), self.options, best, origin="one topic each")
+        trial = self._laps(model, (), options, best, origin="one topic each")
+        trial.patience = FRESH_PATIENCE
         trial.run(model.kind.start(found.topics), found.counts)
         self._keep(best, trial)
 
