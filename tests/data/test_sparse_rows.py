@@ -486,9 +486,8 @@ def attack(first, last):
     print(refused)
 
 
-@pytest.mark.parametrize("first", [0, 1000])
-def test_random_damage_never_crashes_and_is_never_silent(first):
-    script = f"import runpy; runpy.run_path({__file__!r}, run_name='attack')['attack']({first}, {first + 100})"
+def test_random_damage_never_crashes_and_is_never_silent():
+    script = f"import runpy; runpy.run_path({__file__!r}, run_name='attack')['attack'](0, 100)"
     ran = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", script], capture_output=True, text=True, timeout=600
     )

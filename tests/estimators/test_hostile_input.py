@@ -20,6 +20,7 @@ REAL = (
 )
 every_likelihood = pytest.mark.parametrize("likelihood", REAL)  # of numbers of any size and sign
 every_algorithm = pytest.mark.parametrize("algorithm", ["full", "memoized", "stochastic"])
+of_one_batch = pytest.mark.parametrize("algorithm", ["memoized", "stochastic"])  # where "full" is "memoized"
 
 
 def blobs(seed=0):
@@ -264,7 +265,7 @@ def shapes():
     }
 
 
-@every_algorithm
+@of_one_batch
 @every_likelihood
 @pytest.mark.parametrize("name", shapes())
 def test_degenerate_tables_work(name, likelihood, algorithm):
@@ -276,7 +277,7 @@ def test_degenerate_tables_work(name, likelihood, algorithm):
 @pytest.mark.parametrize("name", shapes())
 def test_degenerate_tables_work_in_single_precision(name, likelihood):
     X = shapes()[name].astype(np.float32)
-    assert_sound(fit(X, likelihood=likelihood), X)
+    assert_sound(fit(X, likelihood=likelihood, max_laps=25), X)
 
 
 def test_rows_without_difference_are_one_cluster():
@@ -459,7 +460,7 @@ def test_wrong_weights_are_refused(name):
     assert name in ("text", "two axes") or "weight" in str(caught.value)
 
 
-@every_algorithm
+@of_one_batch
 @pytest.mark.parametrize("weight", [1e-300, 1e-20, 1e-6, 1e6, 1e9, 1e30, 1e100])
 def test_weights_of_any_size_work(weight, algorithm):
     found = fit(blobs(), np.full(180, weight), algorithm=algorithm, init="k-means++", n_init_clusters=3, moves=())
