@@ -419,7 +419,7 @@ def check_merged(case: Case, inputs: Inputs, fitted: Any) -> None:
     fewer = getattr(fitted, MERGED[case.estimator])(n, **inputs.fit)
     require(state(fitted) == before, "merging changed the model")
     K = len(fewer.summary_.N)
-    require(n == K or (case.estimator == "Mixture" and n > K), "merged into another number", f"{K} for {n}")
+    require(n == K or (case.estimator != "TopicModel" and n > K), "merged into another number", f"{K} for {n}")
     check_attributes(case, inputs, fewer)
     require(np.isfinite(fewer.lower_bounds_).all(), "non-finite bound", "after merging")
 

@@ -124,6 +124,12 @@ def test_impossible_networks_are_refused(parents, error):
         GaussianNetwork(n_parents=1, parents=parents).resolve(Sample.of(correlated(7)))
 
 
+@pytest.mark.parametrize("n_parents", [0, 65, 10**400, 1.5, "two", None, True])
+def test_impossible_numbers_of_parents_are_refused(n_parents):
+    with pytest.raises(ValueError, match="n_parents must be"):
+        Mixture(GaussianNetwork(n_parents=n_parents)).fit(correlated(7))
+
+
 def test_a_mixture_finds_clusters_whose_columns_follow_each_other(tmp_path):
     rng = np.random.default_rng(8)
     z = np.repeat(np.arange(3), 100)

@@ -281,7 +281,7 @@ class HMM(ClusterMixin, Estimator):
         -------
         HMM
             A new fitted model with the parameters of this one, which stays as it is; its ``history_`` is that of the laps.  The
-            states are numbered anew, by decreasing size.
+            states are numbered anew, by decreasing size.  One that is left without any row goes, as in `fit`.
 
         Raises
         ------

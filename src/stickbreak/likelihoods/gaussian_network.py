@@ -106,8 +106,7 @@ class GaussianNetwork(Gaussian):
 
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
-        check_count(self.n_parents, "n_parents")
-        require(self.n_parents <= MOST_PARENTS, "n_parents", self.n_parents, f"at most {MOST_PARENTS}")
+        self._check_count()
         known = super().resolve(sample)
         if self.parents is None:
             Z = (sample.without_outliers().X - known.origin) / known._unit
@@ -120,6 +119,7 @@ class GaussianNetwork(Gaussian):
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """The size of a family of a few products of D columns."""
+        self._check_count()
         D, m = len(largest), self.n_parents + 1
         F = D * (m * (m + 1) // 2 + 1)
         return Size(F, F, 5 * D * m * m, 8 * D * D)
@@ -227,6 +227,10 @@ class GaussianNetwork(Gaussian):
         children = np.bincount(families.members[:, :-1][families.real[:, :-1]], minlength=len(self._unit))[live]
         prior = self.degrees_of_freedom - len(self._unit) + families.sizes
         return Precisions(live, self._unit[live], prior + children, float(np.mean(N)), mean)
+
+    def _check_count(self) -> None:
+        check_count(self.n_parents, "n_parents")
+        require(self.n_parents <= MOST_PARENTS, "n_parents", self.n_parents, f"at most {MOST_PARENTS}")
 
     @cached_property
     def _families(self) -> Families:
