@@ -167,9 +167,9 @@ class RowContest(Contest):
     def preferred(self) -> Entry:
         """The one with the highest bound whose clusters are no pieces of those of a fuller family.
 
-        Rows are nearly always explained better by many clusters of a simpler family than by the few that people would name: the
-        columns of handwritten digits by 70 diagonal Gaussians, or 180 Poisson clusters, than by 14 of Student's t.  So simpler
-        families, one after the other, are preferred where the bound is higher with at most `MANY_TIMES` as many clusters.
+        Many clusters of a simpler family often explain rows better than the few that people would name, as those of
+        handwritten digits.  So simpler families, one after the other, are preferred where the bound is higher with at most
+        `MANY_TIMES` as many clusters.
         """
         fullness = {name: self._fullness(entry.likelihood) for name, entry in self.entries.items()}
         preferred: Entry | None = None
