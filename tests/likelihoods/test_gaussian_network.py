@@ -94,6 +94,20 @@ def test_noise_has_no_parents():
     assert (choose_parents(X, 4) == NONE).all()
 
 
+def test_parents_that_explain_only_together_are_found():
+    x = np.random.default_rng(1).standard_normal((800, 6)) @ np.random.default_rng(0).standard_normal((6, 6))
+    full, network = Gaussian().resolve(Sample.of(x)), GaussianNetwork(n_parents=5).resolve(Sample.of(x))
+    N = np.array([800.0])
+    marginals = [family.log_marginal(N, features(family, x).sum(axis=0)[None]) for family in (full, network)]
+    assert marginals[1] > marginals[0] - 10.0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_one_cluster_is_one(seed):
+    X = chain(np.random.default_rng(seed), 300, 12)
+    assert Mixture("gaussian_network", random_state=seed, n_jobs=1).fit(X).n_clusters_ == 1
+
+
 def test_constant_columns_are_set_aside():
     X = correlated(6, 200)
     with_constants = np.column_stack([np.full(200, 7.0), X, np.zeros(200)])

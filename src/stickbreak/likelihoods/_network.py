@@ -61,7 +61,7 @@ def choose_parents(Z: Array, most: int) -> NDArray[np.intp]:
     What counts are correlations within clusters, as the differences of near rows show them (Art, Gnanadesikan and Kettenring
     1982): correlations of all rows are those of the clusters' means.  Columns come in the order in which a spanning tree of the
     highest correlations reaches them, and each takes, one by one, those before it that explain most of what is left of it, as
-    long as that is more than chance.
+    many as together explain most beyond chance.
     """
     C = near_correlations(Z)
     n = min(len(Z), FEW_ROWS)
@@ -131,11 +131,11 @@ def _explaining(C: Array, column: int, others: NDArray[np.intp], most: int, n: i
     chosen: list[int] = []
     swept = np.zeros((0, len(others)))
     remaining = float(C[column, column])
+    fewest, highest = 0, 0.0
     for _ in range(most):
         gains = np.where(left > 1e-9, with_column**2 / np.maximum(left, 1e-9), 0.0)
         best = int(np.argmax(gains))
-        share = min(gains[best] / remaining, 1.0 - 1e-9) if remaining > 0.0 else 0.0
-        if -0.5 * n * np.log1p(-share) <= np.log(n):
+        if gains[best] <= 0.0 or remaining <= 1e-9:
             break
         chosen.append(int(others[best]))
         row = (C[others[best], others] - swept[:, best] @ swept) / np.sqrt(left[best])
@@ -144,5 +144,8 @@ def _explaining(C: Array, column: int, others: NDArray[np.intp], most: int, n: i
         with_column = with_column - part * row
         left = left - row**2
         left[best] = 0.0
-        remaining -= part**2
-    return chosen
+        remaining = max(remaining - part**2, 1e-9)
+        gain = -0.5 * n * np.log(remaining) - len(chosen) * np.log(n)
+        if gain > highest:  # two may explain together what neither does alone
+            fewest, highest = len(chosen), gain
+    return chosen[:fewest]

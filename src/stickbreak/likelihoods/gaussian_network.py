@@ -80,7 +80,7 @@ class GaussianNetwork(Gaussian):
         w | tau ~ Normal(B_pp^-1 B_pd, (tau B_pp)^-1),   c + w' m_p | tau ~ Normal(m_d, 1 / (kappa_k tau))
 
     With all columns before each as its parents this is `Gaussian`.  A cluster has about D (n_parents + 2)
-    numbers in place of D (D + 3) / 2, and a lap costs as much less: covariances of hundreds of columns, such as pixels.
+    numbers in place of D (D + 3) / 2.  Where columns depend on more others than that, such as all on all, clusters are cut up.
 
     Parameters
     ----------
@@ -152,9 +152,9 @@ class GaussianNetwork(Gaussian):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Sum over families of log Z(column given its parents), less that of the prior, (K,)."""
-        prior = self._log_normaliser(self._posterior(np.zeros(1), np.zeros((1, self.n_statistics))))
+        prior = self._log_normalisers(self._posterior(np.zeros(1), np.zeros((1, self.n_statistics))))
         J = len(self._families.columns)
-        return np.asarray(self._log_normaliser(self._posterior(N, S)) - prior + 0.5 * J * np.log(2.0) * N)
+        return np.asarray(self._log_normalisers(self._posterior(N, S)) - prior + 0.5 * J * np.log(2.0) * N)
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """Half the squared Mahalanobis distance under the prior mean of the precision, (n, J)."""
@@ -264,7 +264,7 @@ class GaussianNetwork(Gaussian):
         """The variance (D,) that rounding took from each value, zero for constant columns."""
         return np.where(np.isfinite(self.rounding), self.rounding, 0.0)
 
-    def _log_normaliser(self, q: Any) -> Array:
+    def _log_normalisers(self, q: FamilyPosterior) -> Array:
         parts = gammaln(0.5 * q.degrees) - 0.5 * q.degrees * q.log_rates - 0.5 * q.log_determinants
         return np.asarray(parts.sum(axis=1) - 0.5 * q.degrees.shape[1] * np.log(q.kappa))
 
