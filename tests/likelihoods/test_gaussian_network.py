@@ -95,7 +95,8 @@ def test_noise_has_no_parents():
 
 
 def test_parents_that_explain_only_together_are_found():
-    x = np.random.default_rng(1).standard_normal((800, 6)) @ np.random.default_rng(0).standard_normal((6, 6))
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((800, 6)) @ rng.standard_normal((6, 6))
     full, network = Gaussian().resolve(Sample.of(x)), GaussianNetwork(n_parents=5).resolve(Sample.of(x))
     N = np.array([800.0])
     marginals = [family.log_marginal(N, features(family, x).sum(axis=0)[None]) for family in (full, network)]
