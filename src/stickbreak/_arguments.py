@@ -27,6 +27,12 @@ def check_count(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be a whole number of at least 1, below 2^31; got {shown(value)}.")
 
 
+def check_boolean(value: Any, name: str) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False; got {shown(value)}.")
+
+
 def as_floats(record: Any, *names: str) -> None:
     """Convert fields of a frozen dataclass, already checked, from any kind of number to floats."""
     for name in names:

@@ -236,8 +236,8 @@ def _check_table(name: str, table: "Table", likelihood: Likelihood) -> None:
 
 def _check_bounds(model: Model, summary: Summary, last: float, stored: Any) -> None:
     """Refuse a model without a finite bound, or with another than that of its last lap or, if known, of the fit."""
-    marginal = model.log_marginal(summary)
-    bound = model.bound(summary, marginal)
+    posterior = model.posterior(summary)
+    marginal, bound = posterior.log_marginal, posterior.bound
     terms = abs(float(summary.base)) + np.abs(marginal).sum() + np.abs(summary.H).sum() + abs(bound) + 1.0
     claimed, allowed = (last, ALIKE) if stored is None else (as_number("lower_bound", stored), SAME)
     if not (abs(claimed - bound) <= allowed * terms and last <= bound + allowed * terms):

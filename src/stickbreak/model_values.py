@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import allocations
-from .inference import Stochastic
+from .inference import Memoized, Stochastic
 from .likelihoods import REGISTRY, Product
 from .model import DocumentSummary, SequenceSummary, Summary
 
@@ -184,7 +184,7 @@ def _parsed_float(text: str) -> float:
 
 def known_classes() -> dict[str, type]:
     """All classes that a model file may name, by name."""
-    return likelihood_classes() | allocation_classes() | SUMMARIES | {"Stochastic": Stochastic}
+    return likelihood_classes() | allocation_classes() | SUMMARIES | {"Memoized": Memoized, "Stochastic": Stochastic}
 
 
 def likelihood_classes() -> dict[str, type]:

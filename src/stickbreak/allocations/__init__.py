@@ -1,6 +1,6 @@
 """Allocations: the priors over cluster assignments."""
 
-from ._base import Allocation, Solution
+from ._base import Allocation, GlobalStep, Solution
 from .markov import Duration, FiniteMarkovChain, HDPMarkovChain
 from .mixture import DirichletProcess, FiniteDirichlet
 from .topics import HierarchicalDirichletProcess, LatentDirichlet
@@ -11,6 +11,7 @@ __all__ = [
     "Duration",
     "FiniteDirichlet",
     "FiniteMarkovChain",
+    "GlobalStep",
     "HDPMarkovChain",
     "HierarchicalDirichletProcess",
     "LatentDirichlet",

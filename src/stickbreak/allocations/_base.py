@@ -35,7 +35,7 @@ class Solution(NamedTuple):
     """The optimum of an allocation for a summary, or another point.
 
     shares : expected weights of the clusters (K,); of documents and sequences also of the rest (K + 1,)
-    value : what the bound gains by them (`Allocation.bound`)
+    value : the part of the bound that depends on them (`Allocation.bound_at`)
     """
 
     shares: Array
@@ -73,12 +73,16 @@ class Allocation(Protocol):
         """The solution with these shares, which saves the search at the cost of a lower bound."""
         ...
 
-    def update(self, summary: Any, solution: Solution | None = None) -> GlobalStep:
-        """The global step at a solution, by default the optimum."""
+    def update(self, summary: Any, solution: Solution) -> GlobalStep:
+        """The global step at a solution."""
         ...
 
-    def bound(self, summary: Any, solution: Solution | None = None) -> float:
-        """This allocation's part of the ELBO at a solution, by default the optimum, without the assignment entropy."""
+    def bound_at(self, summary: Any, solution: Solution) -> float:
+        """This allocation's part of the ELBO at a solution, without the assignment entropy."""
+        ...
+
+    def bound(self, summary: Any) -> float:
+        """The same at the optimum."""
         ...
 
     def order(self, summary: Any) -> NDArray[np.integer]:

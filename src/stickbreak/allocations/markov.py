@@ -87,9 +87,13 @@ class ChainPrior(ABC):
     def at(self, summary: States, shares: Array) -> Solution:
         """The solution with these shares (K + 1,)."""
 
-    def bound(self, summary: States, solution: Solution | None = None) -> float:
+    def bound_at(self, summary: States, solution: Solution) -> float:
         """The chain's part of the ELBO at a solution, without the entropy of q(z)."""
-        return (solution or self.solve(summary)).value
+        return solution.value
+
+    def bound(self, summary: States) -> float:
+        """The same at the optimum."""
+        return self.solve(summary).value
 
     def of_states(self, n: int) -> Self:
         """This prior, of n states where it has a number of them."""
@@ -128,19 +132,18 @@ class ChainPrior(ABC):
         shares = self.solve(summary).shares[:-1]
         return np.asarray(shares / shares.sum())
 
-    def update(self, summary: States, solution: Solution | None = None) -> GlobalStep:
+    def update(self, summary: States, solution: Solution) -> GlobalStep:
         """exp(E[log pi]) of the first states and of the transitions from each state, (K + 1, K)."""
-        theta = self.counts(summary, solution)
+        theta = self.counts(summary, solution.shares)
         return GlobalStep(np.zeros(summary.K), np.exp(psi(theta[:, :-1]) - psi(theta.sum(axis=1, keepdims=True))))
 
     def means(self, summary: States) -> Array:
         """Posterior means of the probabilities of first states and transitions among the K in use, (K + 1, K)."""
-        theta = self.counts(summary)[:, :-1]
+        theta = self.counts(summary, self.solve(summary).shares)[:, :-1]
         return np.asarray(theta / theta.sum(axis=1, keepdims=True))
 
-    def counts(self, summary: States, solution: Solution | None = None) -> Array:
+    def counts(self, summary: States, shares: Array) -> Array:
         """theta, the pseudo-counts of first states and transitions, with the rest: (K + 1, K + 1)  (Thesis Eq. 6.40)."""
-        shares = (solution or self.solve(summary)).shares
         return np.hstack([summary.transitions, np.zeros((summary.K + 1, 1))]) + self.prior_counts(shares)
 
     def prior_counts(self, shares: Array) -> Array:

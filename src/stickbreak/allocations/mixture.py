@@ -60,8 +60,12 @@ class MixturePrior(ABC):
         """Posterior mean weights, normalised over the K clusters in use, (K,)."""
 
     @abstractmethod
-    def bound(self, summary: "Summary", solution: Solution | None = None) -> float:
+    def bound(self, summary: "Summary") -> float:
         """The allocation's part of the ELBO, without the assignment entropy."""
+
+    def bound_at(self, summary: "Summary", solution: Solution) -> float:
+        """The same; it depends on the counts alone."""
+        return solution.value
 
     def tuned(self, summary: "Summary", names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""
@@ -96,14 +100,14 @@ class DirichletProcess(MixturePrior):
         """The most clusters that may be in use: no limit."""
         return sys.maxsize
 
-    def update(self, summary: "Summary", solution: Solution | None = None) -> GlobalStep:
+    def update(self, summary: "Summary", solution: Solution) -> GlobalStep:
         """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
         eta1, eta0 = self._sticks(summary.N)
         both = psi(eta1 + eta0)
         log_rest = np.cumsum(psi(eta0) - both)
         return GlobalStep(psi(eta1) - both + np.concatenate([[0.0], log_rest[:-1]]))
 
-    def bound(self, summary: "Summary", solution: Solution | None = None) -> float:
+    def bound(self, summary: "Summary") -> float:
         """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
         eta1, eta0 = self._sticks(summary.N)
         ratio = np.log(eta0) - np.log(self.concentration)
@@ -152,11 +156,11 @@ class FiniteDirichlet(MixturePrior):
         """The most clusters that may be in use."""
         return self.n_clusters
 
-    def update(self, summary: "Summary", solution: Solution | None = None) -> GlobalStep:
+    def update(self, summary: "Summary", solution: Solution) -> GlobalStep:
         """E[log pi_k] = psi(N_k + a) - psi(N + n_clusters a),  a = concentration / n_clusters  (Thesis 2.6.2)."""
         return GlobalStep(psi(summary.N + self._share) - psi(summary.N.sum() + self.concentration))
 
-    def bound(self, summary: "Summary", solution: Solution | None = None) -> float:
+    def bound(self, summary: "Summary") -> float:
         """Log Dirichlet-multinomial normaliser ratio; unused clusters contribute nothing."""
         return float(log_rise(summary.N, self._share).sum() - log_rise(summary.N.sum(), self.concentration))
 

@@ -43,15 +43,17 @@ class TopicPrior(ABC):
     def at(self, summary: "DocumentSummary", shares: Array) -> Solution:
         """The solution with these shares (K + 1,)."""
 
-    def bound(self, summary: "DocumentSummary", solution: Solution | None = None) -> float:
+    def bound_at(self, summary: "DocumentSummary", solution: Solution) -> float:
         """The allocation's part of the ELBO at a solution, without the assignment entropy."""
-        value = (solution or self.solve(summary)).value
-        return float(summary.Q.sum() + summary.Q_rest + value)
+        return float(summary.Q.sum() + summary.Q_rest + solution.value)
 
-    def update(self, summary: "DocumentSummary", solution: Solution | None = None) -> GlobalStep:
+    def bound(self, summary: "DocumentSummary") -> float:
+        """The same at the optimum."""
+        return self.bound_at(summary, self.solve(summary))
+
+    def update(self, summary: "DocumentSummary", solution: Solution) -> GlobalStep:
         """Pseudo-counts of the topics in every document, a = alpha E[beta], and of the rest (K + 1,)."""
-        shares = (solution or self.solve(summary)).shares
-        return GlobalStep(np.zeros(summary.K), self.document_concentration * shares)
+        return GlobalStep(np.zeros(summary.K), self.document_concentration * solution.shares)
 
     def mean_weights(self, summary: "DocumentSummary") -> Array:
         """Posterior mean shares of the K topics in use, normalised, (K,)."""

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,18 +104,9 @@ def survey(
     """
     may_miss = likelihood.may_miss(source.n_columns)
 
-    def look(chunk: Chunk) -> tuple[Columns, Extremes | None] | tuple[float, int, int]:
-        X, weights = source.read(chunk)
-        source.release()
-        fine = usable(likelihood, X, may_miss)
-        if not fine.all():
-            return first_trouble(X, fine, chunk.start)
-        missing = np.zeros(source.n_columns, np.bool_) if sparse.issparse(X) else np.isnan(X).any(axis=0)
-        largest = np.zeros(len(missing)) if sparse.issparse(X) else np.fmax.reduce(X, axis=0)
-        return Columns(missing, largest), None if watch is None else watch.look(X, weights, chunk.start)
-
     missing, largest = np.zeros(source.n_columns, np.bool_), np.full(source.n_columns, np.nan)
-    for found in threads.map(look, source.batches(1)[0]):
+    look = partial(_look, likelihood, may_miss, watch)
+    for found in threads.over(source, look, source.batches(1)[0]):
         if len(found) == 3:
             value, row, column = found
             names = getattr(estimator, "feature_names_in_", [])
@@ -125,6 +117,20 @@ def survey(
         if watch is not None and extremes is not None:
             watch.add(extremes)
     return Columns(missing, largest)
+
+
+def _look(
+    likelihood: Likelihood, may_miss: NDArray[np.bool_], watch: Watch | None, source: ArraySource, chunk: Chunk
+) -> tuple[Columns, Extremes | None] | tuple[float, int, int]:
+    """What the rows of one chunk say of each column, and what the data check sees; or the first value that is wrong."""
+    X, weights = source.read(chunk)
+    source.release()
+    fine = usable(likelihood, X, may_miss)
+    if not fine.all():
+        return first_trouble(X, fine, chunk.start)
+    missing = np.zeros(source.n_columns, np.bool_) if sparse.issparse(X) else np.isnan(X).any(axis=0)
+    largest = np.zeros(len(missing)) if sparse.issparse(X) else np.fmax.reduce(X, axis=0)
+    return Columns(missing, largest), None if watch is None else watch.look(X, weights, chunk.start)
 
 
 def _encoded(estimator: Any, X: Any, known: Levels, reset: bool) -> Encoded | None:

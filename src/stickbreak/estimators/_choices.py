@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._arguments import real, shown
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
 from ..data import ArraySource, SparseSource
-from ..inference import Stochastic
+from ..inference import Algorithm, Memoized, Stochastic
 from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import BAGS, ROWS, SEQUENCES, Kind, Model
 from ..model.learning import OF_LIKELIHOOD
@@ -196,11 +196,13 @@ def moves(estimator: Any) -> tuple[str, ...]:
     return tuple(move for move in MOVES if move in set(estimator.moves))
 
 
-def stochastic(algorithm: str | Stochastic) -> Stochastic | None:
-    """The schedule of steps, or None for exact inference."""
-    if isinstance(algorithm, Stochastic):
-        return algorithm
-    return Stochastic() if algorithm == "stochastic" else None
+def algorithm(estimator: Any) -> Algorithm:
+    """The algorithm of an estimator."""
+    choice = estimator.algorithm
+    if not isinstance(choice, str):
+        given: Algorithm = choice
+        return given
+    return Stochastic() if choice == "stochastic" else Memoized()
 
 
 def check(estimator: Any) -> None:
@@ -271,7 +273,7 @@ def _check_fit(estimator: Any) -> None:
     shows = estimator.verbose
     fits = isinstance(shows, np.bool_) or (isinstance(shows, Integral) and abs(int(shows)) < MOST_WHOLE)
     _require(fits, "verbose", estimator, "True or False")
-    _named("algorithm", estimator, ("memoized", "full", "stochastic"), "step")
+    _named("algorithm", estimator, ("memoized", "full", "stochastic"), "begin")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
 
 

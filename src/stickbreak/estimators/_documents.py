@@ -12,11 +12,11 @@ from scipy import sparse
 from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import ArraySource, BagSource, GroupSource, SparseSource
+from ..data import ArraySource, BagSource, Chunk, GroupSource, SparseSource
 from ..data.arrays import as_array, numbers
 from ..data.check import Finding
 from ..data.frames import Encoded, Levels, as_frame
-from ..inference import Chain, Options, Threads, TopicSearch
+from ..inference import Chain, Options, Run, Threads, TopicSearch
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
@@ -30,7 +30,7 @@ from ..model.seeding import hard_summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey, whole_numbers
 from ._reader import Reader
-from ._start import Translation, label_codes
+from ._start import OfModel, Translation, label_codes
 
 Array = NDArray[np.floating]
 
@@ -189,19 +189,19 @@ def choose_start(
         if not isinstance(init, (list, tuple)) and not hasattr(init, "__array__"):
             raise ValueError(f"init must be a name, an array or a fitted {type(estimator).__name__}; got {init!r}.")
         return _from_array(as_array(init, "init"), model, source)
-    if choices.stochastic(estimator.algorithm) is not None and "birth" in choices.moves(estimator):
+    if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_DOCUMENTS, rng)
         options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learnt(estimator))
         search = TopicSearch(
             model,
             sample,
             choices.MOVES,
-            threads,
+            Run(threads),
             rng,
             options,
             make_chain=partial(make_chain, estimator, model, sample),
         )
-        search.run(_by_name(init, model, sample, K, rng))
+        search.search(_by_name(init, model, sample, K, rng))
         return search.total.without_local() * (source.total_weight / sample.total_weight)
     return _by_name(init, model, source, K, rng)
 
@@ -236,7 +236,8 @@ def _from_model(other: Any, levels: Levels, model: Model, source: BagSource | Gr
     mixture = other.model_.flat
     rows = mixture.start(summary.N, summary.S)
     reader = Reader.of(mixture, rows, mixture.likelihood.may_miss(source.n_columns), source.dtype)
-    return from_responsibilities(model, source.flat, lambda chunk, X: reader.responsibilities(translate(X)), threads)
+    given = OfModel(reader, translate, mixture.likelihood.may_miss(source.n_columns))
+    return from_responsibilities(model, source.flat, given, threads)
 
 
 def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSource) -> Summary:
@@ -274,7 +275,7 @@ class DocumentReader:
     @classmethod
     def of(cls, model: Model, summary: Summary, bags: bool) -> Self:
         """A reader of bags of words, or of groups of rows."""
-        a = model.allocation.update(summary).prior
+        a = model.posterior(summary).step.prior
         assert a is not None
         words = None
         if bags:
@@ -315,3 +316,8 @@ class DocumentReader:
         if words is None:
             words = self.model.likelihood.log_predictive(X.X.astype(np.float64), self.summary.N, self.summary.S)
         return tables(words, np.append(self.prior, self.rest), words=self.log_words is not None)
+
+
+def completion_of(reader: DocumentReader, second: BagSource, first: BagSource, chunk: Chunk) -> float:
+    """`DocumentReader.completion` of the documents of a chunk, of which one source has one half, one the other."""
+    return reader.completion(first.read(chunk)[0], second.read(chunk)[0])

@@ -17,9 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
 from ..data.check import DataWarning, Finding
-from ..inference import Lap, Options, Search, StochasticLaps, Threads
+from ..inference import Executor, Journal, Lap, Options, Run, Search
+from ..inference.algorithm import Ascending
 from ..inference.laps import Result
 from ..inference.memory import Sizes
+from ..inference.run import NoJournal
 from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
@@ -97,7 +99,7 @@ class Estimator(BaseEstimator, ABC):
         self,
         model: Model,
         source: ArraySource,
-        threads: Threads,
+        executor: Executor,
         rng: np.random.Generator,
         options: Options,
         start: Callable[[np.random.Generator], Summary],
@@ -107,42 +109,43 @@ class Estimator(BaseEstimator, ABC):
 
         start, search : make a start, under the progress line, and the search that begins there
         """
-        steps = choices.stochastic(self.algorithm)
-        algorithm = (
-            partial(search, moves=choices.moves(self)) if steps is None else partial(StochasticLaps, schedule=steps)
-        )
+        begin = partial(choices.algorithm(self).begin, partial(search, moves=choices.moves(self)))
         streams = [rng] if self.n_init == 1 else rng.spawn(self.n_init)
-        return self._best_of(streams, algorithm, model, source, threads, options, start)
+        return self._best_of(streams, begin, model, source, executor, options, start)
 
     def _best_of(
         self,
         streams: Iterable[np.random.Generator],
-        algorithm: Callable[..., Any],
+        begin: Callable[..., Ascending],
         model: Model,
         source: ArraySource,
-        threads: Threads,
+        executor: Executor,
         options: Options,
         start: Callable[[np.random.Generator], Summary],
     ) -> Outcome:
-        """Run an algorithm once for each stream of random numbers and keep the best, as far as it went before Ctrl-C."""
+        """Run an algorithm once for each stream of random numbers and keep the best, as far as it went before Ctrl-C.
+
+        begin : the algorithm for a problem
+        """
         best: Result | None = None
         history: list[Lap] = []
         trouble = None
         with self._progress(source) as on_lap:
             for stream in streams:
-                ascent = algorithm(model, source, threads=threads, rng=stream, options=options, on_lap=on_lap)
+                run = Run(executor, on_lap, self._journal())
+                ascent = begin(model, source, run=run, rng=stream, options=options)
                 interrupted = False
                 try:
                     first = start(stream)
                     choices.check_start(model, first.K)
-                    ascent.run(first)
+                    ascent.search(first)
                 except KeyboardInterrupt:
                     if best is None and ascent.result is None:
                         raise
                     interrupted = True
                 result = ascent.result
                 if result is not None and (best is None or result.bound > best.bound):
-                    best, history, converged = result, ascent.history, ascent.converged
+                    best, history, converged = result, run.history, ascent.converged
                 if interrupted:
                     trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
                     break
@@ -158,11 +161,11 @@ class Estimator(BaseEstimator, ABC):
         if missing.any():
             self.model_, self.summary_ = widened(self.model_, self.summary_, missing)
 
-    def _absorb(self, source: ArraySource, threads: Threads) -> None:
+    def _absorb(self, source: ArraySource, executor: Executor) -> None:
         """Add what more data say to the model, in one visit; the numbers of the clusters stay."""
         began = time.perf_counter()
         parameters = self.model_.parameters(self.summary_, self.dtype_)
-        seen = visit(self.model_, parameters, source, source.batches(1)[0], threads, local=False).summary
+        seen = visit(self.model_, parameters, source, source.batches(1)[0], executor, local=False).summary
         total = self.summary_ + seen
         bound, K, last = self.model_.bound(total), total.K, self.history_[-1]
         seconds = time.perf_counter() - began
@@ -214,6 +217,10 @@ class Estimator(BaseEstimator, ABC):
     def _sized(self, sizes: Sizes, source: ArraySource) -> Sizes:
         """Complete the sizes of a fit to single rows, where ``source`` holds documents or sequences."""
         return sizes
+
+    def _journal(self) -> Journal:
+        """Where a search notes how far it is."""
+        return NoJournal()
 
     def _progress(self, source: ArraySource) -> Any:
         if not self.verbose:

@@ -43,7 +43,7 @@ class Hierarchy:
         K = summary.K
         node, size, before = np.arange(K), np.ones(K), 0.0
         losses, linkage = np.zeros(K - 1), np.zeros((K - 1, 4))
-        for i, step in enumerate(merges(model, summary.without_local(), model.log_marginal(summary))):
+        for i, step in enumerate(merges(model.posterior(summary.without_local()))):
             size[step.kept] += size[step.gone]
             losses[i], before = before - step.gain, step.gain
             linkage[i] = *sorted((node[step.kept], node[step.gone])), 0.0, size[step.kept]

@@ -72,7 +72,7 @@ def _batches(estimator: Estimator, F: int, source: ArraySource) -> int:
         return 1
     if estimator.n_batches is not None:
         return min(int(estimator.n_batches), source.n_rows)
-    if choices.stochastic(estimator.algorithm) is not None:
+    if not choices.algorithm(estimator).searches:
         return int(np.clip(source.n_rows // ROWS_PER_STEP, 1, MOST_STEPS))
     wanted = int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, MOST_BATCHES))
     if wanted * MANY * F * memory.NUMBER < memory.SMALL // SHARE:
@@ -94,7 +94,7 @@ def _sizes(estimator: Estimator, likelihood: Likelihood, source: ArraySource, co
         prior=size.prior,
         sample=min(flat.n_rows, choices.PRIOR_ROWS),
         threads=n_threads(estimator.n_jobs),
-        batches=1 if choices.stochastic(estimator.algorithm) else _batches(estimator, size.statistics, source),
+        batches=1 if not choices.algorithm(estimator).searches else _batches(estimator, size.statistics, source),
         births="birth" in estimator.moves,
         sparse=is_sparse,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,11 @@ class Reader:
 
 def by_chunk(source: ArraySource, threads: Threads, task: Callable[[Rows], Any]) -> Iterator[Any]:
     """The results of a task on the rows of every chunk, in order."""
+    return threads.over(source, partial(_of_rows, task), source.batches(1)[0])
 
-    def rows(chunk: Chunk) -> Any:
-        result = task(source.read(chunk)[0])
-        source.release()
-        return result
 
-    return threads.map(rows, source.batches(1)[0])
+def _of_rows(task: Callable[[Rows], Any], source: ArraySource, chunk: Chunk) -> Any:
+    """The result of a task on the rows of one chunk."""
+    result = task(source.read(chunk)[0])
+    source.release()
+    return result

@@ -1,7 +1,9 @@
 """Hidden Markov models and sequences: what users pass as sources, where fits start, and a fitted model reading sequences."""
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +17,7 @@ from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
 from ..data.frames import Encoded, Levels, as_column, as_frame, encode
 from ..data.sources import CHUNK_ROWS, Chunk
-from ..inference import Options, StateSearch, Threads
+from ..inference import Options, Run, StateSearch, Threads
 from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
 from ..kernels.markov import forward
@@ -26,9 +28,9 @@ from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
 from ..model.sequences import labelled
 from ..moves.blocks import block_states
 from . import _choices as choices
-from ._base import as_source, check_columns, whole_numbers
+from ._base import as_source, check_columns, survey, whole_numbers
 from ._reader import Reader
-from ._start import Translation, label_codes
+from ._start import OfModel, Translation, label_codes
 
 Array = NDArray[np.floating]
 
@@ -200,11 +202,11 @@ def choose_start(
         K = min(estimator.n_init_states, model.allocation.max_clusters)
         found = block_states(model, source, K, BLOCK_ROWS, rng)
         return found * float(source.total_weight / found.N.sum())
-    if choices.stochastic(estimator.algorithm) is not None and "birth" in choices.moves(estimator):
+    if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_ROWS, rng)
         options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learnt(estimator))
-        search = StateSearch(model, sample, choices.MOVES, threads, rng, options)
-        search.run(one_cluster(model))
+        search = StateSearch(model, sample, choices.MOVES, Run(threads), rng, options)
+        search.search(one_cluster(model))
         return search.total * (source.total_weight / sample.total_weight)
     return one_cluster(model)
 
@@ -223,34 +225,46 @@ def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource
     if kind.has_order:
         known = copy(source)
         known.X = translate(source.X)
+        survey(other, other.model_.likelihood, known.flat, threads)
         reader = SequenceReader.of(other.model_, other.summary_, known, may_miss(source.n_columns))
         parameters = reader.model.parameters(reader.summary, known.dtype)
         seen = visit(reader.model, parameters, known, known.batches(1)[0], threads).summary
         return replace(seen, S=_statistics(reader, known, model, source, threads))
     mixture = Reader.of(other.model_, other.summary_, may_miss(D), source.dtype)
-    start = from_responsibilities(
-        model,
-        source.flat,
-        lambda chunk, X: mixture.responsibilities(translate(np.ascontiguousarray(X[:, :D]))),
-        threads,
-    )
-    return model.ordered(start)
+    given = OfNewest(OfModel(mixture, translate, may_miss(D)), D)
+    return model.ordered(from_responsibilities(model, source.flat, given, threads))
+
+
+@dataclass(frozen=True)
+class OfNewest:
+    """The responsibilities of rows, without the history that comes after their first D columns."""
+
+    given: OfModel
+    D: int
+
+    def __call__(self, chunk: Chunk, X: Array) -> Array:
+        """Those of the rows X of a chunk."""
+        return self.given(chunk, np.ascontiguousarray(X[:, : self.D]))
 
 
 def _statistics(
     reader: "SequenceReader", known: SequenceSource, model: Model, source: SequenceSource, threads: Threads
 ) -> Array:
     """The statistics (K, F) of a model's own features, under the state probabilities of another model."""
+    parts = threads.over(source, partial(_statistics_of, reader, known, model), source.batches(1)[0])
+    return np.asarray(sum(parts))
 
-    def task(chunk: Chunk) -> Array:
-        R = reader.probabilities(known.read(chunk)[0]) * source.observed(chunk)[:, None]
-        S = np.zeros((R.shape[1], model.likelihood.n_statistics))
-        for start in range(0, len(R), CHUNK_ROWS):
-            rows = Chunk(chunk.start + start, min(chunk.start + start + CHUNK_ROWS, chunk.stop))
-            S += (features(model.likelihood, source.rows(rows)).T @ R[start : start + CHUNK_ROWS]).T
-        return S
 
-    return np.asarray(sum(threads.map(task, source.batches(1)[0])))
+def _statistics_of(
+    reader: "SequenceReader", known: SequenceSource, model: Model, source: SequenceSource, chunk: Chunk
+) -> Array:
+    """The same of one chunk."""
+    R = reader.probabilities(known.read(chunk)[0]) * source.observed(chunk)[:, None]
+    S = np.zeros((R.shape[1], model.likelihood.n_statistics))
+    for start in range(0, len(R), CHUNK_ROWS):
+        rows = Chunk(chunk.start + start, min(chunk.start + start + CHUNK_ROWS, chunk.stop))
+        S += (features(model.likelihood, source.rows(rows)).T @ R[start : start + CHUNK_ROWS]).T
+    return S
 
 
 def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
@@ -322,3 +336,10 @@ class SequenceReader:
             last = alpha[-1]
             total += float(np.log(scale).sum() + top.sum())
         return total
+
+
+def of_chunk(
+    reader: SequenceReader, task: Callable[[SequenceReader, Sequences], Any], source: SequenceSource, chunk: Chunk
+) -> Any:
+    """The result of a task on the sequences of one chunk."""
+    return task(reader, source.read(chunk)[0])

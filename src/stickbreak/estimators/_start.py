@@ -14,12 +14,12 @@ from ..data import ArraySource, Chunk
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.distinct import Collapsed
 from ..data.frames import Levels
-from ..inference import LearningSearch, Options, Threads
+from ..inference import LearningSearch, Options, Run, Threads
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
 from ..likelihoods._base import Rows
 from ..model import Model, Summary
 from . import _choices as choices
-from ._base import first_trouble
+from ._base import first_trouble, usable
 from ._reader import Reader
 
 Array = NDArray[np.floating]
@@ -49,7 +49,7 @@ def choose_start(
         return _from_array(as_array(init, "init"), model, source, collapsed, threads)
     if init != "one":
         return from_seeds(model, source, estimator.n_init_clusters, init == "k-means++", rng)
-    if choices.stochastic(estimator.algorithm) is not None:
+    if not choices.algorithm(estimator).searches:
         return _found_on_sample(estimator, model, source, threads, rng, learn)
     return one_cluster(model)
 
@@ -64,8 +64,8 @@ def _found_on_sample(
 ) -> Summary:
     sample = source.sample(SEARCH_ROWS, rng)
     options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learn)
-    search = LearningSearch(model, sample, choices.MOVES, threads, rng, options)
-    search.run(one_cluster(model))
+    search = LearningSearch(model, sample, choices.MOVES, Run(threads), rng, options)
+    search.search(one_cluster(model))
     return search.total * (source.total_weight / sample.total_weight)
 
 
@@ -74,18 +74,10 @@ def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, t
     columns = other.n_features_in_ + other.n_targets_
     if columns != source.n_columns:
         raise ValueError(f"init has {columns} columns, but X has {source.n_columns}.")
-    translate, likelihood = Translation.between(levels, other), other.model_.likelihood
-    may_miss = likelihood.may_miss(source.n_columns)
+    translate = Translation.between(levels, other)
+    may_miss = other.model_.likelihood.may_miss(source.n_columns)
     reader = Reader.of(other.model_, other.summary_, may_miss, source.dtype)
-
-    def given(chunk: Chunk, X: Rows) -> Array:
-        rows = translate(X)
-        if not sparse.issparse(rows) and (missing := np.isnan(rows) & ~may_miss).any():
-            value, row, column = first_trouble(rows, ~missing, chunk.start)
-            likelihood.refuse(value, column, f"row {row}, column {column}, which init is to assign to its clusters")
-        return reader.responsibilities(rows)
-
-    return from_responsibilities(model, source, given, threads)
+    return from_responsibilities(model, source, OfModel(reader, translate, may_miss), threads)
 
 
 def _from_array(
@@ -103,12 +95,7 @@ def _from_array(
         )
     if collapsed is not None:
         R = collapsed.average(R)
-
-    def rows(chunk: Chunk, X: Rows) -> Array:
-        here = R[chunk.start : chunk.stop]
-        return np.asarray(here.toarray() if sparse.issparse(here) else here)
-
-    return model.ordered(from_responsibilities(model, source, rows, threads))
+    return model.ordered(from_responsibilities(model, source, OfArray(R), threads))
 
 
 def _from_labels(labels: NDArray[Any]) -> sparse.csr_array:
@@ -142,6 +129,40 @@ def label_codes(labels: NDArray[Any]) -> NDArray[np.intp]:
         known = sorted(known)
     code = {label: k for k, label in enumerate(known)}
     return np.array([code[value] for value in values], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class OfArray:
+    """Responsibilities R (N, K) of all rows, dense or sparse."""
+
+    R: Any
+
+    def __call__(self, chunk: Chunk, X: Rows) -> Array:
+        """Those of the rows X of a chunk."""
+        here = self.R[chunk.start : chunk.stop]
+        return np.asarray(here.toarray() if sparse.issparse(here) else here)
+
+
+@dataclass(frozen=True)
+class OfModel:
+    """The responsibilities of rows according to another model.
+
+    translate : to its codes
+    may_miss : (D,) its columns in which values may be missing
+    """
+
+    reader: Reader
+    translate: "Translation"
+    may_miss: NDArray[np.bool_]
+
+    def __call__(self, chunk: Chunk, X: Rows) -> Array:
+        """Those of the rows X of a chunk; a ValueError names the first value that the other model cannot use."""
+        rows, likelihood = self.translate(X), self.reader.model.likelihood
+        fine = usable(likelihood, rows, self.may_miss)
+        if not fine.all():
+            value, row, column = first_trouble(rows, fine, chunk.start)
+            likelihood.refuse(value, column, f"row {row}, column {column}, which init is to assign to its clusters")
+        return self.reader.responsibilities(rows)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..allocations import Allocation, Duration
 from ..allocations.markov import ChainPrior
 from ..data import SequenceSource
 from ..data.frames import values_of
-from ..inference import Options, StateSearch, Stochastic, Threads
+from ..inference import Algorithm, Options, StateSearch, Threads
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
 from ..model import SEQUENCES, Model, SequenceSummary, Summary
@@ -147,7 +148,7 @@ class HMM(ClusterMixin, Estimator):
         transition_concentration: str | float = "learn",
         start_concentration: float = 10.0,
         concentration: str | float = 5.0,
-        algorithm: str | Stochastic = "memoized",
+        algorithm: str | Algorithm = "memoized",
         n_batches: int | None = None,
         init: Any = "one",
         n_init_states: int = 25,
@@ -451,7 +452,7 @@ class HMM(ClusterMixin, Estimator):
         self, source: SequenceSource, columns: Columns, threads: Threads, task: Callable[..., Any]
     ) -> list[Any]:
         reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
-        found = list(threads.map(lambda chunk: task(reader, source.read(chunk)[0]), source.whole()))
+        found = list(threads.over(source, partial(sequences.of_chunk, reader, task), source.whole()))
         source.release()
         return found
 

@@ -16,7 +16,7 @@ from ..allocations import Allocation
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
-from ..inference import LearningSearch, Options, Stochastic, Threads
+from ..inference import Algorithm, LearningSearch, Options, Threads
 from ..inference.learning_search import SEEDS, Rival, affords
 from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
@@ -146,7 +146,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         *,
         concentration: float = 1.0,
         allocation: str | Allocation = "dp",
-        algorithm: str | Stochastic = "memoized",
+        algorithm: str | Algorithm = "memoized",
         n_batches: int | None = None,
         init: Any = "one",
         n_init_clusters: int = 10,
@@ -448,7 +448,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         grows = isinstance(self.init, str) and self.init == "one" and "birth" in choices.moves(self)
         few = smallest_sample(rows.n_rows, rows.row_size, model.likelihood.n_statistics)
         affordable = affords(few, SEEDS, model.likelihood.n_statistics)
-        if not families or not grows or not affordable or choices.stochastic(self.algorithm) is not None:
+        if not families or not grows or not affordable or not choices.algorithm(self).searches:
             return []
         contest = self._contest(rows, FEWEST_ROWS, threads, rng)
         contest.enter(dict(reversed(families.items())))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..allocations import Allocation, HierarchicalDirichletProcess, LatentDirichlet
 from ..allocations.topics import TopicPrior
 from ..data import BagSource, GroupSource
-from ..inference import Options, Stochastic, Threads, TopicSearch
+from ..inference import Algorithm, Options, Threads, TopicSearch
 from ..inference.memory import Documents, GroupedRows, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
@@ -135,7 +135,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         allocation: str | Allocation = "hdp",
         document_concentration: str | float = "learn",
         concentration: str | float = 1.0,
-        algorithm: str | Stochastic = "memoized",
+        algorithm: str | Algorithm = "memoized",
         n_batches: int | None = None,
         init: Any = "random",
         n_init_topics: int = 64,
@@ -229,9 +229,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             if not second.total_weight > 0.0:
                 raise ValueError("B holds no tokens to score.")
             reader = DocumentReader.of(self.model_, self.summary_, True)
-            found = threads.map(
-                lambda chunk: reader.completion(first.read(chunk)[0], second.read(chunk)[0]), first.batches(1)[0]
-            )
+            found = threads.over(first, partial(documents.completion_of, reader, second), first.batches(1)[0])
             return float(sum(found) / second.total_weight)
 
     def merge_topics(self, n: int, X: Any, lengths: Any = None) -> Self:
@@ -373,7 +371,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _sized(self, sizes: Sizes, source: Any) -> Sizes:
         if isinstance(source, GroupSource):
             return replace(sizes, footprint=GroupedRows())
-        annealed = isinstance(self.init, str) and choices.stochastic(self.algorithm) is None and source.whole
+        annealed = isinstance(self.init, str) and choices.algorithm(self).searches and source.whole
         return replace(sizes, footprint=Documents(), tokens=source.total_weight if annealed else 0.0)
 
     def _fit(self, X: Any, lengths: Any) -> str | None:

@@ -1,28 +1,34 @@
 """Inference: laps over batches, the search for the number of clusters, stochastic steps, initialisation."""
 
-from .executor import Threads
+from .algorithm import Algorithm, Memoized
+from .executor import Executor, Threads
 from .gibbs import Chain
-from .laps import Options
+from .lap import Options
 from .learning_search import LearningSearch
 from .refit import Refit
 from .row_search import RowSearch
+from .run import Journal, Run
 from .search import Search
 from .state_search import StateSearch
-from .stochastic import Stochastic, StochasticLaps
+from .stochastic import Stochastic
 from .topic_search import TopicSearch
 from .trace import Lap, ascents
 
 __all__ = [
+    "Algorithm",
     "Chain",
+    "Executor",
+    "Journal",
     "Lap",
     "LearningSearch",
+    "Memoized",
     "Options",
     "Refit",
     "RowSearch",
+    "Run",
     "Search",
     "StateSearch",
     "Stochastic",
-    "StochasticLaps",
     "Threads",
     "TopicSearch",
     "ascents",

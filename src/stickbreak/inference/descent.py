@@ -1,6 +1,7 @@
 """From more states than there may be down to as many, by merges and deletions that the bound of all rows chooses."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,15 +9,15 @@ import numpy as np
 from ..allocations.markov import ChainPrior
 from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
-from ..model.messages import log_normaliser
+from ..model.messages import Prepared, log_normaliser
 from ..model.seeding import join_nearer
 from ..model.sequences import labelled
 from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
-from .executor import Threads
-from .laps import Laps, Options
-from .trace import Lap
+from .lap import Options
+from .laps import Laps
+from .run import Run
 
 WIDE = 2.3  # times as many states as there may be, to begin with
 CELLS, MOST_CELLS = 12, 256  # times as many cells of rows, from which these are merged
@@ -36,27 +37,25 @@ class Descent:
 
     model: Model
     source: SequenceSource
-    threads: Threads
+    run: Run
     rng: np.random.Generator
     options: Options
-    history: list[Lap] = field(default_factory=list)
 
-    def run(self, start: Summary) -> Summary:
+    def descend(self, start: Summary) -> Summary:
         """A summary of as many states as may be, of which ``model`` then has the hyperparameters learnt."""
         most, allowed = self.model.max_clusters, self.model.allocation.max_clusters
         total = start
         while most < total.K:
-            total = self._settled(total, BETWEEN if self.history else LAPS)
+            total = self._settled(total, BETWEEN if self.run.history else LAPS)
             total = self._fewer(total, max(1, (total.K - most) // SHARE))
         self.model = of_states(self.model, allowed)
         return total
 
     def _settled(self, total: Summary, laps: int) -> Summary:
         model, rng = of_states(self.model, total.K), self.rng.spawn(1)[0]
-        options = replace(self.options, max_laps=len(self.history) + min(laps, self.options.max_laps))
-        schedule = Schedule((), rng, model.kind.recipe)
-        found = Laps(model, self.source, schedule, self.threads, rng, options, history=self.history)
-        found.run(model.ordered(total))
+        options = replace(self.options, max_laps=len(self.run.history) + min(laps, self.options.max_laps))
+        found = Laps(model, self.source, Schedule((), model.kind.recipe), self.run, rng, options)
+        found.ascend(model.ordered(total))
         self.model = found.model
         return found.total
 
@@ -81,10 +80,13 @@ class Descent:
         expected = (summary.S * parameters.W).sum() + summary.N @ parameters.bias
         expected += (summary.M * prepared.log_A).sum() + summary.begins @ prepared.log_start + summary.H.sum()
         chunks = [chunk for batch in self.source.batches(1) for chunk in batch]
-        parts = self.threads.map(
-            lambda chunk: log_normaliser(model.likelihood, prepared, self.source.read(chunk)[0]), chunks
-        )
+        parts = self.run.executor.over(self.source, partial(_normaliser_of, model, prepared), chunks)
         return model.bound(summary) - float(expected) + sum(parts)
+
+
+def _normaliser_of(model: Model, prepared: Prepared, source: SequenceSource, chunk: Chunk) -> float:
+    """What the sequences of one chunk add to the bound."""
+    return log_normaliser(model.likelihood, prepared, source.read(chunk)[0])
 
 
 def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -> Summary:

@@ -1,18 +1,21 @@
 """One visit to all documents at the end of an ascent: what the bound needs of topics that are merged along a tree."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import psi
 
-from ..data import ArraySource, Chunk
+from ..data import ArraySource
 from ..kernels.documents import merged_statistics
+from ..likelihoods import Likelihood
 from ..model import Batch, DocumentSummary, Model, Summary
 from ..model.documents import DocumentKind, Entries, Kept
 from ..moves.agglomeration import upwards
-from .executor import Threads
+from .executor import Executor
+from .visit import Piece
 
 Array = NDArray[np.floating]
 
@@ -28,7 +31,7 @@ def document_survey(
     model: Model,
     total: Summary,
     source: ArraySource,
-    threads: Threads,
+    executor: Executor,
     parents: NDArray[np.int64],
     counts: Array | None,
 ) -> DocumentSurvey:
@@ -41,19 +44,33 @@ def document_survey(
     assert isinstance(kind, DocumentKind)
     prepared = kind.prepare(model.likelihood, model.parameters(total, source.dtype), source)
 
-    def task(chunk: Chunk) -> DocumentSurvey:
-        start = None if counts is None else counts[:, chunk.start : chunk.stop]
-        batch = Batch(*source.read(chunk), chunk.start, start)
-        summary, kept = kind.local_step(model.likelihood, prepared, batch, False, True)
-        return DocumentSurvey(summary.without_local(), _nodes(kind.entries(batch.X), kept, summary, parents))
-
-    results = threads.map(task, [chunk for batch in source.batches(1) for chunk in batch])
+    task = partial(_of_piece, kind, model.likelihood, prepared, parents)
+    pieces = [
+        Piece(chunk, None if counts is None else counts[:, chunk.start : chunk.stop])
+        for batch in source.batches(1)
+        for chunk in batch
+    ]
+    results = executor.over(source, task, pieces)
     whole = next(results)
     for part in results:  # added as they come
         whole.total.add_in_place(part.total)
         whole.nodes.add_in_place(part.nodes)
     source.release()
     return DocumentSurvey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base))
+
+
+def _of_piece(
+    kind: DocumentKind,
+    likelihood: Likelihood,
+    prepared: Any,
+    parents: NDArray[np.int64],
+    source: ArraySource,
+    piece: Piece,
+) -> DocumentSurvey:
+    """The survey of one chunk."""
+    batch = Batch(*source.read(piece.chunk), piece.chunk.start, piece.start)
+    summary, kept = kind.local_step(likelihood, prepared, batch, False, True)
+    return DocumentSurvey(summary.without_local(), _nodes(kind.entries(batch.X), kept, summary, parents))
 
 
 def _nodes(entries: Entries, kept: Kept, summary: DocumentSummary, parents: NDArray[np.int64]) -> DocumentSummary:

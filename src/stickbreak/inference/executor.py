@@ -1,4 +1,4 @@
-"""Where tasks run: a pool of threads, each with single-threaded linear algebra."""
+"""Where tasks run: what an executor must do, and a pool of threads, each with single-threaded linear algebra."""
 
 import os
 import weakref
@@ -8,12 +8,29 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import chain, islice
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from . import blas, interrupts
 
+Source = TypeVar("Source")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class Executor(Protocol):
+    """Where tasks run.
+
+    Tasks, their items and results can be pickled, and tasks change nothing, so they may run anywhere and more than once.
+    Results come in the order of the items: sums of them do not depend on where the tasks ran.
+    """
+
+    def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """``task(item)`` for each item, in order."""
+        ...
+
+    def over(self, source: Source, task: Callable[[Source, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """``task(source, item)`` for each item, in order; workers elsewhere keep the source from one call to the next."""
+        ...
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -79,6 +96,10 @@ class Threads:
         finally:
             for future in waiting:  # after an error, an interrupt, or if no more results are wanted
                 future.cancel()
+
+    def over(self, source: Source, task: Callable[[Source, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield ``task(source, item)`` for each item in order."""
+        return self.map(partial(task, source), items)
 
     @interrupts.shielded
     def _submit(self, task: Callable[[Item], Result], item: Item) -> Future[Result]:

@@ -1,5 +1,8 @@
 """Annealing: collapsed Gibbs sweeps that shake topics out of poor local optima before variational laps refine them."""
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +15,7 @@ from ..data import ArraySource
 from ..kernels.documents import gibbs_sweep
 from ..likelihoods import Multinomial
 from ..model import Model, Summary
-from .executor import Threads
+from .executor import Executor
 
 Array = NDArray[np.floating]
 
@@ -37,6 +40,15 @@ class Annealed(NamedTuple):
 
     summary: Summary
     topics: NDArray[np.int32]
+
+
+class Part(NamedTuple):
+    """Some documents: where each begins, the word and the topic of every token, and a seed."""
+
+    indptr: NDArray[np.int64]
+    words: NDArray[np.int32]
+    topics: NDArray[np.int32]
+    seed: int
 
 
 class Chain:
@@ -67,11 +79,11 @@ class Chain:
         assert isinstance(likelihood, Multinomial)
         self.prior, self.unused = likelihood.concentration[seen], float(likelihood.concentration[~seen].sum())
 
-    def from_summary(self, start: Summary, sweeps: int, threads: Threads) -> Annealed:
+    def from_summary(self, start: Summary, sweeps: int, executor: Executor) -> Annealed:
         """Sweep from the topics of a summary."""
-        return self._run(np.full(len(self.words), -1, np.int32), start.S.T[self.used], sweeps, threads)
+        return self._run(np.full(len(self.words), -1, np.int32), start.S.T[self.used], sweeps, executor)
 
-    def pruned(self, annealed: Annealed, threads: Threads) -> Annealed:
+    def pruned(self, annealed: Annealed, executor: Executor) -> Annealed:
         """Sweep on without topics much smaller than the mean, until there are none such."""
         while True:
             sizes, K = annealed.summary.N, annealed.summary.K
@@ -79,13 +91,13 @@ class Chain:
             if kept == K:
                 return annealed
             topics = np.where(annealed.topics < kept, annealed.topics, -1).astype(np.int32)
-            annealed = self.from_topics(topics, kept, PRIOR_EVERY, threads)
+            annealed = self.from_topics(topics, kept, PRIOR_EVERY, executor)
 
-    def from_topics(self, topics: NDArray[np.int32], K: int, sweeps: int, threads: Threads) -> Annealed:
+    def from_topics(self, topics: NDArray[np.int32], K: int, sweeps: int, executor: Executor) -> Annealed:
         """Sweep on from the topic of every token, one of K, or -1 for none."""
         placed = topics >= 0
         S = np.bincount(self.words[placed].astype(np.int64) * K + topics[placed], minlength=len(self.used) * K)
-        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), sweeps, threads)
+        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), sweeps, executor)
 
     def split(self, annealed: Annealed, wanted: int) -> NDArray[np.int32]:
         """The topic of every token when topics are split at random, the largest first, so that there are ``wanted``."""
@@ -93,7 +105,7 @@ class Chain:
         fresh = annealed.topics + K * self.rng.integers(-(-wanted // K), size=len(annealed.topics))
         return np.where(fresh < wanted, fresh, annealed.topics).astype(np.int32)
 
-    def _run(self, z: NDArray[np.int32], S: Array, sweeps: int, threads: Threads) -> Annealed:
+    def _run(self, z: NDArray[np.int32], S: Array, sweeps: int, executor: Executor) -> Annealed:
         K = S.shape[1]
         prior, sweeps = np.full(K, FIRST_PRIOR), int(sweeps * self.more)
         if not self.learn:
@@ -101,7 +113,7 @@ class Chain:
             assert isinstance(allocation, TopicPrior)
             prior *= allocation.document_concentration / prior.sum()
         for sweep in range(sweeps):
-            S = self._sweep(z, S, prior, threads).astype(np.float64)
+            S = self._sweep(z, S, prior, executor).astype(np.float64)
             if sweep >= SETTLED * sweeps and sweep % PRIOR_EVERY == 0:
                 prior = self._prior(z, prior)
         order = np.argsort(-S.sum(axis=0), kind="stable")
@@ -113,7 +125,7 @@ class Chain:
         summary = self.model.start(counted.sum(axis=1), counted) * self.scale
         return Annealed(summary, z)
 
-    def _sweep(self, z: NDArray[np.int32], S: Array, prior: Array, threads: Threads) -> NDArray[np.int32]:
+    def _sweep(self, z: NDArray[np.int32], S: Array, prior: Array, executor: Executor) -> NDArray[np.int32]:
         """Draw every topic once given counts S (words in use, K); returns the new counts."""
         smooth = S + self.prior[:, None]
         totals = smooth.sum(axis=0) + self.unused
@@ -123,19 +135,21 @@ class Chain:
             z.min(initial=0) >= 0
         )  # zero where no token has a topic yet
         seeds = self.rng.integers(2**63, size=len(self.edges))
-
-        def task(i: int) -> NDArray[np.int32]:
-            first, last = self.edges[i], self.edges[i + 1]
-            indptr, counts = self.indptr[first : last + 1], np.zeros(E.shape, np.int32)
-            tokens = slice(indptr[0], indptr[-1])
-            gibbs_sweep(indptr - indptr[0], self.words[tokens], z[tokens], E, cumulative, totals, seeds[i], counts)
-            return counts
-
-        results = threads.map(task, range(len(self.edges) - 1))
-        total = next(results)
-        for counts in results:  # as they come, so that few are held at a time
+        results = executor.map(partial(_swept, E, cumulative, totals), self._parts(z, seeds))
+        total = np.zeros(E.shape, np.int32)
+        place = 0
+        for topics, counts in results:  # as they come, so that few are held at a time
+            z[place : place + len(topics)] = topics
+            place += len(topics)
             total += counts
         return total
+
+    def _parts(self, z: NDArray[np.int32], seeds: NDArray[np.int64]) -> Iterator["Part"]:
+        """The documents, some at a time."""
+        for i, (first, last) in enumerate(pairwise(self.edges)):
+            indptr = self.indptr[first : last + 1]
+            tokens = slice(indptr[0], indptr[-1])
+            yield Part(indptr - indptr[0], self.words[tokens], z[tokens], int(seeds[i]))
 
     def _counts(self, z: NDArray[np.int32], K: int) -> Any:
         """How many tokens of each document have each topic, CSR (n, K)."""
@@ -152,3 +166,12 @@ class Chain:
         new = prior * np.bincount(counts.indices, gains, len(prior)) / (psi(lengths + total) - psi(total)).sum()
         new = np.maximum(new, SMALLEST_PRIOR)
         return np.asarray(new if self.learn else new * (total / new.sum()))
+
+
+def _swept(
+    E: NDArray[np.float32], cumulative: NDArray[np.float32], totals: NDArray[np.float32], part: Part
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The topic of every token of some documents, drawn once, and the counts of the topics for each word."""
+    counts, topics = np.zeros(E.shape, np.int32), part.topics.copy()
+    gibbs_sweep(part.indptr, part.words, topics, E, cumulative, totals, part.seed, counts)
+    return topics, counts

@@ -1,6 +1,7 @@
 """Where a fit starts: the summary whose global step gives the first parameters."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from ..likelihoods._base import Rows, entries, features
 from ..model import Model, Summary
 from ..model.products import add_product
 from ..model.seeding import hard_summary, nearest_seeds
-from .executor import Threads
+from .executor import Executor
 
 Array = NDArray[np.floating]
 
@@ -38,19 +39,21 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
 
 
 def from_responsibilities(
-    model: Model, source: ArraySource, given: Callable[[Chunk, Rows], Array], threads: Threads
+    model: Model, source: ArraySource, given: Callable[[Chunk, Rows], Array], executor: Executor
 ) -> Summary:
     """The summary of responsibilities ``given(chunk, X)`` (n, K) for the rows of every chunk; empty clusters are dropped."""
-
-    def task(chunk: Chunk) -> Summary:
-        X, weights = source.read(chunk)
-        R = np.asarray(given(chunk, X) * weights[:, None], dtype=np.float64)
-        S = np.zeros((R.shape[1], model.likelihood.n_statistics))
-        add_product(R, features(model.likelihood, X), S)
-        return model.start(R.sum(axis=0), S)
-
-    results = threads.map(task, (chunk for batch in source.batches(1) for chunk in batch))
+    chunks = (chunk for batch in source.batches(1) for chunk in batch)
+    results = executor.over(source, partial(_assigned, model, given), chunks)
     total = next(results)
     for summary in results:  # as they come, so that few are held at a time
         total.add_in_place(summary)
     return total.take(np.flatnonzero(total.N > 0.0))
+
+
+def _assigned(model: Model, given: Callable[[Chunk, Rows], Array], source: ArraySource, chunk: Chunk) -> Summary:
+    """The summary of one chunk, given responsibilities."""
+    X, weights = source.read(chunk)
+    R = np.asarray(given(chunk, X) * weights[:, None], dtype=np.float64)
+    S = np.zeros((R.shape[1], model.likelihood.n_statistics))
+    add_product(R, features(model.likelihood, X), S)
+    return model.start(R.sum(axis=0), S)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -11,7 +12,8 @@ from ..data import Chunk
 from ..likelihoods._base import Rows
 from ..model import Model, Summary
 from .init import from_responsibilities, from_seeds
-from .laps import Laps, Options
+from .lap import Options
+from .laps import Laps
 from .row_search import RowSearch
 
 Rival = Callable[[Rows], NDArray[np.floating]]
@@ -69,10 +71,7 @@ class LearningSearch(RowSearch):
         return affords(self.source.n_rows, K, self.model.likelihood.n_statistics)
 
     def _compete_from(self, rival: Rival, options: Options) -> None:
-        def given(chunk: Chunk, X: Rows) -> NDArray[np.floating]:
-            return rival(X)
-
-        found = from_responsibilities(self.model, self.source, given, self.threads)
+        found = from_responsibilities(self.model, self.source, partial(_of_rival, rival), self.executor)
         if self.model.max_clusters >= found.K and self._affords(found.K):
             self._compete(self.model, self.model.ordered(found), options, SETTLE)
 
@@ -82,13 +81,18 @@ class LearningSearch(RowSearch):
         if len(self.history) >= self.options.max_laps:
             return 0.0
         trial = self._laps(model, self._removals, options, best, settle)
-        trial.run(start)
+        trial.ascend(start)
         return self._keep(best, trial)
 
     @property
     def _in_hand(self) -> Laps:
         assert self.best is not None
         return self.best
+
+
+def _of_rival(rival: Rival, chunk: Chunk, X: Rows) -> NDArray[np.floating]:
+    """The responsibilities of the rows of a chunk according to a rival."""
+    return rival(X)
 
 
 def affords(rows: int, K: int, F: int) -> bool:

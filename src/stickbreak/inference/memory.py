@@ -21,7 +21,7 @@ from ..moves.sample import FEATURES
 from ..moves.schedule import MEMORY as TRACKED
 from ..moves.segments import MOST as SEGMENTS
 from .gibbs import CHUNK_TOKENS, TOKENS
-from .laps import LOCAL
+from .lap import LOCAL
 from .row_search import sample_rows
 
 NUMBER = 8  # bytes

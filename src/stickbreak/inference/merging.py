@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..model import Summary
 from ..moves.agglomeration import Step, ancestry, level_start, levels_of, merges
-from .laps import Laps, Options
+from .lap import Options
+from .laps import Laps
 from .search import Search
 
 Array = NDArray[np.floating]
@@ -91,7 +92,7 @@ class MergingSearch(Search, Generic[S]):
             trial = self._laps(laps.model, (), replace(options, max_laps=limit, tol=tol), self.best, origin="merges")
             trial.patience = PATIENCE if large else np.inf
             self._merged = trial
-            trial.run(start, self._counts(laps, groups))
+            trial.ascend(start, self._counts(laps, groups))
             failures = 0 if self._keep(self.best or best, trial) > 0.0 else failures + 1
         return self.best is not best
 
@@ -115,7 +116,7 @@ class MergingSearch(Search, Generic[S]):
         """The merges of an ascent's clusters and a visit to all data, made once for each bound."""
         known = self._surveyed
         if known is None or known.laps is not laps or known.bound != laps.bound:
-            steps = list(merges(laps.model, laps.total, laps.model.log_marginal(laps.total)))
+            steps = list(merges(laps.posterior))
             seen = self._look(laps, ancestry(steps, laps.total.K))
             known = self._surveyed = Surveyed(laps, laps.bound, steps, seen)
         return known

@@ -1,18 +1,21 @@
 """Documents of one topic each: what a mixture makes of a corpus, and a start for documents that mix topics."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import SparseSource
-from ..model import Model, Summary
+from ..data import Chunk, SparseSource
+from ..model import Model, Parameters, Summary
 from ..model.local import responsibilities_of
 from ..moves import Schedule
-from .executor import Threads
-from .laps import LOCAL, Laps, Options
+from .executor import Executor
+from .lap import LOCAL, Options
+from .laps import Laps
 from .row_search import RowSearch
+from .run import Run
 
 Array = NDArray[np.floating]
 
@@ -35,7 +38,7 @@ class OneTopicEach(NamedTuple):
 
 
 def one_topic_each(
-    best: Laps, source: SparseSource, threads: Threads, rng: np.random.Generator, tol: float
+    best: Laps, source: SparseSource, run: Run, rng: np.random.Generator, tol: float
 ) -> OneTopicEach | None:
     """The best mixture of documents found from the topics of an ascent, with their prior; None where it has no chance.
 
@@ -44,26 +47,28 @@ def one_topic_each(
     model = best.model
     flat, rows = Model(model.likelihood, model.allocation.flat, room=model.max_clusters), SparseSource(source.X)
     options = Options(max_laps=FIRST_LAPS, tol=tol)
-    first = Laps(flat, rows, Schedule((), rng), threads, rng, options)
-    first.run(best.total.as_start)
+    first = Laps(flat, rows, Schedule(()), run.aside(), rng, options)
+    first.ascend(best.total.as_start)
     if first.bound - float(first.total.base) < best.bound - NEAR * rows.n_rows:
         return None
-    search = RowSearch(flat, rows, MOVES, threads, rng, replace(options, max_laps=Options.max_laps))
-    search.run(first.total)
+    search = RowSearch(flat, rows, MOVES, run.aside(), rng, replace(options, max_laps=Options.max_laps))
+    search.search(first.total)
     found = search.total
     if found.K * rows.n_rows * 4 > LOCAL:
         return None
-    counts = _tokens(search.found, found, rows, threads)
+    counts = _tokens(search.found, found, rows, run.executor)
     topics = Summary(found.S.sum(axis=1), found.S, np.zeros(found.K), np.zeros(()))
     return OneTopicEach(search.outcome.bound - float(found.base), topics, counts)
 
 
-def _tokens(model: Model, total: Summary, rows: SparseSource, threads: Threads) -> Array:
+def _tokens(model: Model, total: Summary, rows: SparseSource, executor: Executor) -> Array:
     """The tokens (K, N) that each cluster has in each document."""
     parameters, chunks = model.parameters(total, rows.dtype), rows.batches(1)[0]
+    return np.hstack(list(executor.over(rows, partial(_tokens_of, model, parameters), chunks)))
 
-    def task(X: Any) -> Array:
-        tokens = responsibilities_of(model.likelihood, parameters, X) * X.sum(axis=1)[:, None]
-        return np.asarray(tokens.T, dtype=np.float32)
 
-    return np.hstack(list(threads.map(lambda chunk: task(rows.read(chunk)[0]), chunks)))
+def _tokens_of(model: Model, parameters: Parameters, rows: SparseSource, chunk: Chunk) -> Array:
+    """The same of the documents of one chunk."""
+    X = rows.read(chunk)[0]
+    tokens = responsibilities_of(model.likelihood, parameters, X) * X.sum(axis=1)[:, None]
+    return np.asarray(tokens.T, dtype=np.float32)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..model import Summary
 from ..moves.birth import propose_birth
 from ..moves.sample import poor_targets
-from .laps import MOVED, Laps, Options
+from .lap import MOVED, Options
+from .laps import Laps
 from .merging import MergingSearch
 from .survey import Survey, survey
 
@@ -65,7 +66,7 @@ class RowSearch(MergingSearch[Survey]):
     _found_on_sample: int = 0  # clusters
     _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 3)  # bounds at which each change did not help
 
-    def run(self, start: Summary) -> None:
+    def search(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         self.begin(start)
         assert self.best is not None
@@ -88,7 +89,7 @@ class RowSearch(MergingSearch[Survey]):
         least = WORTHWHILE * self.options.tol * best.total.K
         if not self._is_large(best.total.K):
             return least
-        return max(least, float(best.model.parameter_cost(best.total).mean()))
+        return max(least, float(best.posterior.cost.mean()))
 
     def _gain(self, bound: float, counts: NDArray[np.floating]) -> float:
         """What was gained since a bound; nothing where laps take long and the clusters are those that had these counts."""
@@ -121,7 +122,7 @@ class RowSearch(MergingSearch[Survey]):
         best = self.best = self._laps(self.model, self.moves, options)
         best.schedule.tries = 1 if options.learn_late or self._known(start.K) else sys.maxsize
         best.schedule.many = self._found_on_sample == 0
-        best.run(start)
+        best.ascend(start)
 
     def _known(self, K: int) -> bool:
         """Whether as many clusters were found on a sample, and laps take long."""
@@ -154,7 +155,7 @@ class RowSearch(MergingSearch[Survey]):
             return
         again = self._laps(best.model, self.moves, options, best, origin="again")
         again.schedule.tries = tries
-        again.run(best.total)
+        again.ascend(best.total)
         self._keep(best, again)
 
     def _merge_more(self, laps: Laps, options: Options, through_losses: bool = True) -> bool:
@@ -165,8 +166,8 @@ class RowSearch(MergingSearch[Survey]):
         if "birth" not in self.moves or laps.model.max_clusters <= laps.total.K:
             return False
         poor, rng = self._survey(laps).seen.poor, self.rng.spawn(1)[0]
-        targets = poor_targets(laps.model, laps.total, laps.schedule.ids, self.source, laps.drawn, poor, rng)
-        births = self.threads.map(partial(propose_birth, laps.model), targets)
+        targets = poor_targets(laps.model, laps.total, laps.identities, self.source, laps.drawn, poor, rng)
+        births = self.executor.map(partial(propose_birth, laps.model), targets)
         laps.offer([birth for birth in births if birth.estimate > 0.0])
         laps.polish(options)
         return False
@@ -179,7 +180,7 @@ class RowSearch(MergingSearch[Survey]):
             return False
         settle = SETTLE if options.n_batches == 1 else QUICK_SETTLE
         trial = self._laps(laps.model, self._removals, options, self.best, settle, "splits")
-        trial.run(start)
+        trial.ascend(start)
         kept = self._keep(self.best or laps, trial) > 0.0
         return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept
 
@@ -190,12 +191,12 @@ class RowSearch(MergingSearch[Survey]):
         stands for.  Each e-fold of rows adds as much to what the parameters cost.
         """
         model, total, hopeful = laps.model, laps.total, super()._hopeful(laps)
-        cost = model.parameter_cost(total)
+        cost = laps.posterior.cost
         try:
             more = model.parameter_cost(total * np.e)
         except FloatingPointError:  # clusters as narrow as rounding allows
             return hopeful
-        halves = (more - cost) * [self._rows_each(laps, i) for i in laps.schedule.ids]
+        halves = (more - cost) * [self._rows_each(laps, i) for i in laps.identities]
         return [
             (gain, k, children)
             for gain, k, children in hopeful
@@ -209,4 +210,4 @@ class RowSearch(MergingSearch[Survey]):
         return max(1.0, float(drawn.mean())) if len(drawn) > 0 else 1.0
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> Survey:
-        return survey(laps.model, laps.total, self.source, self.threads, parents)
+        return survey(laps.model, laps.total, self.source, self.executor, parents)

@@ -1,8 +1,8 @@
 """What searches for the number of clusters, topics or states share: ascents, excursions, and the best model so far."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -13,8 +13,10 @@ from ..model import Model, Summary
 from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
-from .executor import Threads
-from .laps import Laps, Options, Result
+from .executor import Executor
+from .lap import Options
+from .laps import Laps, Result
+from .run import Run
 from .trace import Lap
 
 Array = NDArray[np.floating]
@@ -37,27 +39,23 @@ class Search(ABC):
     model: Model
     source: ArraySource
     moves: tuple[str, ...]
-    threads: Threads
+    run: Run
     rng: np.random.Generator
     options: Options
-    on_lap: Callable[[Lap], None] = lambda lap: None
-    history: list[Lap] = field(default_factory=list)
     sample_rows: int = 0
     best: Laps | None = None
     trial: Laps | None = None
     draws: bool = True
 
     @abstractmethod
-    def run(self, start: Summary) -> None:
+    def search(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
 
     def _sampled(self, rows: int, options: Options) -> Self:
         """The same search on a sample of so many rows, for up to half of the laps that are left."""
         sample, rng = self.source.sample(rows, self.rng.spawn(1)[0]), self.rng.spawn(1)[0]
         options = replace(options, n_batches=1, max_laps=(len(self.history) + options.max_laps) // 2)
-        return type(self)(
-            self.model, sample, self.moves, self.threads, rng, options, self.on_lap, self.history, sample.n_rows
-        )
+        return type(self)(self.model, sample, self.moves, self.run, rng, options, sample.n_rows)
 
     def _begin_with(self, sampled: Self, start: Summary) -> Summary:
         """The outcome of a search on a sample, as if of all rows; ``model`` then has the hyperparameters learnt.
@@ -65,17 +63,27 @@ class Search(ABC):
         An interrupt ends that search, and one lap makes its outcome a model of all rows.
         """
         try:
-            sampled.run(start)
+            sampled.search(start)
         except KeyboardInterrupt:
             if sampled.result is not None:
                 self.best = self._laps(sampled.found, (), replace(self.options, max_laps=0))
-                self.best.run(self._scaled(sampled))
+                self.best.ascend(self._scaled(sampled))
             raise
         self.model = sampled.found
         return self._scaled(sampled)
 
     def _scaled(self, sampled: Self) -> Summary:
         return sampled.total * (self.source.total_weight / sampled.source.total_weight)
+
+    @property
+    def executor(self) -> Executor:
+        """Where tasks run."""
+        return self.run.executor
+
+    @property
+    def history(self) -> list[Lap]:
+        """The laps so far."""
+        return self.run.history
 
     @property
     def _laps_left(self) -> int:
@@ -92,7 +100,8 @@ class Search(ABC):
         """Keep an excursion if its bound is higher; what it gained, or zero."""
         if not trial.beats(best):
             return 0.0
-        trial.floor, self.best = None, trial
+        trial.floor = None
+        self.best = trial
         return trial.bound - best.bound
 
     @property
@@ -131,10 +140,14 @@ class Search(ABC):
         settle: int = 0,
         origin: str = "start",
     ) -> Laps:
+        """An ascent; ``floor`` is the one with the best model so far, where it begins with a change of that."""
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
-        schedule = Schedule(moves, rng, model.kind.recipe, draws=self.draws)
-        laps = Laps(model, self.source, schedule, self.threads, rng, options, self.on_lap, self.history, floor, settle)
-        laps.origin, laps.sample_rows = origin, self.sample_rows
+        schedule = Schedule(moves, model.kind.recipe, draws=self.draws)
+        laps = Laps(
+            model, self.source, schedule, self.run, rng, options, None if floor is None else floor.as_floor, settle
+        )
+        laps.origin = origin
+        laps.sample_rows = self.sample_rows
         self.trial = None if floor is None else laps
         return laps
 
@@ -151,11 +164,10 @@ class Search(ABC):
 
     def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
         """Gain, cluster and children of the splits in two that have a chance, best first."""
-        total, model = laps.total, laps.model
-        samples = targets(model, total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
-        cost = model.parameter_cost(total)
+        total, model, cost = laps.total, laps.model, laps.posterior.cost
+        samples = targets(model, total, laps.identities, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
         samples = [replace(sample, least=-GAMBLE * float(cost[sample.cluster])) for sample in samples]
-        fits = self.threads.map(lambda target: fit_children(model, target), samples)
+        fits = self.executor.map(partial(fit_children, model), samples)
         hopeful = [
             (gain, t.cluster, children)
             for t, (children, gain) in zip(samples, fits)

@@ -2,20 +2,22 @@
 
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import SequenceSource
+from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
-from ..model.messages import viterbi
+from ..model.messages import Prepared, viterbi
 from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
 from ..moves.segments import alike, own_states, regrouped
 from ..moves.spectral import spectral_states
 from .descent import Descent, of_states, wide_start
-from .laps import Laps, Options
+from .lap import Options
+from .laps import Laps
 from .search import Search
 
 PATIENCE, AT_FIRST = 16, 9  # excursions without gain after which there are no more
@@ -48,13 +50,13 @@ class StateSearch(Search):
 
     patience: int = PATIENCE
 
-    def run(self, start: Summary) -> None:
+    def search(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         coarse = self._coarse
         begun = start.K == 1 and "birth" in self.moves and self.source.n_rows > MANY_ROWS
         if begun and self.model.allocation.max_clusters < sys.maxsize:
-            descent = Descent(self.model, self._sequences, self.threads, self.rng.spawn(1)[0], self.options)
-            start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
+            descent = Descent(self.model, self._sequences, self.run.aside(), self.rng.spawn(1)[0], self.options)
+            start = descent.descend(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
         elif begun and self._laps_left > 1:
             sampled = self._sampled(max(SAMPLE_ROWS, self.source.n_rows // SMALLER), coarse)
@@ -72,7 +74,7 @@ class StateSearch(Search):
         """
         self.best = self._laps(self.model, self.moves, self._coarse)
         self.best.enough = enough
-        self.best.run(start)
+        self.best.ascend(start)
 
     @property
     def _sequences(self) -> SequenceSource:
@@ -117,7 +119,7 @@ class StateSearch(Search):
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
         trial = self._laps(model, self._removals, replace(coarse, max_laps=limit), best, SETTLE, origin)
         trial.enough = ENOUGH
-        trial.run(model.ordered(start))
+        trial.ascend(model.ordered(start))
         self._keep(best, trial)
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
@@ -125,8 +127,8 @@ class StateSearch(Search):
         wide, most, rng = of_states(model, start.K), model.allocation.max_clusters, self.rng.spawn(1)[0]
         for K in (start.K, int(np.sqrt(start.K * most))):
             start = reduced(wide, start, K)
-            laps = Laps(wide, self.source, Schedule((), rng, model.kind.recipe), self.threads, rng, options)
-            laps.run(wide.ordered(start))
+            laps = Laps(wide, self.source, Schedule((), model.kind.recipe), self.run.aside(), rng, options)
+            laps.ascend(wide.ordered(start))
             start = laps.total
         return reduced(wide, start, most)
 
@@ -170,7 +172,10 @@ class StateSearch(Search):
         """The most probable state of every row, given all rows, (T,)."""
         model, source = laps.model, self._sequences
         prepared = model.kind.prepare(model.likelihood, model.parameters(laps.total, source.dtype), source)
-        paths = self.threads.map(
-            lambda chunk: viterbi(model.likelihood, prepared, source.read(chunk)[0]), source.whole()
-        )
+        paths = self.executor.over(source, partial(_path_of, model, prepared), source.whole())
         return np.concatenate(list(paths))
+
+
+def _path_of(model: Model, prepared: Prepared, source: SequenceSource, chunk: Chunk) -> NDArray[np.intp]:
+    """The most probable path through the sequences of one chunk."""
+    return viterbi(model.likelihood, prepared, source.read(chunk)[0])

@@ -1,57 +1,103 @@
 """Stochastic variational inference (Thesis Alg. 3.2)."""
 
 import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from .._arguments import as_floats, real, shown
 from ..data import ArraySource
-from ..model import Model, Summary
+from ..model import Model, Posterior, Summary
 from ..model.learning import tuned
-from ..moves.delete import NEGLIGIBLE
-from .executor import Threads
-from .laps import MOVED, Options, Result
+from ..moves.better import NEGLIGIBLE
+from .lap import MOVED, Options
+from .laps import Result
+from .run import Leg, Run
+from .search import Search
 from .trace import Lap
 from .visit import visit
 
+CONVERGES = 0.5  # steps with a larger decay have a finite sum of squares
 NOISE = 1e-6  # of the bound: changes by less say nothing, since every step sees a part of the rows
 LEAST = 1e-100  # of the weight of all rows: a batch with less says nothing, and scaling it to all rows could overflow
 
 
 @dataclass(frozen=True)
 class Stochastic:
-    """Schedule of the steps of stochastic inference:  xi_t = (t + delay)^-decay.
+    """Noisy steps, one for each batch, of sizes xi_t = (t + delay)^-decay (Thesis Alg. 3.2).
 
     Parameters
     ----------
     delay : float >= 0
         Weakens the first steps.
-    decay : float in (0.5, 1]
-        How fast steps shrink; the range that converges (Robbins and Monro).
+    decay : float in (0, 1]
+        How fast steps shrink.  Above 0.5 they converge (Robbins and Monro 1951); a warning says so for others.
     """
 
     delay: float = 1.0
     decay: float = 0.6
+    searches: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0.0 <= real(self.delay) < np.inf:
             raise ValueError(f"delay must be a number of at least 0; got {shown(self.delay)}.")
-        if not 0.5 < real(self.decay) <= 1.0:
-            raise ValueError(f"decay must be above 0.5 and at most 1; got {shown(self.decay)}.")
+        if not 0.0 < real(self.decay) <= 1.0:
+            raise ValueError(f"decay must be above 0 and at most 1; got {shown(self.decay)}.")
         as_floats(self, "delay", "decay")
+        if self.decay <= CONVERGES:
+            warnings.warn(
+                f"decay={self.decay:g}: steps that shrink so slowly do not converge; use a decay above {CONVERGES:g}.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def step(self, t: int) -> float:
         """xi_t for t = 1, 2, ..."""
         return float((t + self.delay) ** -self.decay)
+
+    def begin(
+        self,
+        search: Callable[..., Search],
+        model: Model,
+        source: ArraySource,
+        run: Run,
+        rng: np.random.Generator,
+        options: Options,
+    ) -> "StochasticLaps":
+        """The steps for a problem; there are no moves, and so no search."""
+        return StochasticLaps(model, source, self, run, rng, options)
+
+
+class StochasticState(NamedTuple):
+    """Everything that the next epoch needs.
+
+    Attributes
+    ----------
+    posterior : of the decaying summary; in the end, of all rows
+    bound : the estimate of the ELBO, in the end its value
+    steps : taken so far
+    rng : random numbers for the next epoch
+    settled : whether the estimate changes no more
+    exact : whether all rows were visited with the same parameters: the last lap
+    """
+
+    posterior: Posterior
+    bound: float
+    steps: int
+    rng: np.random.Generator
+    settled: bool = False
+    exact: bool = False
 
 
 @dataclass
 class StochasticLaps:
     """Steps along noisy natural gradients: each batch, scaled to the whole data set, is mixed into a decaying summary.
 
-    The bound of the decaying summary is an estimate; `run` ends with one lap at fixed parameters, whose bound is exact, and
+    The bound of the decaying summary is an estimate; `search` ends with one lap at fixed parameters, whose bound is exact, and
     without the clusters to which no row belongs.
 
     Attributes
@@ -62,54 +108,75 @@ class StochasticLaps:
     model: Model
     source: ArraySource
     schedule: Stochastic
-    threads: Threads
+    run: Run
     rng: np.random.Generator
     options: Options
-    on_lap: Callable[[Lap], None] = lambda lap: None
-    history: list[Lap] = field(default_factory=list)
     converged: bool = False
-    result: "Result | None" = None
+    result: Result | None = None
 
-    def run(self, start: Summary) -> None:
+    def search(self, start: Summary) -> None:
         """Step from the parameters that ``start`` implies until the estimate of the bound settles."""
+        history = self.run.history
+        state = StochasticState(self.model.posterior(start), -np.inf, 0, deepcopy(self.rng))
+        laps: list[Lap] = []
+        known = self.run.journal.next()
+        if known is not None and known.laps:
+            laps, state = list(known.laps), known.state
+            history += laps
+            self._keep(state, laps[-1])
+        while not state.exact:
+            began = time.perf_counter()
+            going = not state.settled and len(history) < self.options.max_laps - 1
+            state = self._epoch(state) if going else self._exact(state)
+            laps.append(self._record(began, state))
+            self.run.journal.note(Leg(state, tuple(laps), state.exact))
+
+    def _epoch(self, state: StochasticState) -> StochasticState:
+        """One step for each batch, in random order."""
         pieces = self.source.cut(self.options.n_batches)
         batches = pieces.batches(self.options.n_batches)
-        rows = self.source.total_weight
-        mixed, bound, t = start, -np.inf, 0
-        counts = start.N
-        while not self.converged and len(self.history) < self.options.max_laps - 1:
-            began = time.perf_counter()
-            for b in self.rng.permutation(len(batches)):
-                t += 1
-                parameters = self.model.parameters(mixed, self.source.dtype)
-                seen = visit(self.model, parameters, pieces, batches[b], self.threads, local=False).summary
-                weight = float(seen.N.sum())
-                mixed = mixed.as_sum
-                if weight > LEAST * rows:
-                    xi = self.schedule.step(t)
-                    mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
-            solution = self.model.allocation.solve(mixed)
-            if self.options.learn:
-                self.model, solution = tuned(self.model, mixed, self.options.learn, self.source.dtype, solution)
-            before, bound = bound, self.model.bound(mixed, solution=solution)
-            self._record(began, mixed, bound)
-            moved, counts = np.abs(mixed.N - counts).max() / rows, mixed.N
-            least = max(self.options.tol * mixed.K, NOISE * max(abs(bound), rows))
-            self.converged = abs(bound - before) <= least and moved <= MOVED
-        began = time.perf_counter()
+        rows, dtype = self.source.total_weight, self.source.dtype
+        model, mixed, t, rng = state.posterior.model, state.posterior.summary, state.steps, deepcopy(state.rng)
+        for b in rng.permutation(len(batches)):
+            t += 1
+            parameters = model.parameters(mixed, dtype)
+            seen = visit(model, parameters, pieces, batches[b], self.run.executor, local=False).summary
+            weight = float(seen.N.sum())
+            mixed = mixed.as_sum
+            if weight > LEAST * rows:
+                xi = self.schedule.step(t)
+                mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
+        posterior = model.posterior(mixed)
+        if self.options.learn:
+            model, solution = tuned(model, mixed, self.options.learn, dtype, posterior.solution)
+            posterior = Posterior.known(model, mixed, None, solution)
+        bound, before = posterior.bound, state.posterior.summary.N
+        moved = np.abs(mixed.N - before).max() / rows
+        least = max(self.options.tol * mixed.K, NOISE * max(abs(bound), rows))
+        settled = bool(abs(bound - state.bound) <= least and moved <= MOVED)
+        return StochasticState(posterior, bound, t, rng, settled)
+
+    def _exact(self, state: StochasticState) -> StochasticState:
+        """Visit all rows with the same parameters."""
+        model, mixed = state.posterior.model, state.posterior.summary
         everything = [chunk for batch in self.source.batches(self.options.n_batches) for chunk in batch]
-        used = self.model.parameter_cost(mixed) >= NEGLIGIBLE
+        used = state.posterior.cost >= NEGLIGIBLE
         if used.any():
             mixed = mixed.take(np.flatnonzero(used))
-        parameters = self.model.parameters(mixed, self.source.dtype)
-        total = visit(self.model, parameters, self.source, everything, self.threads, local=False).summary
-        total = self.model.ordered(total)
-        self._record(began, total, self.model.bound(total))
+        parameters = model.parameters(mixed, self.source.dtype)
+        total = visit(model, parameters, self.source, everything, self.run.executor, local=False).summary
+        posterior = model.posterior(model.ordered(total))
+        return state._replace(posterior=posterior, bound=posterior.bound, exact=True)
 
-    def _record(self, began: float, total: Summary, bound: float) -> None:
-        now = time.perf_counter()
+    def _record(self, began: float, state: StochasticState) -> Lap:
+        now, K = time.perf_counter(), state.posterior.summary.K
         speed = self.source.n_rows / max(now - began, 1e-9)
-        lap = Lap(len(self.history) + 1, now - self.options.began, bound, total.K, bound, total.K, (), speed)
-        self.result = Result(self.model, total, bound, lap)
-        self.history.append(lap)
-        self.on_lap(lap)
+        number = len(self.run.history) + 1
+        lap = Lap(number, now - self.run.began, state.bound, K, state.bound, K, (), speed)
+        self._keep(state, lap)
+        self.run.add(lap)
+        return lap
+
+    def _keep(self, state: StochasticState, lap: Lap) -> None:
+        self.result = Result(state.posterior.model, state.posterior.summary, state.bound, lap)
+        self.converged = state.settled

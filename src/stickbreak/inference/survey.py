@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..model.local import Responsibilities, block_rows, local_step
 from ..model.products import row_products
 from ..moves.agglomeration import row_nodes
 from ..moves.sample import Poor
-from .executor import Threads
+from .executor import Executor
 
 Array = NDArray[np.floating]
 
@@ -32,22 +33,15 @@ class Survey(NamedTuple):
     poor: Poor
 
 
-def survey(model: Model, total: Summary, source: ArraySource, threads: Threads, parents: NDArray[np.int64]) -> Survey:
+def survey(model: Model, total: Summary, source: ArraySource, executor: Executor, parents: NDArray[np.int64]) -> Survey:
     """Visit all rows once with the parameters that a summary of all rows implies.
 
     parents : the tree of merges of the clusters (`stickbreak.moves.agglomeration.ancestry`)
     """
     parameters, most = model.parameters(total, source.dtype), np.minimum(MOST, SHARE * total.N).astype(np.intp)
 
-    def task(chunk: Chunk) -> Survey:
-        X, weights = source.read(chunk)
-        summary, kept = local_step(model.likelihood, parameters, X, weights, base=False)
-        H = np.zeros(len(parents))
-        merged_entropies(*kept, weights, parents, H)
-        nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)
-        return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most))
-
-    results = threads.map(task, [chunk for batch in source.batches(1) for chunk in batch])
+    task = partial(_of_chunk, model, parameters, parents, most)
+    results = executor.over(source, task, [chunk for batch in source.batches(1) for chunk in batch])
     whole = next(results)
     poor, waiting = [whole.poor], 0
     for part in results:  # added as they come: all chunks together have no room
@@ -59,6 +53,23 @@ def survey(model: Model, total: Summary, source: ArraySource, threads: Threads, 
             poor, waiting = [_worst(poor, most)], 0
     source.release()
     return Survey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base), _worst(poor, most))
+
+
+def _of_chunk(
+    model: Model,
+    parameters: Parameters,
+    parents: NDArray[np.int64],
+    most: NDArray[np.intp],
+    source: ArraySource,
+    chunk: Chunk,
+) -> Survey:
+    """The survey of one chunk."""
+    X, weights = source.read(chunk)
+    summary, kept = local_step(model.likelihood, parameters, X, weights, base=False)
+    H = np.zeros(len(parents))
+    merged_entropies(*kept, weights, parents, H)
+    nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)
+    return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most))
 
 
 def _poor(

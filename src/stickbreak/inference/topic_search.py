@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ..data import SparseSource
 from ..model import Summary
-from ..moves.verify import WORTH
+from ..moves.better import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Annealed, Chain
-from .laps import Laps, Options
+from .lap import Options
+from .laps import Laps
 from .merging import MergingSearch
 from .one_topic import one_topic_each
 
@@ -46,7 +47,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     on_mixture: Callable[[float, int], None] = lambda bound, K: None
 
-    def run(self, start: Summary) -> None:
+    def search(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         chain = self.make_chain(self.rng)
         if chain is not None:
@@ -54,13 +55,13 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             return
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
-        self.best.run(start)
+        self.best.ascend(start)
         while self._may_grow():
             trial_start = self._split(self.best)
             if trial_start is None:
                 break
             trial = self._laps(self.best.model, self._removals, coarse, self.best, SETTLE, "splits")
-            trial.run(trial_start)
+            trial.ascend(trial_start)
             if self._keep(self.best, trial) <= WORTHWHILE * self.options.tol * self.best.total.K:
                 break
         self._settle()
@@ -69,15 +70,15 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         """Search for topics: ever more, until those that are new gain too little; then long ascents, until none merges any."""
         coarse = replace(self.options, tol=max(COARSE_TOPICS, self.options.tol))
         self.draws = False  # there are no births
-        annealed = chain.from_summary(start, SWEEPS, self.threads)
+        annealed = chain.from_summary(start, SWEEPS, self.executor)
         self.best = self._laps(self.model, (), coarse)
-        self.best.run(annealed.summary)
+        self.best.ascend(annealed.summary)
         self._merge_all(self.best, coarse)
         most = self.model.max_clusters
         first = min(FEWEST, most)
         if first > start.K and self._may_grow():
             nothing_known = Summary.zeros(first, start.S.shape[1])
-            self._excursion(chain.from_summary(nothing_known, SWEEPS, self.threads), coarse)
+            self._excursion(chain.from_summary(nothing_known, SWEEPS, self.executor), coarse)
         wanted = 2 * self.total.K
         while self._may_grow() and self._grow(chain, min(wanted, most), coarse):
             wanted = 2 * self.total.K
@@ -96,7 +97,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
         best = self.outcome
         assert isinstance(self.source, SparseSource)
-        found = one_topic_each(best, self.source, self.threads, self.rng.spawn(1)[0], self.options.tol)
+        found = one_topic_each(best, self.source, self.run, self.rng.spawn(1)[0], self.options.tol)
         if found is None:
             return
         self.on_mixture(found.bound, found.topics.K)
@@ -107,17 +108,17 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             model = replace(model, allocation=replace(allocation, document_concentration=alpha))
         trial = self._laps(model, (), options, best, origin="one topic each")
         trial.patience = FRESH_PATIENCE
-        trial.run(model.kind.start(found.topics), found.counts)
+        trial.ascend(model.kind.start(found.topics), found.counts)
         self._keep(best, trial)
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
         best = self.outcome
-        annealed = chain.from_summary(start, LAST_SWEEPS, self.threads)
+        annealed = chain.from_summary(start, LAST_SWEEPS, self.executor)
         if self._removals:
-            annealed = chain.pruned(annealed, self.threads)
+            annealed = chain.pruned(annealed, self.executor)
         trial = self._laps(best.model, self._removals, options, best, SETTLE_TOPICS, "annealing")
-        trial.run(annealed.summary)
+        trial.ascend(annealed.summary)
         self._keep(best, trial)
         self._settle()
 
@@ -126,7 +127,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         best, trial = self.outcome, self._merged
         if trial is None or trial.total.K >= best.total.K or self._laps_left <= 0:
             return None
-        near = best.bound - trial.bound < float(best.model.parameter_cost(best.total).mean())
+        near = best.bound - trial.bound < float(best.posterior.cost.mean())
         return trial.total if near else None
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
@@ -134,18 +135,18 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         before = self.outcome.result
         if before is None or wanted <= before.total.K:
             return False
-        annealed = chain.from_summary(before.total, 1, self.threads)
-        annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.threads)
+        annealed = chain.from_summary(before.total, 1, self.executor)
+        annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.executor)
         self._excursion(annealed, options)
         gain, more = self.outcome.bound - before.bound, self.total.K - before.total.K
-        cost = float(self.outcome.model.parameter_cost(self.total).mean())
+        cost = float(self.outcome.posterior.cost.mean())
         return gain > WORTHWHILE_TOPIC * cost * max(1, more)
 
     def _excursion(self, annealed: Annealed, options: Options) -> None:
         """An ascent from more topics, then merged."""
         best = self.outcome
         trial = self._laps(best.model, (), options, best, origin="splits")
-        trial.run(annealed.summary)
+        trial.ascend(annealed.summary)
         self._keep(best, trial)
         self._merge_all(trial, options)
 
@@ -164,7 +165,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if len(self.history) < self.options.max_laps:
             again = self._laps(self.model, self._removals, self.options, best, origin="topics alone")
             again.patience = FRESH_PATIENCE
-            again.run(best.total.as_start)
+            again.ascend(best.total.as_start)
             self._keep(best, again)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
@@ -176,7 +177,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             laps = self.best or laps
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> DocumentSurvey:
-        return document_survey(laps.model, laps.total, self.source, self.threads, parents, laps.counts)
+        return document_survey(laps.model, laps.total, self.source, self.executor, parents, laps.counts)
 
     def _is_large(self, K: int) -> bool:
         return True

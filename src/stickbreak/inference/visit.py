@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
-from ..model import Batch, Drawn, Model, Parameters, Summary
+from ..likelihoods import Likelihood
+from ..model import Batch, Drawn, Kind, Model, Parameters, Summary
 from ..moves import Proposal
 from ..moves.sample import Draw
-from .executor import Threads
+from .executor import Executor
 
 Array = NDArray[np.floating]
 
@@ -24,19 +26,57 @@ class Visit:
     drawn: list[Drawn] = field(default_factory=list)
 
 
+class Piece(NamedTuple):
+    """A chunk to visit, and counts (K, n) of its documents to start from, if there are any."""
+
+    chunk: Chunk
+    start: Array | None
+
+
+@dataclass(frozen=True)
+class VisitTask:
+    """The visit of one chunk.
+
+    prepared : what the local steps of all chunks share, of the clusters as they are
+    candidates : of each proposal, the clusters removed and the same of those that replace them
+    draw : how rows are drawn, if they are
+    base : whether to sum up the base measure, which depends on the data alone
+    local : whether to bring back what is known of single documents
+    """
+
+    kind: Kind
+    likelihood: Likelihood
+    prepared: Any
+    candidates: Sequence[tuple[tuple[int, ...], Any]]
+    draw: Draw | None
+    base: bool
+    local: bool
+
+    def __call__(self, source: ArraySource, piece: Piece) -> Visit:
+        """Summary, proposals and rows drawn of a chunk of the source."""
+        kind, likelihood, draw = self.kind, self.likelihood, self.draw
+        batch = Batch(*source.read(piece.chunk), piece.chunk.start, piece.start)
+        summary, kept = kind.local_step(likelihood, self.prepared, batch, self.base, draw is not None)
+        tracked = [kind.track(likelihood, p, removed, batch, kept, summary) for removed, p in self.candidates]
+        drawn = [] if draw is None else [draw.named(kind.draw(batch, kept, summary, draw.limits, draw.salt))]
+        if not self.local:
+            summary, tracked = summary.without_local(), [t.without_local() for t in tracked]
+        return Visit(summary, tracked, drawn)
+
+
 def visit(
     model: Model,
     parameters: Parameters,
     source: ArraySource,
     chunks: list[Chunk],
-    threads: Threads,
+    executor: Executor,
     proposals: Sequence[Proposal] = (),
     draw: Draw | None = None,
     base: Array | None = None,
     starts: Array | None = None,
     local: bool = True,
 ) -> Visit:
-    """Visit a batch given as chunks.  Tasks are stateless, and their results are added in order.
+    """Visit a batch given as chunks.  The results are added in order.
 
     base : the log base measure of the batch, where it is known from an earlier visit
     starts : (K, n) for documents, counts to start from, where there are any
@@ -45,21 +85,8 @@ def visit(
     kind, likelihood = model.kind, model.likelihood
     prepared = kind.prepare(likelihood, parameters, source)
     candidates = [(p.removed, p.parameters and kind.prepare(likelihood, p.parameters, source)) for p in proposals]
-    ends = np.cumsum([chunk.stop - chunk.start for chunk in chunks])
-
-    def task(chunk: Chunk, end: int) -> Visit:
-        start = None if starts is None else starts[:, end - (chunk.stop - chunk.start) : end]
-        batch = Batch(*source.read(chunk), chunk.start, start)
-        summary, kept = kind.local_step(likelihood, prepared, batch, base is None, draw is not None)
-        tracked = [kind.track(likelihood, p, removed, batch, kept, summary) for removed, p in candidates]
-        drawn = []
-        if draw is not None:
-            drawn = [draw.named(kind.draw(batch, kept, summary, draw.limits, draw.salt))]
-        if not local:
-            summary, tracked = summary.without_local(), [t.without_local() for t in tracked]
-        return Visit(summary, tracked, drawn)
-
-    results = threads.map(lambda item: task(*item), list(zip(chunks, ends)))
+    task = VisitTask(kind, likelihood, prepared, candidates, draw, base is None, local)
+    results = executor.over(source, task, _pieces(chunks, starts))
     whole = next(results)
     parts = [Visit(whole.summary, list(whole.tracked))]
     for part in results:
@@ -74,3 +101,11 @@ def visit(
         whole.summary.base[...] = base
     source.release()
     return whole
+
+
+def _pieces(chunks: list[Chunk], starts: Array | None) -> list[Piece]:
+    """The chunks of a batch, each with its part of what is known of the documents of the batch."""
+    if starts is None:
+        return [Piece(chunk, None) for chunk in chunks]
+    ends = np.cumsum([chunk.stop - chunk.start for chunk in chunks])
+    return [Piece(c, starts[:, end - (c.stop - c.start) : end]) for c, end in zip(chunks, ends)]

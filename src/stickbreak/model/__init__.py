@@ -2,11 +2,12 @@
 
 from .bags import BAGS
 from .documents import DocumentSummary
+from .edits import Edit, Exchange, Replace, Take
 from .groups import GROUPS
 from .kind import Batch, Drawn, Kind, Recipe
 from .local import Responsibilities, local_step, restricted_step
 from .memo import Memo
-from .model import Clusters, Model
+from .model import Model, Posterior
 from .parameters import Parameters
 from .rows import ROWS
 from .sampled import refined
@@ -19,17 +20,21 @@ __all__ = [
     "ROWS",
     "SEQUENCES",
     "Batch",
-    "Clusters",
     "DocumentSummary",
     "Drawn",
+    "Edit",
+    "Exchange",
     "Kind",
     "Memo",
     "Model",
     "Parameters",
+    "Posterior",
     "Recipe",
+    "Replace",
     "Responsibilities",
     "SequenceSummary",
     "Summary",
+    "Take",
     "local_step",
     "refined",
     "restricted_step",

@@ -1,5 +1,6 @@
 """Bags of words: documents as CSR rows of counts, where the tokens of a word share their responsibilities (Thesis 5.3.5)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,7 @@ class BagKind(DocumentKind):
         parts = sparse.csr_array((X.data[entries] * share, words, indptr), (len(documents), X.shape[1]))
         return Drawn(topics, documents + first, 1.0 / chance, parts)
 
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Any, Array]:
+    def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Any, Array]:
         """The parts of documents drawn for one topic, and weights with which their tokens stand for its ``mass``."""
         X = sparse.vstack([part.parts[part.owners == cluster] for part in drawn], format="csr")
         weights = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])

@@ -1,5 +1,6 @@
 """Groups of dense rows, for any likelihood: documents of which every row has likelihoods of its own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +53,7 @@ class GroupKind(DocumentKind):
         rows, topics = rows[drawn], topics[drawn]
         return Drawn(topics, rows, R[rows, topics] / chance[drawn], X.X[rows])
 
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
+    def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
         """The rows drawn for one cluster, and weights with which they stand for its ``mass``."""
         X = np.concatenate([part.parts[part.owners == cluster] for part in drawn])
         weights = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])

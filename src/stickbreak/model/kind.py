@@ -1,6 +1,6 @@
 """A kind of data: what differs between rows, bags of words, groups of rows and sequences."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -116,6 +116,6 @@ class Kind(Protocol):
         """What is drawn of a chunk for each cluster, with chance ``limits`` (K,) per unit of weight."""
         ...
 
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Any, Array]:
+    def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Any, Array]:
         """What was drawn for one cluster, and weights with which it stands for its ``mass``."""
         ...

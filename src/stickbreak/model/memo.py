@@ -1,9 +1,10 @@
 """The memo: one summary per batch, and their total (memoized variational inference, Thesis Alg. 3.3)."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 
+from .edits import Edit
 from .summary import Summary
 
 
@@ -43,9 +44,13 @@ class Memo:
         present = [summary for summary in self.batches if summary is not None]
         self._total = reduce(add, present) if present else None
 
-    def edit(self, change: Callable[[int, Summary], Summary]) -> None:
-        """Apply the same edit of clusters, ``change(batch, summary)``, to every batch, and refresh the total."""
-        self.batches = [summary and change(b, summary) for b, summary in enumerate(self.batches)]
+    def apply(self, edit: Edit, tracked: Sequence[Sequence[Summary]] = ()) -> None:
+        """Apply an edit of the clusters to every batch, and refresh the total.
+
+        tracked : for each batch, the summaries of all proposals, where the edit refers to any
+        """
+        parts = tracked or [()] * len(self.batches)
+        self.batches = [summary and edit.applied(summary, part) for summary, part in zip(self.batches, parts)]
         self.refresh()
 
     def copy(self) -> "Memo":

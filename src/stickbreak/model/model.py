@@ -1,13 +1,14 @@
-"""A model: a likelihood, an allocation and a kind of data, with the two functions of a summary that inference needs."""
+"""A model: a likelihood, an allocation and a kind of data; and its posterior given a summary of the data."""
 
 import sys
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocations import Allocation, Solution
+from ..allocations import Allocation, GlobalStep, Solution
 from ..likelihoods import Likelihood
 from ..likelihoods._base import largest_terms
 from .kind import Kind
@@ -18,14 +19,6 @@ from .summary import Summary
 Array = NDArray[np.floating]
 
 LARGEST_SINGLE = 1e30  # weights in less than float64, well within the range of float32
-
-
-class Clusters(NamedTuple):
-    """What a likelihood says of clusters: expected natural parameters W (K, F), b (K,), and log marginals (K,)."""
-
-    W: Array
-    b: Array
-    log_marginal: Array
 
 
 @dataclass(frozen=True)
@@ -54,41 +47,29 @@ class Model:
         """The most clusters that the allocation allows and memory has room for."""
         return min(self.allocation.max_clusters, self.room)
 
-    def clusters(self, summary: Summary) -> Clusters:
-        """What the likelihood says of the clusters of a summary."""
-        return Clusters(*self.likelihood.weights(summary.N, summary.S), self.log_marginal(summary))
+    def posterior(self, summary: Summary) -> "Posterior":
+        """The optimal posterior for a summary: the global step, the bound, and what else follows from them."""
+        return Posterior(self, summary)
 
-    def parameters(
-        self,
-        summary: Summary,
-        dtype: np.dtype[np.floating],
-        clusters: Clusters | None = None,
-        solution: Solution | None = None,
-    ) -> Parameters:
-        """Global step: the optimal parameters given a summary (Thesis Eq. 3.41 and 3.43).
-
-        They are rounded to ``dtype``, the precision of the data, if that is enough: features and scores of rows are
-        formed in the precision of W.  Here and below, ``clusters``, ``log_marginal``
-        and ``solution``, the optimum of the allocation, may be given where they are known already.
-        """
-        W, b = self.likelihood.weights(summary.N, summary.S) if clusters is None else (clusters.W, clusters.b)
-        log_weights, prior = self.allocation.update(summary, solution)
-        bias = b + log_weights
-        if not (dtype == np.float64 or _fits(dtype, summary, W, bias)):
-            dtype = np.dtype(np.float64)
-        return self.kind.rounded(Parameters(W, bias, prior), dtype)
+    def parameters(self, summary: Summary, dtype: np.dtype[np.floating]) -> Parameters:
+        """`Posterior.parameters` of a summary."""
+        return self.posterior(summary).parameters(dtype)
 
     def log_marginal(self, summary: Summary) -> Array:
-        """Each cluster's part of the data term of the bound (Thesis Eq. 3.42), (K,)."""
-        return self.likelihood.log_marginal(summary.N, summary.S)
+        """`Posterior.log_marginal` of a summary."""
+        return self.posterior(summary).log_marginal
 
-    def bound(self, summary: Summary, log_marginal: Array | None = None, solution: Solution | None = None) -> float:
-        """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
+    def bound(self, summary: Summary) -> float:
+        """`Posterior.bound` of a summary."""
+        return self.posterior(summary).bound
 
-        It is a function of the total summary alone.  Another ``solution`` than the optimum gives a lower bound.
-        """
-        data = self.log_marginal(summary) if log_marginal is None else log_marginal
-        return float(summary.base + data.sum() + summary.H.sum()) + self.allocation.bound(summary, solution)
+    def parameter_cost(self, summary: Summary) -> Array:
+        """`Posterior.cost` of a summary."""
+        return self.posterior(summary).cost
+
+    def divergences(self, summary: Summary) -> Array:
+        """`Posterior.divergences` of a summary."""
+        return self.posterior(summary).divergences
 
     def start(self, N: Array, S: Array) -> Summary:
         """A start from the counts (K,) and the statistics (K, F) of rows."""
@@ -110,16 +91,82 @@ class Model:
         """The summary with its clusters in the order of the highest bound."""
         return summary.take(self.allocation.order(summary))
 
-    def parameter_cost(self, summary: Summary, clusters: Clusters | None = None) -> Array:
-        """KL(q(phi_k) || prior): what the bound pays for the parameters of each cluster, (K,)."""
-        W, b, log_marginal = clusters or self.clusters(summary)
-        return np.asarray((summary.S * W).sum(axis=1) + summary.N * b - log_marginal)
 
-    def divergences(self, summary: Summary, clusters: Clusters | None = None) -> Array:
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """q(phi) and the posterior of the allocation that are optimal for a summary.
+
+    Every attribute is computed when it is first asked for, and then kept.
+    """
+
+    model: Model
+    summary: Summary
+
+    @classmethod
+    def known(cls, model: Model, summary: Summary, log_marginal: Array | None, solution: Solution | None) -> Self:
+        """A posterior of which some is known; another ``solution`` than the optimum gives a lower ``bound``."""
+        posterior = cls(model, summary)
+        if log_marginal is not None:
+            posterior.__dict__["log_marginal"] = log_marginal
+        if solution is not None:
+            posterior.__dict__["solution"] = solution
+        return posterior
+
+    @cached_property
+    def weights(self) -> tuple[Array, Array]:
+        """Expected natural parameters W (K, F), and b (K,), of the likelihood alone."""
+        return self.model.likelihood.weights(self.summary.N, self.summary.S)
+
+    @cached_property
+    def log_marginal(self) -> Array:
+        """Each cluster's part of the data term of the bound (Thesis Eq. 3.42), (K,)."""
+        return self.model.likelihood.log_marginal(self.summary.N, self.summary.S)
+
+    @cached_property
+    def solution(self) -> Solution:
+        """The optimum of the allocation."""
+        return self.model.allocation.solve(self.summary)
+
+    @cached_property
+    def step(self) -> GlobalStep:
+        """What local steps need to know of the allocation."""
+        return self.model.allocation.update(self.summary, self.solution)
+
+    @cached_property
+    def bound(self) -> float:
+        """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
+
+        It is a function of the total summary alone.
+        """
+        summary = self.summary
+        data = float(summary.base + self.log_marginal.sum() + summary.H.sum())
+        return data + self.model.allocation.bound_at(summary, self.solution)
+
+    def parameters(self, dtype: np.dtype[np.floating]) -> Parameters:
+        """Global step: the optimal parameters (Thesis Eq. 3.41 and 3.43).
+
+        They are rounded to ``dtype``, the precision of the data, if that is enough: features and scores of rows are
+        formed in the precision of W.
+        """
+        W, b = self.weights
+        bias = b + self.step.log_weights
+        if not (dtype == np.float64 or _fits(dtype, self.summary, W, bias)):
+            dtype = np.dtype(np.float64)
+        return self.model.kind.rounded(Parameters(W, bias, self.step.prior), dtype)
+
+    @cached_property
+    def cost(self) -> Array:
+        """KL(q(phi_k) || prior): what the bound pays for the parameters of each cluster, (K,)."""
+        W, b = self.weights
+        return np.asarray((self.summary.S * W).sum(axis=1) + self.summary.N * b - self.log_marginal)
+
+    @cached_property
+    def divergences(self) -> Array:
         """What each row of cluster a loses on average if cluster b explains it, (K, K): zero on the diagonal."""
-        W, b, _ = clusters or self.clusters(summary)
-        rows = np.where(summary.N > 1e-9, summary.N, np.inf)  # an empty cluster has no mean row
-        scores = (summary.S / rows[:, None]) @ W.T + b
+        W, b = self.weights
+        N = self.summary.N
+        rows = np.where(N > 1e-9, N, np.inf)  # an empty cluster has no mean row
+        scores = (self.summary.S / rows[:, None]) @ W.T + b
         return np.asarray(np.diagonal(scores)[:, None] - scores)
 
 

@@ -1,5 +1,6 @@
 """Exchangeable rows, each in one cluster: the data of mixtures."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -79,7 +80,7 @@ class RowKind:
         """Rows drawn for each cluster, with chance ``limits`` (K,) per unit of weight."""
         return drawn_rows(batch, kept, limits, salt)
 
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
+    def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
         """The rows drawn for one cluster, equal ones together, and their weights, which add up to its ``mass``."""
         return sampled_rows(source, drawn, cluster, mass)
 
@@ -95,7 +96,7 @@ def drawn_rows(batch: Batch, kept: Responsibilities, limits: Array, salt: int) -
     return Drawn(clusters[:count].copy(), rows[:count] + batch.first, chosen[:count].copy())
 
 
-def sampled_rows(source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
+def sampled_rows(source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
     """The rows drawn for one cluster, equal ones together, and their weights, which add up to ``mass``."""
     rows = np.concatenate([part.rows[part.owners == cluster] for part in drawn])
     chosen = np.concatenate([part.chosen[part.owners == cluster] for part in drawn])

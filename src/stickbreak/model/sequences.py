@@ -1,6 +1,6 @@
 """Hidden Markov models: sequences to smoothed states to a summary."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Self
@@ -170,7 +170,7 @@ class SequenceKind:
         """Rows drawn for each state, with chance ``limits`` (K,) per row."""
         return drawn_rows(batch, kept, limits, salt)
 
-    def sample(self, source: ArraySource, drawn: list[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
+    def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
         """The rows drawn for one state, and weights with which they stand for its ``mass``."""
         return sampled_rows(source, drawn, cluster, mass)
 

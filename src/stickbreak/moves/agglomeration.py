@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocations import Solution
-from ..model import Model, Summary
+from ..model import Model, Posterior, Summary
 
 Array = NDArray[np.floating]
 
@@ -37,7 +36,7 @@ def reduced(model: Model, total: Summary, most: int) -> Summary:
     """The summary with no more than ``most`` clusters, by merges that lose least."""
     if most >= total.K:
         return total
-    for step in merges(model, total, model.log_marginal(total)):
+    for step in merges(model.posterior(total)):
         if len(step.groups) <= max(1, most):
             return with_groups(total, step.groups)
     return total
@@ -46,34 +45,28 @@ def reduced(model: Model, total: Summary, most: int) -> Summary:
 def agglomerated(model: Model, total: Summary) -> Summary:
     """The summary after as many merges, the best each time, as gain most together."""
     best, found = 0.0, [[k] for k in range(total.K)]
-    for step in merges(model, total, model.log_marginal(total)):
+    for step in merges(model.posterior(total)):
         if step.gain > best:
             best, found = step.gain, step.groups
     return with_groups(total, found)
 
 
-def merges(
-    model: Model,
-    total: Summary,
-    marginal: Array,
-    barred: Sequence[tuple[int, int]] = (),
-    solution: Solution | None = None,
-) -> Iterator[Step]:
+def merges(posterior: Posterior, barred: Sequence[tuple[int, int]] = ()) -> Iterator[Step]:
     """One merge after another, the best each time, through losses, until one cluster is left.
 
     A merge is worth what it changes in the log marginal likelihood of rows and in that of their assignments, where each row
     belongs to one cluster.  Only clusters of which one is among the `NEAREST` of the other are merged, and groups with such
     clusters.
 
-    marginal : (K,) log marginals of the clusters;  barred : pairs that are not merged, and then not all clusters are
-    solution : the optimum of the allocation, where it is known
+    barred : pairs that are not merged, and then not all clusters are
     """
-    near = _near(model, total)
+    model, total = posterior.model, posterior.summary
+    near = _near(posterior)
     first, second = np.nonzero(np.triu(near, 1))
     gains, together = np.full((2, total.K, total.K), -np.inf)
     allocation = model.allocation
-    shares = (solution or allocation.solve(total)).shares
-    total, marginal = total * 1.0, marginal.copy()
+    shares, marginal = posterior.solution.shares, posterior.log_marginal.copy()
+    total = total * 1.0
     gains[first, second], together[first, second] = merge_gains(model, total, marginal, shares, first, second)
     for pair in barred:
         gains[pair] = -np.inf
@@ -161,7 +154,7 @@ def levels_of(model: Model, total: Summary, steps: Sequence[Step], nodes: Summar
         at = left[order]
         summary = summary.take(order)
         solution = allocation.at(summary, np.append(shares[at], shares[K:]))
-        bound = model.bound(summary, marginal[at], solution)
+        bound = Posterior.known(model, summary, marginal[at], solution).bound
         found.append(Level(bound, groups, node[left]))
     return found
 
@@ -174,11 +167,12 @@ def level_start(model: Model, total: Summary, nodes: Summary, level: Level) -> t
     return replace(nodes.take(level.nodes[order]), S=S), groups
 
 
-def _near(model: Model, total: Summary) -> NDArray[np.bool_]:
+def _near(posterior: Posterior) -> NDArray[np.bool_]:
     """Which clusters are among the nearest of each other, by what a row of one loses if the other explains it, (K, K)."""
-    if total.K <= NEAREST + 1:
-        return np.ones((total.K, total.K), np.bool_)
-    rank = model.divergences(total).argsort(axis=1).argsort(axis=1)
+    K = posterior.summary.K
+    if K <= NEAREST + 1:
+        return np.ones((K, K), np.bool_)
+    rank = posterior.divergences.argsort(axis=1).argsort(axis=1)
     return np.asarray((rank <= NEAREST) | (rank.T <= NEAREST))
 
 

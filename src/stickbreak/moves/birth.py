@@ -185,7 +185,7 @@ def _merged(model: Model, children: Summary, kept: Responsibilities, weights: Ar
     """The children, or as many groups of them, ``fewest`` at least, as have the highest bound."""
     if fewest >= children.K:
         return children
-    steps = list(merges(model, children, model.log_marginal(children)))
+    steps = list(merges(model.posterior(children)))
     H, parents = np.zeros(2 * children.K - 1), ancestry(steps, children.K)
     merged_entropies(*kept, weights, parents, H)
     found = levels(model, children, steps, H)[: children.K - fewest + 1]

@@ -4,31 +4,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..likelihoods import Multinomial
-from ..model import Model, Parameters, Summary
+from ..model import Model, Posterior, Summary
+from .better import NEGLIGIBLE
 from .proposal import Proposal
 
 Array = NDArray[np.floating]
 
 N_ABSORBERS = 5
 MOST_MIXED, STEPS = 50, 20  # topics, the smallest, of which mixtures are sought, and steps of EM
-NEGLIGIBLE = 0.01  # nats; see `verify`
 
 
-def propose_deletes(
-    model: Model, summary: Summary, parameters: Parameters, saving: Array, divergence: Array, limit: int
-) -> list[Proposal]:
+def propose_deletes(posterior: Posterior, dtype: np.dtype[np.floating], limit: int) -> list[Proposal]:
     """Clusters whose rows others explain almost as well.
 
     Without cluster k the bound saves the cost of its parameters, KL(q(phi_k) || prior), and loses at most N_k times the
     divergence to its nearest neighbour, or of topics, which a document may mix, to a mixture of the others.  Clusters where
     the loss is below twice the saving are proposed, cheapest first, with those others as absorbers.
-
-    saving : (K,) the cost of each cluster's parameters
-    divergence : (K, K) what a row of cluster a loses if b explains it
     """
+    model, summary, saving = posterior.model, posterior.summary, posterior.cost
     if summary.K < 2:
         return []
-    distance = divergence + np.diag(np.full(summary.K, np.inf))
+    parameters = posterior.parameters(dtype)
+    distance = posterior.divergences + np.diag(np.full(summary.K, np.inf))
     loss = summary.N * distance.min(axis=1)
     mixed = model.kind.has_documents and isinstance(model.likelihood, Multinomial)
     if mixed:

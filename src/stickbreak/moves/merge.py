@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Clusters, Model, Summary
+from ..model import Posterior
 from .proposal import Proposal
 
 Array = NDArray[np.floating]
@@ -15,44 +15,38 @@ SUMS = 1 << 17  # numbers in the sums of pairs that are scored at once
 
 
 def propose_merges(
-    model: Model,
-    summary: Summary,
-    clusters: Clusters,
-    divergence: Array,
-    limit: int,
-    may: Callable[[tuple[int, ...]], bool],
+    posterior: Posterior, limit: int, may: Callable[[tuple[int, ...]], bool]
 ) -> tuple[list[Proposal], list[tuple[int, int]]]:
     """Pairs whose merge could raise the bound, and pairs that were looked at in vain.
 
     The m-score (Thesis 4.1.4) is the gain of the data and allocation terms.  Merging can only lose assignment entropy
-    (Eq. 4.7), so a pair whose score is not positive is never accepted and is not proposed.
+    (Eq. 4.7), so a pair whose score is not positive is never accepted and is not proposed.  The closest pairs are scored.
 
-    divergence : (K, K) what a row of cluster a loses if b explains it; the closest pairs are scored
     may : whether a pair is worth trying (again)
     """
+    model, summary = posterior.model, posterior.summary
     if summary.K < 2:
         return [], []
-    loss = summary.N[:, None] * divergence
+    loss = summary.N[:, None] * posterior.divergences
     first, second = np.triu_indices(summary.K, 1)
     nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")
     nearest = nearest[: max(FEWEST, int(model.kind.recipe.pairs * summary.K))]
     pairs = [(int(a), int(b)) for a, b in zip(first[nearest], second[nearest]) if may((int(a), int(b)))]
     if not pairs:
         return [], []
-    scores = merge_scores(model, summary, clusters.log_marginal, *np.array(pairs, dtype=np.intp).T)
+    scores = merge_scores(posterior, *np.array(pairs, dtype=np.intp).T)
     order = np.argsort(-scores, kind="stable")
     hopeless = 0.0 if model.kind.recipe.scored else -np.inf
     best = [Proposal("merge", pairs[i], None, float(scores[i])) for i in order if scores[i] > hopeless]
     return best[:limit], [pairs[i] for i in order if not scores[i] > hopeless]
 
 
-def merge_scores(
-    model: Model, summary: Summary, marginal: Array, first: NDArray[np.integer], second: NDArray[np.integer]
-) -> Array:
+def merge_scores(posterior: Posterior, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
     """Gain of data and allocation terms when clusters first[i] and second[i] become one (Thesis Eq. 4.6 and 4.9).
 
     Of documents that of the data term alone: sums do not tell what the others will be.
     """
+    model, summary, marginal = posterior.model, posterior.summary, posterior.log_marginal
     N, S = summary.N, summary.S
     at_once = max(1, SUMS // max(1, S.shape[1]))
     pieces = [slice(i, i + at_once) for i in range(0, len(first), at_once)]
@@ -61,6 +55,6 @@ def merge_scores(
     data = np.asarray(together - marginal[first] - marginal[second])
     if not model.kind.recipe.scored:
         return data
-    slim, now = summary.without_statistics(), model.allocation.bound(summary)
+    slim, now = summary.without_statistics(), model.allocation.bound_at(summary, posterior.solution)
     merged = [model.allocation.bound(model.ordered(slim.merge(a, b))) for a, b in zip(first, second)]
     return np.asarray(data + np.array(merged) - now)

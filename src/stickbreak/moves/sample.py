@@ -62,7 +62,7 @@ def poor_targets(
     total: Summary,
     ids: Sequence[int],
     source: ArraySource,
-    drawn: list[Drawn],
+    drawn: Sequence[Drawn],
     poor: Poor,
     rng: np.random.Generator,
 ) -> list[Target]:
@@ -105,7 +105,7 @@ def targets(
     total: Summary,
     ids: Sequence[int],
     source: ArraySource,
-    drawn: list[Drawn],
+    drawn: Sequence[Drawn],
     children: Callable[[int], int],
     rng: np.random.Generator,
 ) -> list[Target]:

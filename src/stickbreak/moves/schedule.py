@@ -2,19 +2,19 @@
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocations import Solution
 from ..data import ArraySource
-from ..model import ROWS, Clusters, Drawn, Memo, Model, Recipe, Summary
+from ..model import ROWS, Drawn, Memo, Model, Posterior, Recipe, Summary
 from . import states
+from .better import NEGLIGIBLE
 from .birth import CHILDREN, fit_children, propose_birth
-from .delete import NEGLIGIBLE, propose_deletes
+from .delete import propose_deletes
 from .merge import propose_merges
 from .proposal import MoveRecord, Proposal
 from .sample import Draw, plan_draw, targets
@@ -28,17 +28,16 @@ CHANGED = 0.1  # relative change of a cluster's count after which past failures 
 MEMORY = 1 << 27  # bytes for the summaries of proposals on all batches
 
 
-@dataclass
-class _Failures:
-    """How often a move of some clusters failed, and their count when that began."""
+class Failures(NamedTuple):
+    """How often a move of some clusters failed, and the rows they had when that began."""
 
-    count: float
+    rows: float
     times: int = 0
 
 
 @dataclass
 class Schedule:
-    """Proposals from lap to lap.
+    """Proposals from lap to lap, and what has failed so far: a part of the state of an ascent.
 
     Every cluster carries an identity that survives reordering and ends when a move changes the cluster; failures are
     remembered under it, and forgotten when the cluster's count has changed by more than a tenth (Thesis 4.2.4).
@@ -50,14 +49,17 @@ class Schedule:
     """
 
     kinds: Sequence[str]
-    rng: np.random.Generator
     recipe: Recipe = ROWS.recipe
     tries: int = sys.maxsize
     draws: bool = True
     many: bool = True
     ids: list[int] = field(default_factory=list)
-    _failed: dict[tuple[str, tuple[int, ...]], _Failures] = field(default_factory=dict)
+    _failed: dict[tuple[str, tuple[int, ...]], Failures] = field(default_factory=dict)
     _issued: int = 0
+
+    def copy(self) -> Self:
+        """The same, to go on with."""
+        return replace(self, ids=list(self.ids), _failed=dict(self._failed))
 
     def start(self, K: int) -> None:
         """Give K clusters their identities."""
@@ -67,39 +69,39 @@ class Schedule:
         """Follow a reordering or dropping of clusters."""
         self.ids = [self.ids[k] for k in clusters]
 
-    def draw(self, model: Model, source: ArraySource, counts: Array) -> Draw | None:
+    def draw(self, model: Model, source: ArraySource, counts: Array, rng: np.random.Generator) -> Draw | None:
         """How rows are drawn during the next lap to represent each cluster, if they are."""
         if not self.draws:
             return None
-        return plan_draw(model, source, counts, self.ids, self.rng)
+        return plan_draw(model, source, counts, self.ids, rng)
 
     def plan(
         self,
-        model: Model,
-        total: Summary,
-        log_marginal: Array,
-        solution: Solution,
+        posterior: Posterior,
         source: ArraySource,
-        drawn: list[Drawn],
-        run: Callable[..., Iterable[Proposal]],
+        drawn: Sequence[Drawn],
+        run: Callable[..., Iterable[Any]],
+        rng: np.random.Generator,
         n_batches: int,
         settling: bool,
-        rising: bool = False,
+        rising: bool,
     ) -> list[Proposal]:
         """The proposals to verify over the next lap, best estimates first, within the memory for their summaries.
 
-        log_marginal : (K,) of the clusters of ``total``;  solution : the optimum of the allocation for it
+        posterior : of all rows
+        drawn : rows drawn in the last lap to represent the clusters
+        run : maps a task over items
         settling : whether clusters are still given time to settle; only those to which no row belongs may then go
         rising : whether the bound still rises fast: it is then too early to ask if a state is worth its place
         """
         if self.recipe.whole:
-            return [] if settling else self._states(model, total, log_marginal, solution, source, drawn, run, rising)
+            return [] if settling else self._states(posterior, source, drawn, run, rng, rising)
         proposals: list[Proposal] = []
         if {"merge", "delete"} & set(self.kinds):
-            clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
-            proposals += self._removals(model, total, clusters, solution, source.dtype, settling)
+            proposals += self._removals(posterior, source.dtype, settling)
         if "birth" in self.kinds and not settling:
-            proposals += self._births(model, total, source, drawn, run)
+            proposals += self._births(posterior, source, drawn, run, rng)
+        model, total = posterior.model, posterior.summary
         room = MEMORY // (8 * (model.likelihood.n_statistics + 2) * n_batches)
         chosen = []
         for proposal in sorted(proposals, key=lambda p: -p.estimate):
@@ -111,22 +113,23 @@ class Schedule:
 
     def resolve(
         self,
-        model: Model,
+        posterior: Posterior,
         memo: Memo,
         proposals: Sequence[Proposal],
-        tracked: list[list[Summary]],
+        tracked: Sequence[Sequence[Summary]],
         slack: float,
-        solution: Solution,
     ) -> tuple[Verdict, list[MoveRecord]]:
-        """Accept what raises the ELBO of the whole data set (`verify`), and remember what failed."""
-        counts = memo.total.N
+        """Accept what raises the ELBO of the whole data set (`verify`) in the memo, and remember what failed."""
+        counts = posterior.summary.N
         decide = verify_whole if self.recipe.whole else verify
-        verdict = decide(model, memo, proposals, tracked, slack, solution)
+        verdict = decide(posterior, proposals, tracked, slack)
+        if verdict.edit is not None:
+            memo.apply(verdict.edit, tracked)
         for i, proposal in enumerate(proposals):
             if verdict.gains and proposal.whole:
                 break  # only one could be accepted
             if i not in verdict.gains and not set(verdict.removed) & set(proposal.removed):
-                self._failures(proposal.kind, proposal.subjects, counts).times += 1
+                self._fail(proposal.kind, proposal.subjects, counts)
         self.ids = [identity for k, identity in enumerate(self.ids) if k not in set(verdict.removed)]
         self.ids += self._fresh(memo.total.K - len(self.ids))
         records = []
@@ -137,31 +140,27 @@ class Schedule:
 
     def _states(
         self,
-        model: Model,
-        total: Summary,
-        log_marginal: Array,
-        solution: Solution,
+        posterior: Posterior,
         source: ArraySource,
-        drawn: list[Drawn],
+        drawn: Sequence[Drawn],
         run: Callable[..., Iterable[Any]],
+        rng: np.random.Generator,
         rising: bool,
     ) -> list[Proposal]:
         """Candidates for all states (`stickbreak.moves.states`) that have not failed before."""
         found: list[tuple[str, states.Candidate]] = []
-        clusters = Clusters(*model.likelihood.weights(total.N, total.S), log_marginal)
-        saving = model.parameter_cost(total, clusters)
+        model, total, saving = posterior.model, posterior.summary, posterior.cost
         if "merge" in self.kinds and not rising:
             barred = self._barred(total.N)
-            found += [("merge", c) for c in states.merged(model, total, log_marginal, saving, barred, solution)]
+            found += [("merge", c) for c in states.merged(posterior, barred)]
         if "delete" in self.kinds and not rising:
-            divergence = model.divergences(total, clusters)
             may = partial(self._may, "delete", counts=total.N)
-            found += [("delete", c) for c in states.deleted(total, saving, divergence, may)]
+            found += [("delete", c) for c in states.deleted(posterior, may)]
         if "delete" not in self.kinds:
             found += [("delete", c) for c in states.without_rows(total, saving)]
         if "birth" in self.kinds:
             room = model.max_clusters - total.K
-            fits = self._fits(model, total, source, drawn, run)
+            fits = self._fits(posterior, source, drawn, run, rng)
             found += [("birth", c) for c in states.born(total, fits, room)]
         return [
             states.proposal(kind, model, candidate, source.dtype)
@@ -177,86 +176,86 @@ class Schedule:
         return [pair for pair in columns if not self._may("merge", pair, counts)]
 
     def _fits(
-        self, model: Model, total: Summary, source: ArraySource, drawn: list[Drawn], run: Callable[..., Iterable[Any]]
+        self,
+        posterior: Posterior,
+        source: ArraySource,
+        drawn: Sequence[Drawn],
+        run: Callable[..., Iterable[Any]],
+        rng: np.random.Generator,
     ) -> list[tuple[float, int, Summary]]:
         """Gain, state and children of births that are hoped to pay."""
-        chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N), self.rng)
+        model, total = posterior.model, posterior.summary
+        chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N, rng), rng)
         fits = list(zip(chosen, run(partial(fit_children, model), chosen)))
         for target, (_, gain) in fits:
             if gain <= 0.0:
-                self._failures("birth", (target.cluster,), total.N).times += 1
+                self._fail("birth", (target.cluster,), total.N)
         return [(gain, target.cluster, children) for target, (children, gain) in fits if gain > 0.0]
 
-    def _removals(
-        self,
-        model: Model,
-        total: Summary,
-        clusters: Clusters,
-        solution: Solution,
-        dtype: np.dtype[np.floating],
-        settling: bool,
-    ) -> list[Proposal]:
+    def _removals(self, posterior: Posterior, dtype: np.dtype[np.floating], settling: bool) -> list[Proposal]:
         """Merges and deletes worth verifying."""
-        saving = model.parameter_cost(total, clusters)
+        total, saving = posterior.summary, posterior.cost
         if settling and not (saving < NEGLIGIBLE).any():
             return []
-        divergence = model.divergences(total, clusters)
         proposals: list[Proposal] = []
         if "delete" in self.kinds:
-            parameters = model.parameters(total, dtype, clusters, solution)
-            deletes = propose_deletes(model, total, parameters, saving, divergence, max(2, total.K // 4))
+            deletes = propose_deletes(posterior, dtype, max(2, total.K // 4))
             proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
         if "merge" in self.kinds and not settling:
             limit = total.K if self.recipe.scored else max(10, total.K // 8)
-            merges, hopeless = propose_merges(
-                model, total, clusters, divergence, limit, lambda pair: self._may("merge", pair, total.N)
-            )
+            merges, hopeless = propose_merges(posterior, limit, lambda pair: self._may("merge", pair, total.N))
             proposals += merges
             for pair in hopeless:
-                self._failures("merge", pair, total.N).times += 1
+                self._fail("merge", pair, total.N)
         return [p for p in proposals if self._may(p.kind, p.subjects, total.N)]
 
     def _births(
         self,
-        model: Model,
-        total: Summary,
+        posterior: Posterior,
         source: ArraySource,
-        drawn: list[Drawn],
+        drawn: Sequence[Drawn],
         run: Callable[..., Iterable[Proposal]],
+        rng: np.random.Generator,
     ) -> list[Proposal]:
         """Births worth verifying; none only when every cluster has been tried as often as it may."""
         births: list[Proposal] = []
-        cost = model.parameter_cost(total)
+        model, total = posterior.model, posterior.summary
         while not births:
-            chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N), self.rng)
+            chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N, rng), rng)
             if not chosen:
                 break
-            for target, birth in zip(chosen, run(lambda target: propose_birth(model, target), chosen)):
+            for target, birth in zip(chosen, run(partial(propose_birth, model), chosen)):
                 if birth.estimate > 0.0:
                     births.append(birth)
                     continue
-                failures = self._failures("birth", (target.cluster,), total.N)
-                hopeless = birth.estimate < -HOPELESS * cost[target.cluster]
-                failures.times += self.recipe.tries["birth"] if hopeless else 1
+                hopeless = birth.estimate < -HOPELESS * posterior.cost[target.cluster]
+                self._fail("birth", (target.cluster,), total.N, self.recipe.tries["birth"] if hopeless else 1)
         return births
 
-    def _children(self, k: int, counts: Array) -> int:
+    def _children(self, k: int, counts: Array, rng: np.random.Generator) -> int:
         """How many children to try for cluster k: many or few at first, then any number; none where there is no hope."""
         if counts[k] < SMALL * counts.sum() / len(counts) or not self._may("birth", (k,), counts):
             return 0
         if self._failures("birth", (k,), counts).times:
-            return int(self.rng.choice(CHILDREN))
+            return int(rng.choice(CHILDREN))
         return CHILDREN[-1 - k % 2] if self.many else CHILDREN[k % 3]
 
     def _may(self, kind: str, clusters: tuple[int, ...], counts: Array) -> bool:
         return self._failures(kind, clusters, counts).times < min(self.recipe.tries[kind], self.tries)
 
-    def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> _Failures:
-        key, count = (kind, tuple(sorted(self.ids[k] for k in clusters))), float(counts[list(clusters)].sum())
+    def _fail(self, kind: str, clusters: tuple[int, ...], counts: Array, times: int = 1) -> None:
+        found = self._failures(kind, clusters, counts)
+        self._failed[self._key(kind, clusters)] = found._replace(times=found.times + times)
+
+    def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> Failures:
+        key, rows = self._key(kind, clusters), float(counts[list(clusters)].sum())
         found = self._failed.get(key)
-        if found is None or abs(count - found.count) > CHANGED * found.count:
-            found = self._failed[key] = _Failures(count)
+        if found is None or abs(rows - found.rows) > CHANGED * found.rows:
+            found = self._failed[key] = Failures(rows)
         return found
+
+    def _key(self, kind: str, clusters: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+        return kind, tuple(sorted(self.ids[k] for k in clusters))
 
     def _fresh(self, n: int) -> list[int]:
         self._issued += n

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..allocations import Solution
-from ..model import Model, SequenceSummary, Summary
+from ..model import Model, Posterior, SequenceSummary, Summary
 from .agglomeration import merge_gains, merges, with_groups
-from .delete import NEGLIGIBLE
+from .better import NEGLIGIBLE
 from .proposal import Array, Proposal
 
 MARGIN = 0.2  # a merge is tried that seems to lose less than this share of what the parameters of a state cost
@@ -36,23 +35,16 @@ def proposal(kind: str, model: Model, candidate: Candidate, dtype: Any) -> Propo
     return Proposal(kind, candidate.removed, parameters, candidate.estimate, whole=True)
 
 
-def merged(
-    model: Model,
-    total: Summary,
-    marginal: Array,
-    saving: Array,
-    barred: Sequence[tuple[int, int]] = (),
-    solution: Solution | None = None,
-) -> Iterator[Candidate]:
+def merged(posterior: Posterior, barred: Sequence[tuple[int, int]] = ()) -> Iterator[Candidate]:
     """Candidates with some states merged: what one merge after another, the best each time, has led to.
 
     A merge is worth what it changes in the marginal likelihood of rows and transitions, assignments given (Thesis 6.5.1).
 
-    marginal, saving : (K,) log marginals of the states, and costs of their parameters;  barred : pairs not to begin with
-    solution : the optimum of the allocation, where it is known
+    barred : pairs not to begin with
     """
+    total, saving = posterior.summary, posterior.cost
     path: list[tuple[float, list[list[int]]]] = []
-    for step in merges(model, total, marginal, barred, solution):
+    for step in merges(posterior, barred):
         changed = [k for group in step.groups if len(group) > 1 for k in group]
         if not path and not step.gain > -MARGIN * saving[changed].min():
             return
@@ -69,7 +61,8 @@ def merged(
 def changes(model: Model, total: Summary, merges: int, deletions: int) -> list[tuple[int, ...]]:
     """The merges (a, b) that seem to gain most, and the deletions (k,) of the smallest states."""
     first, second = np.triu_indices(total.K, 1)
-    gains, _ = merge_gains(model, total, model.log_marginal(total), model.allocation.solve(total).shares, first, second)
+    posterior = model.posterior(total)
+    gains, _ = merge_gains(model, total, posterior.log_marginal, posterior.solution.shares, first, second)
     best = np.argsort(-gains, kind="stable")[:merges]
     pairs = [(int(a), int(b)) for a, b in zip(first[best], second[best])]
     return [*pairs, *((int(k),) for k in np.argsort(total.N, kind="stable")[:deletions])]
@@ -81,16 +74,12 @@ def changed(total: Summary, chosen: Sequence[tuple[int, ...]]) -> Summary:
     return with_groups(total, groups + [list(change) for change in chosen if len(change) > 1])
 
 
-def deleted(
-    total: Summary, saving: Array, divergence: Array, may: Callable[[tuple[int, ...]], bool]
-) -> Iterator[Candidate]:
-    """Candidates without some of the states whose rows others explain almost as well.
-
-    saving : (K,) the cost of each state's parameters;  divergence : (K, K) what a row of state a loses if b explains it
-    """
+def deleted(posterior: Posterior, may: Callable[[tuple[int, ...]], bool]) -> Iterator[Candidate]:
+    """Candidates without some of the states whose rows others explain almost as well."""
+    total, saving = posterior.summary, posterior.cost
     if total.K < 2:
         return
-    loss = total.N * (divergence + np.diag(np.full(total.K, np.inf))).min(axis=1)
+    loss = total.N * (posterior.divergences + np.diag(np.full(total.K, np.inf))).min(axis=1)
     cheap = loss < 2.0 * saving + NEGLIGIBLE
     hopeful = [int(k) for k in np.argsort(loss - saving, kind="stable") if cheap[k] and may((int(k),))]
     for n in _halves(min(len(hopeful), total.K - 1)):

@@ -1,6 +1,6 @@
 """The end of a lap: which proposals raise the ELBO of the whole data set, and the edit that accepts them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -8,56 +8,53 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..allocations import Solution
-from ..model import Memo, Model, Summary
-from .delete import NEGLIGIBLE
+from ..model import Edit, Exchange, Model, Posterior, Replace, Summary
+from ..model.edits import side_by_side
+from .better import FORGIVEN, WORTH, accepts, slack_of
 from .proposal import Proposal
-
-WORTH = 1.0  # nats for each cluster more
 
 
 class Verdict(NamedTuple):
-    """Gains of the accepted proposals by number, the clusters they remove, and those they add, unless these are all."""
+    """Gains of the accepted proposals by number, the edit that accepts them, and the clusters it removes and adds.
+
+    added : None where the edit replaces all clusters
+    """
 
     gains: dict[int, float]
-    removed: list[int]
+    edit: Edit | None
+    removed: tuple[int, ...]
     added: Summary | None
 
 
+NOTHING = Verdict({}, None, (), None)
+
+
 def verify(
-    model: Model,
-    memo: Memo,
-    proposals: Sequence[Proposal],
-    tracked: list[list[Summary]],
-    slack: float,
-    solution: Solution,
+    posterior: Posterior, proposals: Sequence[Proposal], tracked: Sequence[Sequence[Summary]], slack: float
 ) -> Verdict:
     """Accept proposals best first where both configurations, exact summaries of all rows, say that the ELBO rises.
 
-    A cluster more must be worth a nat: among many splits tried, fractions of rows nearly always find something to gain.
+    Proposals that share a cluster exclude each other.
 
-    Proposals that share a cluster exclude each other.  Accepted ones are edited into every batch of the memo.
-
+    posterior : of all rows
     tracked : for each batch, the summary of every proposal's clusters J
-    slack : what the ELBO has risen by since it was last reported.  Of that, a move that leaves fewer clusters may give back a
-        hundredth of a nat, or what is within rounding: a cluster to which no row belongs still explains the tails of all
-        rows a trifle better than none.
-    solution : the optimum of the allocation for all rows
+    slack : what the ELBO has risen by since it was last reported (see `slack_of`)
     """
+    model, total = posterior.model, posterior.summary
     added = [reduce(add, (batch[i] for batch in tracked)) for i in range(len(proposals))]
     marginals = [model.log_marginal(J) for J in added]
-    marginal = model.log_marginal(memo.total)
+    marginal, solution = posterior.log_marginal, posterior.solution
     scores = [
-        (marginals[i] + added[i].H).sum() - (marginal + memo.total.H)[list(proposal.removed)].sum()
+        (marginals[i] + added[i].H).sum() - (marginal + total.H)[list(proposal.removed)].sum()
         for i, proposal in enumerate(proposals)
     ]
     gains: dict[int, float] = {}
     used: set[int] = set()
-    current, columns = memo.total.without_statistics(), np.arange(memo.total.K)
+    current, columns = total.without_statistics(), np.arange(total.K)
     shares, order = solution.shares, model.allocation.order(current)
     ordered = (order == columns).all()
-    bound = model.bound(current.take(order), marginal[order], solution if ordered else None)
-    rounding = 5e-10 * abs(bound)
+    bound = Posterior.known(model, current.take(order), marginal[order], solution if ordered else None).bound
+    rounding = FORGIVEN * abs(bound)
     for i in sorted(range(len(proposals)), key=lambda i: -scores[i]):
         if used & set(proposals[i].removed):
             continue
@@ -68,45 +65,39 @@ def verify(
         candidate_marginal = np.concatenate([np.delete(marginal, here), marginals[i]])
         candidate_shares = _exchange(shares, current.K, here, proposals[i].split)
         after = _bound(model, candidate, candidate_marginal, candidate_shares)
-        allowed = max(min(slack, NEGLIGIBLE), rounding) if candidate.K < current.K else -np.inf
-        needed = 1e-9 * abs(scores[i]) + 1e-6 + WORTH * max(0, candidate.K - current.K)
-        if after - bound > needed or bound - after < allowed:
-            slack, rounding = slack - max(bound - after, 0.0), rounding - max(bound - after, 0.0)
+        if accepts(after - bound, candidate.K - current.K, scores[i], slack_of(slack, rounding)):
+            lost = max(bound - after, 0.0)
+            slack -= lost
+            rounding -= lost
             gains[i] = after - bound
             used |= set(proposals[i].removed)
             columns = np.concatenate([np.delete(columns, here), np.full(added[i].K, -1)])
             current, marginal, shares, bound = candidate, candidate_marginal, candidate_shares, after
     if not gains:
-        return Verdict({}, [], None)
-    removed = sorted(used)
-    memo.edit(lambda b, summary: summary.exchange(removed, _side_by_side(tracked[b][i] for i in gains)))
-    return Verdict(gains, removed, _side_by_side(added[i] for i in gains))
+        return NOTHING
+    removed = tuple(sorted(used))
+    return Verdict(gains, Exchange(removed, tuple(gains)), removed, side_by_side(added[i] for i in gains))
 
 
 def verify_whole(
-    model: Model,
-    memo: Memo,
-    proposals: Sequence[Proposal],
-    tracked: list[list[Summary]],
-    slack: float,
-    solution: Solution,
+    posterior: Posterior, proposals: Sequence[Proposal], tracked: Sequence[Sequence[Summary]], slack: float
 ) -> Verdict:
     """Accept the best of proposals that stand for all clusters, if it raises the ELBO (as `verify`)."""
-    total = memo.total
-    bound = model.bound(total, solution=solution)
-    best, gain = -1, -np.inf
+    model, total, bound = posterior.model, posterior.summary, posterior.bound
+    allowed = slack_of(slack, FORGIVEN * abs(bound))
+    worth: dict[int, float] = {}
+    gains: dict[int, float] = {}
     for i in range(len(proposals)):
         added = reduce(add, (batch[i] for batch in tracked))
         more = added.K - total.K
-        found = model.bound(replace(added, base=total.base)) - bound
-        allowed = max(min(slack, NEGLIGIBLE), 5e-10 * abs(bound)) if more < 0 else -1e-9 * abs(bound) - 1e-6
-        if found > WORTH * max(0, more) - allowed and found - WORTH * more > gain:
-            best, gain = i, found - WORTH * more
-            change = found
-    if best < 0:
-        return Verdict({}, [], None)
-    memo.edit(lambda b, summary: replace(tracked[b][best], base=summary.base))
-    return Verdict({best: change}, sorted(proposals[best].removed), None)
+        gain = model.bound(replace(added, base=total.base)) - bound
+        if accepts(gain, more, bound, allowed):
+            gains[i] = gain
+            worth[i] = gain - WORTH * more
+    if not gains:
+        return NOTHING
+    best = max(worth, key=lambda i: worth[i])
+    return Verdict({best: gains[best]}, Replace(best), tuple(sorted(proposals[best].removed)), None)
 
 
 def _exchange(shares: np.ndarray, K: int, removed: np.ndarray, split: np.ndarray) -> np.ndarray:
@@ -116,11 +107,8 @@ def _exchange(shares: np.ndarray, K: int, removed: np.ndarray, split: np.ndarray
 
 
 def _bound(model: Model, summary: Summary, marginal: np.ndarray, shares: np.ndarray) -> float:
+    """The bound of clusters with known log marginals, brought into order, at shares that may not be the best."""
     order = model.allocation.order(summary)
     shares = np.concatenate([shares[: summary.K][order], shares[summary.K :]])
     summary = summary.take(order)
-    return model.bound(summary, marginal[order], model.allocation.at(summary, shares))
-
-
-def _side_by_side(summaries: Iterable[Summary]) -> Summary:
-    return reduce(lambda left, right: left.exchange((), right), summaries)
+    return Posterior.known(model, summary, marginal[order], model.allocation.at(summary, shares)).bound
