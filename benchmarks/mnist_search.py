@@ -12,7 +12,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from common import memory, mnist50, mnist_prior, report
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, RowSearch, Threads
+from stickbreak.inference import Options, RowSearch, Session, Threads
 from stickbreak.inference.init import one_cluster
 from stickbreak.likelihoods import Sample
 from stickbreak.model import Model, Responsibilities, local_step
@@ -38,9 +38,8 @@ def run(seed: int, seconds: float, dtype: type) -> dict[str, object]:
             raise Timeout
 
     with Threads() as threads:
-        search = RowSearch(
-            model, source, ("birth", "merge", "delete"), threads, np.random.default_rng(seed), Options(10, 10**6), watch
-        )
+        moves, rng = ("birth", "merge", "delete"), np.random.default_rng(seed)
+        search = RowSearch(model, source, moves, Session(threads, watch), rng, Options(10, 10**6))
         with contextlib.suppress(Timeout):
             search.run(one_cluster(model))
         laps = [lap for lap in search.history if lap.seconds <= seconds]

@@ -14,7 +14,7 @@ from scipy import sparse, stats
 from stickbreak import Mixture, load
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, RowSearch, Threads
+from stickbreak.inference import Options, RowSearch, Session, Threads
 from stickbreak.inference.init import one_cluster
 from stickbreak.likelihoods import REGISTRY, DiagonalGaussian, Product, Sample
 from stickbreak.model import Model
@@ -129,9 +129,8 @@ def test_every_step_of_a_search_raises_the_bound():
     model = Model(Geometric().resolve(Sample.of(X)), DirichletProcess(1.0))
     with Threads(1) as threads:
         options = Options(n_batches=4, check=True)
-        search = RowSearch(
-            model, ArraySource(X), ("birth", "merge", "delete"), threads, np.random.default_rng(0), options
-        )
+        moves, rng = ("birth", "merge", "delete"), np.random.default_rng(0)
+        search = RowSearch(model, ArraySource(X), moves, Session(threads), rng, options)
         search.run(one_cluster(model))
     assert search.total.K >= 4
 

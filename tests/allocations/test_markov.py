@@ -145,13 +145,13 @@ def test_the_global_step_is_an_optimum(allocation, seed, K):
     assert shares.shape == (K + 1,)
     assert (shares >= 0.0).all()
     assert shares.sum() == pytest.approx(1.0)
-    assert allocation.bound(s, allocation.at(s, shares)) == pytest.approx(best, rel=1e-8)
+    assert allocation.bound_at(s, allocation.at(s, shares)) == pytest.approx(best, rel=1e-8)
     assert allocation.mean_weights(s).sum() == pytest.approx(1.0)
     if not isinstance(allocation, HDPMarkovChain):
         return
     for spread in (0.05, 0.5, 3.0):
         other = shares * np.exp(rng.normal(0.0, spread, K + 1))
-        assert allocation.bound(s, allocation.at(s, other / other.sum())) <= best + 1e-6 * abs(best)
+        assert allocation.bound_at(s, allocation.at(s, other / other.sum())) <= best + 1e-6 * abs(best)
 
 
 @every
@@ -159,7 +159,9 @@ def test_the_global_step_is_an_optimum(allocation, seed, K):
 @given(seed=SEEDS, K=st.integers(1, 6))
 def test_pseudo_counts_means_and_potentials_belong_together(allocation, seed, K):
     s = summary(seed, K)
-    theta, means, update = allocation.counts(s), allocation.means(s), allocation.update(s).prior
+    solution = allocation.solve(s)
+    theta, means = allocation.counts(s, solution.shares), allocation.means(s)
+    update = allocation.update(s, solution).prior
     assert theta.shape == (K + 1, K + 1)
     assert means.shape == update.shape == (K + 1, K)
     strength = allocation.transition_concentration + allocation.stickiness
@@ -293,7 +295,7 @@ def test_counts_of_rows_alone(allocation):
     assert (means[1:3].diagonal() > 0.5).all()
     np.testing.assert_array_equal(allocation.order(s), [0, 1, 2])
     nothing = SEQUENCES.start(Summary(np.zeros(2), np.zeros((2, 0)), np.zeros(2), np.zeros(())))
-    assert np.isfinite(allocation.update(nothing).prior).all()
+    assert np.isfinite(allocation.update(nothing, allocation.solve(nothing)).prior).all()
 
 
 def test_durations():

@@ -21,7 +21,7 @@ from stickbreak import TopicModel
 from stickbreak.allocations import DirichletProcess, LatentDirichlet
 from stickbreak.data.corpus import open_corpus, write_corpus
 from stickbreak.data.frames import Encoded
-from stickbreak.inference.laps import Laps
+from stickbreak.inference import laps
 
 BRIEF = 10  # laps
 
@@ -289,12 +289,13 @@ def test_awkward_documents(counts, model):
 def test_the_score_is_below_the_log_probability_by_enumeration(model):
     """Of documents of five tokens under the topics and the prior: all assignments, topics not in use included."""
     rng = np.random.default_rng(0)
-    a = model.model_.allocation.update(model.summary_).prior[: model.n_topics_]
+    prior = model.model_.posterior(model.summary_).step.prior
+    a = prior[: model.n_topics_]
     for _ in range(5):
         words = rng.integers(15, size=5)
         z = np.array(list(product(range(model.n_topics_), repeat=5)))
         n = np.stack([(z == k).sum(axis=1) for k in range(model.n_topics_)], axis=1)
-        rest = model.model_.allocation.update(model.summary_).prior[-1]
+        rest = prior[-1]
         total = a.sum() + rest
         terms = (gammaln(a + n) - gammaln(a)).sum(axis=1) + gammaln(total) - gammaln(total + 5)
         exact = logsumexp(terms + np.log(model.topics_[z, words]).sum(axis=1))
@@ -477,22 +478,22 @@ def test_a_huge_document_concentration(counts, alpha):
 def test_a_symmetric_prior_over_topics_that_are_all_in_use(counts):
     """Its bound after merges is that of one more lap, or lower."""
     prior = LatentDirichlet(4, 2.0, symmetric=True)
-    for laps in range(6, 20, 3):
-        found = fit(counts, allocation=prior, document_concentration=2.0, max_laps=laps)
+    for most in range(6, 20, 3):
+        found = fit(counts, allocation=prior, document_concentration=2.0, max_laps=most)
         again = fit(counts, allocation=prior, document_concentration=2.0, init=found, moves=(), max_laps=30)
         assert found.lower_bound_ <= again.lower_bound_ + 1e-3 * abs(again.lower_bound_)
         assert np.all(np.diff(found.lower_bounds_) >= -1e-9 * np.abs(found.lower_bounds_[1:]))
 
 
 def test_ctrl_c_before_an_excursion_has_done_a_lap(counts, monkeypatch):
-    first = Laps._first_lap
+    first = laps.first_lap
 
-    def interrupted(laps, *given):
-        if laps.floor is not None:
+    def interrupted(problem, *given):
+        if problem.floor is not None:
             raise KeyboardInterrupt
-        first(laps, *given)
+        return first(problem, *given)
 
-    monkeypatch.setattr(Laps, "_first_lap", interrupted)
+    monkeypatch.setattr(laps, "first_lap", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted after"):
         found = TopicModel(random_state=0, n_init_topics=6).fit(counts)
     assert found.lower_bound_ == found.model_.bound(found.summary_)

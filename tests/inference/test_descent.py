@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 from stickbreak import HMM
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
-from stickbreak.inference import Options, Threads, state_search
+from stickbreak.inference import Options, Session, Threads, state_search
 from stickbreak.inference.descent import Descent, of_states, wide_start
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Bernoulli, Gaussian, Sample
@@ -49,7 +49,9 @@ def test_the_bound_of_a_change_is_that_of_its_parameters_and_the_best_messages(k
     total = labelled(model.likelihood, source, labels)
     parameters = model.parameters(total, source.dtype)
     with Threads(1) as threads:
-        found = Descent(model, source, threads, np.random.default_rng(0), Options(1, 9, 1e-6))._bound(model, total)
+        found = Descent(model, source, Session(threads), np.random.default_rng(0), Options(1, 9, 1e-6))._bound(
+            model, total
+        )
         after = visit(model, parameters, source, source.batches(1)[0], threads).summary
 
     def terms(s):

@@ -15,8 +15,7 @@ from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.estimators import _memory
-from stickbreak.inference import Threads, memory
-from stickbreak.inference.laps import Laps
+from stickbreak.inference import Threads, lap, laps, memory
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model, Summary
@@ -92,11 +91,14 @@ def test_searches_for_states_stay_within_memory(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(m, 0.5, (30, 1)) for m in 2 * list(range(0, 60, 10))])
     seen = []
-    first_lap = Laps._first_lap
+    first_lap = laps.first_lap
     monkeypatch.setattr(_memory, "room", lambda *_: 4)
-    monkeypatch.setattr(
-        Laps, "_first_lap", lambda laps, start, counts: (seen.append(start.K), first_lap(laps, start, counts))
-    )
+
+    def watched(problem, model, start, *given):
+        seen.append(start.K)
+        return first_lap(problem, model, start, *given)
+
+    monkeypatch.setattr(laps, "first_lap", watched)
     assert HMM("gaussian", random_state=0, max_laps=40).fit(X).n_states_ <= 4
     assert len(seen) > 2
     assert max(seen) <= 4
@@ -227,16 +229,19 @@ def test_the_summaries_of_chunks_do_not_pile_up(monkeypatch):
 def test_fits_stay_within_their_estimate(monkeypatch):
     """With many clusters to merge, whose scatter matrices are large."""
     X = np.random.default_rng(0).normal(size=(400, 250))
-    seen, most, sizes_of, finish = [], [1], _memory._sizes, Laps._finish_lap
+    seen, most, sizes_of, finish = [], [1], _memory._sizes, lap._finished
 
     def watched(*given):
         seen.append(sizes_of(*given))
         return seen[-1]
 
+    def finished(*given, **named):
+        found = finish(*given, **named)
+        most.append(found[0].total.K)
+        return found
+
     monkeypatch.setattr(_memory, "_sizes", watched)
-    monkeypatch.setattr(
-        Laps, "_finish_lap", lambda laps, records: (finish(laps, records), most.append(laps.total.K))[0]
-    )
+    monkeypatch.setattr(lap, "_finished", finished)
     tracemalloc.start()
     Mixture(init="k-means++", n_init_clusters=8, moves=["merge"], max_laps=2, n_jobs=1, random_state=0).fit(X)
     _, peak = tracemalloc.get_traced_memory()

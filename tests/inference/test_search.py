@@ -9,9 +9,10 @@ from threadpoolctl import threadpool_info
 
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, RowSearch, Threads
+from stickbreak.inference import Options, RowSearch, Session, Threads
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
-from stickbreak.inference.laps import BoundDecreased, Laps
+from stickbreak.inference.lap import BoundDecreased, judged
+from stickbreak.inference.laps import Laps
 from stickbreak.inference.row_search import COARSE, MOST_NUMBERS, sample_rows
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
@@ -37,7 +38,7 @@ def run(X, moves=MOVES, start=None, seed=0, model=None, on_lap=lambda lap: None,
     model = model or model_of(X)
     source, rng = ArraySource(X), np.random.default_rng(seed)
     with Threads(1) as threads:
-        found = RowSearch(model, source, moves, threads, rng, Options(check=True, **options), on_lap)
+        found = RowSearch(model, source, moves, Session(threads, on_lap), rng, Options(check=True, **options))
         if start is None:
             summary = one_cluster(model)
         elif isinstance(start, int):
@@ -103,7 +104,7 @@ def test_excursions_are_kept_only_if_they_pay(X, seed):
     model, source, options = model_of(X), ArraySource(X), Options(tol=COARSE * 0.01)
     with Threads(1) as threads:
         rng = np.random.default_rng(seed).spawn(1)[0]
-        alone = Laps(model, source, Schedule(MOVES, rng), threads, rng, options)
+        alone = Laps(model, source, Schedule(MOVES), Session(threads), rng, options)
         alone.run(one_cluster(model))
     found = run(X, seed=seed, tol=0.01)
     same = [lap.lower_bound for lap in found.history[: len(alone.history)]]
@@ -170,7 +171,7 @@ def interrupted(X, stop, state):
     model = model_of(X)
     with Threads(1) as threads:
         rng = np.random.default_rng(0)
-        state["search"] = RowSearch(model, ArraySource(X), MOVES, threads, rng, Options(), stop)
+        state["search"] = RowSearch(model, ArraySource(X), MOVES, Session(threads, stop), rng, Options())
         state["search"].run(one_cluster(model))
 
 
@@ -211,15 +212,18 @@ def test_threads_keep_the_order_and_raise_what_tasks_raise(n):
 def test_enough_quiet_laps_end_an_ascent_though_moves_are_left(X):
     model, rng = model_of(X), np.random.default_rng(0)
     with Threads(1) as threads:
-        laps = Laps(model, ArraySource(X), Schedule(MOVES, rng), threads, rng, Options(), enough=3)
+        laps = Laps(model, ArraySource(X), Schedule(MOVES), Session(threads), rng, Options(), enough=3)
         laps.run(model.ordered(from_seeds(model, laps.source, 4, True, rng)))
-    laps._quiet, laps._proposals, quiet = 0, [object()], (laps.bound, laps.total.N)
-    assert [laps._settled(*quiet) for _ in range(4)] == [False, False, True, True]
-    assert not laps._settled(laps.bound - 1.0, laps.total.N)  # a lap that gained
-    assert [laps._settled(*quiet) for _ in range(3)] == [False, False, True]
-    assert not laps._settled(laps.bound, laps.total.N[1:])  # a cluster that is new
-    laps._proposals = []
-    assert laps._settled(*quiet)
+    problem, after = laps.problem, laps.state._replace(proposals=[object()], settle=-1)
+    quiet, states = after._replace(quiet=0), []
+    for _ in range(4):
+        states.append(judged(problem, quiet, after))
+        quiet = states[-1]
+    assert [state.done for state in states] == [False, False, True, True]
+    assert judged(problem, quiet._replace(bound=after.bound - 1.0), after).quiet == 0  # a lap that gained
+    fewer = after.posterior.model.posterior(after.total.take(np.arange(1, after.total.K)))
+    assert judged(problem, quiet._replace(posterior=fewer), after).quiet == 0  # a cluster that is new
+    assert judged(problem, after._replace(quiet=0), after._replace(proposals=[])).done
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -246,7 +250,8 @@ def test_a_search_from_its_own_result_gains_nothing(X, seed):
     found = run(X, seed=seed)
     model, source = found.found, ArraySource(X)
     with Threads(1) as threads:
-        again = RowSearch(model, source, MOVES, threads, np.random.default_rng(seed + 10), Options(check=True))
+        rng = np.random.default_rng(seed + 10)
+        again = RowSearch(model, source, MOVES, Session(threads), rng, Options(check=True))
         again.run(found.total)
     assert again.outcome.bound <= found.outcome.bound + 1.0
 
@@ -276,7 +281,7 @@ def test_an_extrapolated_lap_takes_a_step_with_every_batch(X, monkeypatch):
         seen.append(parameters.W)
         return visit(model, parameters, *rest)
 
-    monkeypatch.setattr("stickbreak.inference.laps.visit", recording)
+    monkeypatch.setattr("stickbreak.inference.lap.visit", recording)
     run(X, moves=(), start=6, n_batches=3, max_laps=4)
     laps = [seen[i : i + 3] for i in range(0, len(seen), 3)]
     assert len(laps) == 4

@@ -174,7 +174,7 @@ def test_a_row_without_any_value_has_the_prior_weights(known_families):
     X = family.rows(np.random.default_rng(6), 300, 4)
     found = Mixture(family.make(4), init="k-means++", n_init_clusters=3, moves=(), random_state=0, n_jobs=1).fit(X)
     assert np.isnan(X[0]).all()
-    scores = found.model_.allocation.update(found.summary_).log_weights
+    scores = found.model_.posterior(found.summary_).step.log_weights
     want = np.exp(scores - logsumexp(scores))
     np.testing.assert_allclose(found.predict_proba(X[:1])[0], want, rtol=1e-9)
     assert found.score_samples(X[:1])[0] == pytest.approx(0.0, abs=1e-12)

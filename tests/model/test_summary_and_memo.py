@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stickbreak.model import Memo, Summary
+from stickbreak.model import Exchange, Memo, Summary, Take
 from stickbreak.model.summary import Array, cluster_axes
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -121,7 +121,7 @@ def test_edit_changes_every_visited_batch_and_the_total():
     for batch, summary in before.items():
         memo.replace(batch, summary)
     added = {b: random_summary(rng, 2) for b in range(3)}
-    memo.edit(lambda b, summary: summary.exchange([1], added[b]))
+    memo.apply(Exchange((1,), (0,)), [[added[b]] for b in range(3)])
     assert memo.batches[1] is None
     for batch, summary in before.items():
         assert_equal(memo.batches[batch], summary.exchange([1], added[batch]))

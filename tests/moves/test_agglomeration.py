@@ -41,7 +41,7 @@ def test_levels_are_the_bounds_of_added_responsibilities(name, allocation):
     N, K = len(X), total.K
     parameters = model.parameters(total, X.dtype)
     summary, kept = local_step(model.likelihood, parameters, X, np.ones(N))
-    steps = list(merges(model, total, model.log_marginal(total)))
+    steps = list(merges(model.posterior(total)))
     assert [len(step.groups) for step in steps] == list(range(K - 1, 0, -1))
     H = np.zeros(2 * K - 1)
     merged_entropies(*kept, np.ones(N), ancestry(steps, K), H)
@@ -62,7 +62,7 @@ def test_a_survey_finds_the_rows_explained_worst(container):
     source = container(X if container is ArraySource else sparse.csr_array(X))
     parameters = model.parameters(total, X.dtype)
     summary, kept = local_step(model.likelihood, parameters, X, np.ones(len(X)))
-    steps = list(merges(model, total, model.log_marginal(total)))
+    steps = list(merges(model.posterior(total)))
     with Threads(2) as threads:
         seen = survey(model, total, source, threads, ancestry(steps, total.K))
     np.testing.assert_allclose(seen.total.S, summary.S, rtol=1e-9)

@@ -101,7 +101,7 @@ def test_merge_score_is_the_change_of_the_bound_without_entropy(problem, seed, K
     p = problem(seed, K=K)
     _, summary, kept = current(p)
     first, second = np.triu_indices(K, 1)
-    scores = merge_scores(p.model, summary, p.model.log_marginal(summary), first, second)
+    scores = merge_scores(p.model.posterior(summary), first, second)
     for a, b, score in zip(first, second, scores):
         proposal = Proposal("merge", (a, b), None, 0.0)
         after = summary.exchange((a, b), track(p, proposal, p.X, p.weights, kept, summary))
@@ -117,9 +117,9 @@ def test_merges_proposed_are_the_best_of_all_pairs_that_may(problem, seed, K, li
     p = problem(seed, K=K)
     _, summary, _ = current(p)
     pairs = [pair for pair in combinations(range(K), 2) if p.rng.random() < chance]
-    clusters, divergence = p.model.clusters(summary), p.model.divergences(summary)
-    proposals, _ = propose_merges(p.model, summary, clusters, divergence, limit, lambda pair: pair in pairs)
-    score = {pair: merge_scores(p.model, summary, clusters.log_marginal, *np.array([pair]).T)[0] for pair in pairs}
+    posterior = p.model.posterior(summary)
+    proposals, _ = propose_merges(posterior, limit, lambda pair: pair in pairs)
+    score = {pair: merge_scores(posterior, *np.array([pair]).T)[0] for pair in pairs}
     want = sorted((s for s in score.values() if s > 0.0), reverse=True)[:limit]
     assert [proposal.estimate for proposal in proposals] == pytest.approx(want, rel=1e-12, abs=1e-9)
     for proposal in proposals:

@@ -108,7 +108,7 @@ def test_what_merges_seem_to_gain_is_what_they_gain(nearest, seed):
     before, kept = joint(model, total), agglomeration.NEAREST
     agglomeration.NEAREST = nearest
     try:
-        steps = list(agglomeration.merges(model, total, model.log_marginal(total)))
+        steps = list(agglomeration.merges(model.posterior(total)))
     finally:
         agglomeration.NEAREST = kept
     assert [len(step.groups) for step in steps] == list(range(total.K - 1, 0, -1))
@@ -158,7 +158,7 @@ def test_every_merge_is_the_best_of_what_is_left(transitions, seed):
     total = labelled(model.likelihood, source, rng.integers(10, size=len(source.X)))
     total = total if transitions else SEQUENCES.start(total)
     before = 0.0
-    for step in agglomeration.merges(model, total, model.log_marginal(total)):
+    for step in agglomeration.merges(model.posterior(total)):
         pairs, shares = np.triu_indices(total.K, 1), model.allocation.solve(total).shares
         gains, _ = agglomeration.merge_gains(model, total, model.log_marginal(total), shares, *pairs)
         assert step.gain - before == pytest.approx(gains.max(), rel=1e-9, abs=1e-6)

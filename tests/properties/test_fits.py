@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from stickbreak import Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, RowSearch, Stochastic, Threads
+from stickbreak.inference import Options, RowSearch, Session, Stochastic, Threads
 from stickbreak.inference.init import one_cluster
 from stickbreak.model import Model, Summary
 from stickbreak.moves import Schedule
@@ -70,7 +70,7 @@ def search(model, X, weights=None, n_batches=1, moves=MOVES, seed=0, start=None,
     """A search with the bound checked after every step."""
     options = Options(n_batches=n_batches, check=True, **{"max_laps": 150, **options})
     with Threads(n_jobs) as threads:
-        found = RowSearch(model, ArraySource(X, weights), moves, threads, np.random.default_rng(seed), options)
+        found = RowSearch(model, ArraySource(X, weights), moves, Session(threads), np.random.default_rng(seed), options)
         found.run(one_cluster(model) if start is None else start)
     return found
 
@@ -344,9 +344,10 @@ def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_bat
     sums = naive.summarise(model.likelihood, X, np.ones((len(X), 1)), weights)
     resolve, accepted = Schedule.resolve, []
 
-    def observed(self, model, memo, proposals, tracked, slack, solution):
+    def observed(self, posterior, memo, proposals, tracked, slack):
+        model = posterior.model
         before = model.bound(model.ordered(memo.total))
-        verdict, records = resolve(self, model, memo, proposals, tracked, slack, solution)
+        verdict, records = resolve(self, posterior, memo, proposals, tracked, slack)
         gains = [gain for record in records for gain in record.gains]
         assert all(gain > -0.01 for gain in gains)  # what a move to fewer clusters may give back
         after = model.bound(model.ordered(memo.total))

@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.data import sequences as data
-from stickbreak.inference import Options, StateSearch, Threads
+from stickbreak.inference import Options, Session, StateSearch, Threads
 from stickbreak.inference.init import one_cluster
 from stickbreak.inference.laps import Laps
 from stickbreak.likelihoods import (
@@ -105,7 +105,7 @@ def random_start(model, source, K, seed):
 def search(model, source, start, moves=MOVES, n_batches=1, n_jobs=1, max_laps=18, learn=LEARN, seed=0, tol=1e-6):
     with Threads(n_jobs) as threads:
         options = Options(n_batches, max_laps, tol, True, learn, check=True)
-        found = StateSearch(model, source, moves, threads, np.random.default_rng(seed), options)
+        found = StateSearch(model, source, moves, Session(threads), np.random.default_rng(seed), options)
         found.run(start)
     return found
 
@@ -114,7 +114,7 @@ def laps(model, source, start, moves=(), n_batches=1, n_jobs=1, max_laps=25, lea
     rng = np.random.default_rng(seed)
     with Threads(n_jobs) as threads:
         options = Options(n_batches, max_laps, 1e-9, accelerate, learn, check=True)
-        found = Laps(model, source, Schedule(moves, rng, model.kind.recipe), threads, rng, options)
+        found = Laps(model, source, Schedule(moves, model.kind.recipe), Session(threads), rng, options)
         found.run(start)
     return found
 

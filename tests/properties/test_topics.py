@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp, psi
 
 from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
 from stickbreak.data import BagSource, GroupSource
-from stickbreak.inference import Options, Threads
+from stickbreak.inference import Options, Session, Threads
 from stickbreak.inference.document_survey import document_survey
 from stickbreak.inference.laps import Laps
 from stickbreak.inference.visit import visit
@@ -72,8 +72,10 @@ def problem(kind, allocation, seed):
 def laps(model, source, start, moves=(), n_batches=1, n_jobs=1, max_laps=25, learn=(), seed=0):
     rng = np.random.default_rng(seed)
     with Threads(n_jobs) as threads:
-        schedule = Schedule(moves, rng, model.kind.recipe)
-        found = Laps(model, source, schedule, threads, rng, Options(n_batches, max_laps, 1e-9, True, learn, check=True))
+        schedule = Schedule(moves, model.kind.recipe)
+        found = Laps(
+            model, source, schedule, Session(threads), rng, Options(n_batches, max_laps, 1e-9, True, learn, check=True)
+        )
         found.run(start)
     return found
 
@@ -194,7 +196,7 @@ def test_a_survey_tells_what_merged_topics_are_worth(kind, allocation):
     """The first merge of the tree is the summary of an exact merge, and the root has all tokens without a doubt."""
     model, source, start = problem(kind, allocation, 3)
     total = laps(model, source, start, max_laps=3).total
-    steps = list(merges(model, total, model.log_marginal(total)))
+    steps = list(merges(model.posterior(total)))
     with Threads(2) as threads:
         seen = document_survey(model, total, source, threads, ancestry(steps, total.K), None)
     found = levels_of(model, seen.total, steps, seen.nodes)

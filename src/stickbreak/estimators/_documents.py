@@ -16,7 +16,7 @@ from ..data import ArraySource, BagSource, Chunk, GroupSource, SparseSource
 from ..data.arrays import as_array, numbers
 from ..data.check import Finding
 from ..data.frames import Encoded, Levels, as_frame
-from ..inference import Chain, Options, Run, Threads, TopicSearch
+from ..inference import Chain, Options, Session, Threads, TopicSearch
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
@@ -196,12 +196,12 @@ def choose_start(
             model,
             sample,
             choices.MOVES,
-            Run(threads),
+            Session(threads),
             rng,
             options,
             make_chain=partial(make_chain, estimator, model, sample),
         )
-        search.search(_by_name(init, model, sample, K, rng))
+        search.run(_by_name(init, model, sample, K, rng))
         return search.total.without_local() * (source.total_weight / sample.total_weight)
     return _by_name(init, model, source, K, rng)
 

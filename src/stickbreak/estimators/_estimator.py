@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
 from ..data.check import DataWarning, Finding
-from ..inference import Executor, Journal, Lap, Options, Run, Search
+from ..inference import Executor, Journal, Lap, Options, Search, Session
 from ..inference.algorithm import Ascending
 from ..inference.laps import Result
 from ..inference.memory import Sizes
-from ..inference.run import NoJournal
+from ..inference.session import NoJournal
 from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
@@ -132,20 +132,20 @@ class Estimator(BaseEstimator, ABC):
         trouble = None
         with self._progress(source) as on_lap:
             for stream in streams:
-                run = Run(executor, on_lap, self._journal())
-                ascent = begin(model, source, run=run, rng=stream, options=options)
+                session = Session(executor, on_lap, self._journal())
+                ascent = begin(model, source, session=session, rng=stream, options=options)
                 interrupted = False
                 try:
                     first = start(stream)
                     choices.check_start(model, first.K)
-                    ascent.search(first)
+                    ascent.run(first)
                 except KeyboardInterrupt:
                     if best is None and ascent.result is None:
                         raise
                     interrupted = True
                 result = ascent.result
                 if result is not None and (best is None or result.bound > best.bound):
-                    best, history, converged = result, run.history, ascent.converged
+                    best, history, converged = result, session.history, ascent.converged
                 if interrupted:
                     trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
                     break

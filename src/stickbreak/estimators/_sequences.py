@@ -17,7 +17,7 @@ from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
 from ..data.frames import Encoded, Levels, as_column, as_frame, encode
 from ..data.sources import CHUNK_ROWS, Chunk
-from ..inference import Options, Run, StateSearch, Threads
+from ..inference import Options, Session, StateSearch, Threads
 from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
 from ..kernels.markov import forward
@@ -205,8 +205,8 @@ def choose_start(
     if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_ROWS, rng)
         options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learnt(estimator))
-        search = StateSearch(model, sample, choices.MOVES, Run(threads), rng, options)
-        search.search(one_cluster(model))
+        search = StateSearch(model, sample, choices.MOVES, Session(threads), rng, options)
+        search.run(one_cluster(model))
         return search.total * (source.total_weight / sample.total_weight)
     return one_cluster(model)
 

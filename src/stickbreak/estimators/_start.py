@@ -14,7 +14,7 @@ from ..data import ArraySource, Chunk
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.distinct import Collapsed
 from ..data.frames import Levels
-from ..inference import LearningSearch, Options, Run, Threads
+from ..inference import LearningSearch, Options, Session, Threads
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
 from ..likelihoods._base import Rows
 from ..model import Model, Summary
@@ -64,8 +64,8 @@ def _found_on_sample(
 ) -> Summary:
     sample = source.sample(SEARCH_ROWS, rng)
     options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learn)
-    search = LearningSearch(model, sample, choices.MOVES, Run(threads), rng, options)
-    search.search(one_cluster(model))
+    search = LearningSearch(model, sample, choices.MOVES, Session(threads), rng, options)
+    search.run(one_cluster(model))
     return search.total * (source.total_weight / sample.total_weight)
 
 

@@ -7,8 +7,8 @@ from .lap import Options
 from .learning_search import LearningSearch
 from .refit import Refit
 from .row_search import RowSearch
-from .run import Journal, Run
 from .search import Search
+from .session import Journal, Session
 from .state_search import StateSearch
 from .stochastic import Stochastic
 from .topic_search import TopicSearch
@@ -25,8 +25,8 @@ __all__ = [
     "Options",
     "Refit",
     "RowSearch",
-    "Run",
     "Search",
+    "Session",
     "StateSearch",
     "Stochastic",
     "Threads",

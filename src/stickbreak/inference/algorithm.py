@@ -11,8 +11,8 @@ from ..data import ArraySource
 from ..model import Model, Summary
 from .lap import Options
 from .laps import Result
-from .run import Run
 from .search import Search
+from .session import Session
 
 
 class Ascending(Protocol):
@@ -28,7 +28,7 @@ class Ascending(Protocol):
         """Whether it ended by itself."""
         ...
 
-    def search(self, start: Summary) -> None:
+    def run(self, start: Summary) -> None:
         """Begin with the parameters that ``start`` implies, and go on to the end."""
         ...
 
@@ -48,7 +48,7 @@ class Algorithm(Protocol):
         search: Callable[..., Search],
         model: Model,
         source: ArraySource,
-        run: Run,
+        session: Session,
         rng: np.random.Generator,
         options: Options,
     ) -> Ascending:
@@ -80,9 +80,9 @@ class Memoized:
         search: Callable[..., Search],
         model: Model,
         source: ArraySource,
-        run: Run,
+        session: Session,
         rng: np.random.Generator,
         options: Options,
     ) -> Search:
         """The search for such data."""
-        return search(model, source, run=run, rng=rng, options=replace(options, accelerate=self.accelerate))
+        return search(model, source, session=session, rng=rng, options=replace(options, accelerate=self.accelerate))

@@ -17,7 +17,7 @@ from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
 from .lap import Options
 from .laps import Laps
-from .run import Run
+from .session import Session
 
 WIDE = 2.3  # times as many states as there may be, to begin with
 CELLS, MOST_CELLS = 12, 256  # times as many cells of rows, from which these are merged
@@ -37,25 +37,25 @@ class Descent:
 
     model: Model
     source: SequenceSource
-    run: Run
+    session: Session
     rng: np.random.Generator
     options: Options
 
-    def descend(self, start: Summary) -> Summary:
+    def run(self, start: Summary) -> Summary:
         """A summary of as many states as may be, of which ``model`` then has the hyperparameters learnt."""
         most, allowed = self.model.max_clusters, self.model.allocation.max_clusters
         total = start
         while most < total.K:
-            total = self._settled(total, BETWEEN if self.run.history else LAPS)
+            total = self._settled(total, BETWEEN if self.session.history else LAPS)
             total = self._fewer(total, max(1, (total.K - most) // SHARE))
         self.model = of_states(self.model, allowed)
         return total
 
     def _settled(self, total: Summary, laps: int) -> Summary:
         model, rng = of_states(self.model, total.K), self.rng.spawn(1)[0]
-        options = replace(self.options, max_laps=len(self.run.history) + min(laps, self.options.max_laps))
-        found = Laps(model, self.source, Schedule((), model.kind.recipe), self.run, rng, options)
-        found.ascend(model.ordered(total))
+        options = replace(self.options, max_laps=len(self.session.history) + min(laps, self.options.max_laps))
+        found = Laps(model, self.source, Schedule((), model.kind.recipe), self.session, rng, options)
+        found.run(model.ordered(total))
         self.model = found.model
         return found.total
 
@@ -80,7 +80,7 @@ class Descent:
         expected = (summary.S * parameters.W).sum() + summary.N @ parameters.bias
         expected += (summary.M * prepared.log_A).sum() + summary.begins @ prepared.log_start + summary.H.sum()
         chunks = [chunk for batch in self.source.batches(1) for chunk in batch]
-        parts = self.run.executor.over(self.source, partial(_normaliser_of, model, prepared), chunks)
+        parts = self.session.executor.over(self.source, partial(_normaliser_of, model, prepared), chunks)
         return model.bound(summary) - float(expected) + sum(parts)
 
 

@@ -202,11 +202,16 @@ def first_lap(
 def lap(problem: Problem, state: State) -> tuple[State, Record]:
     """Visit every batch once; judge the proposals; learn; plan the next lap; and say whether it was the last."""
     after, record = _lap(problem, state._replace(rng=deepcopy(state.rng), schedule=state.schedule.copy()))
+    return judged(problem, state, after), record
+
+
+def judged(problem: Problem, state: State, after: State) -> State:
+    """The state after a lap, with whether that was the last."""
     quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
     settled = quiet >= (problem.enough if after.proposals else 1)
     done = _hopeless(problem, after.bound - state.bound, after.bound) or (settled and after.settle < 0)
     settle = 0 if settled and not done else after.settle  # nothing is left to wait for
-    return after._replace(quiet=quiet, settle=settle, done=done), record
+    return after._replace(quiet=quiet, settle=settle, done=done)
 
 
 def _lap(problem: Problem, state: State) -> tuple[State, Record]:
@@ -230,8 +235,8 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     lapped = state._replace(
         posterior=posterior, memo=seen.memo, bound=posterior.bound, before=state.posterior, step=step, stalled=stalled
     )
-    judged, records = _judged(problem, lapped, seen.tracked, posterior.bound - reported)
-    return _finished(problem, judged, records, speed, state.bound)
+    moved, records = _moved(problem, lapped, seen.tracked, posterior.bound - reported)
+    return _finished(problem, moved, records, speed, state.bound)
 
 
 def _pass(
@@ -307,7 +312,7 @@ def _with_prior_ahead(parameters: Parameters, before: Posterior, step: float) ->
     return parameters._replace(prior=parameters.prior * np.exp(np.clip(step * change, -FAR, FAR)))
 
 
-def _judged(
+def _moved(
     problem: Problem, state: State, tracked: list[list[Summary]], slack: float
 ) -> tuple[State, list[MoveRecord]]:
     """The state after the proposals that raise the bound.

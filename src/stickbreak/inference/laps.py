@@ -14,7 +14,7 @@ from ..model import Drawn, Model, Posterior, Summary
 from ..moves import Proposal, Schedule
 from ..moves.better import accepts
 from .lap import Floor, Options, Problem, Record, State, first_lap, lap
-from .run import Leg, Run
+from .session import Leg, Session
 from .trace import Lap
 
 Array = NDArray[np.floating]
@@ -47,7 +47,7 @@ class Laps:
     start_model: Model
     source: ArraySource
     schedule: Schedule
-    run: Run
+    session: Session
     rng: np.random.Generator
     options: Options
     floor: Floor | None = None
@@ -59,10 +59,10 @@ class Laps:
     _last: tuple[State, Lap] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        history = self.run.history
+        history = self.session.history
         self._ascent = history[-1].ascent + 1 if history else 1
 
-    def ascend(self, start: Summary, counts: Array | None = None) -> None:
+    def run(self, start: Summary, counts: Array | None = None) -> None:
         """Lap until converged or out of laps, from the parameters that ``start`` implies.
 
         counts : (K, N) of documents, if known, for their local steps to start from
@@ -76,12 +76,12 @@ class Laps:
     def polish(self, options: Options) -> None:
         """Lap on, to another tolerance."""
         self.options = options
-        self._change(self.now._replace(done=False))
+        self._change(self.state._replace(done=False))
         self._climb(None)
 
     def offer(self, proposals: Sequence[Proposal]) -> None:
         """Verify these proposals, too, over the next lap."""
-        self._change(self.now._replace(proposals=[*self.now.proposals, *proposals]))
+        self._change(self.state._replace(proposals=[*self.state.proposals, *proposals]))
 
     def beats(self, other: "Laps") -> bool:
         """Whether the bound of this ascent is higher, by more than rounding and what more clusters must be worth."""
@@ -90,12 +90,17 @@ class Laps:
         return accepts(self.bound - other.bound, self.total.K - other.total.K, other.bound)
 
     @property
+    def history(self) -> list[Lap]:
+        """The laps of the search so far."""
+        return self.session.history
+
+    @property
     def as_floor(self) -> Floor | None:
         """The bound and the number of clusters, for ascents that explore; None before the first lap."""
         return None if self._last is None else Floor(self.bound, self.total.K)
 
     @property
-    def now(self) -> State:
+    def state(self) -> State:
         """The state after the last lap."""
         if self._last is None:
             raise RuntimeError("the ascent has not begun")
@@ -112,59 +117,61 @@ class Laps:
     @property
     def posterior(self) -> Posterior:
         """Of all rows, at the end of the last lap."""
-        return self.now.posterior
+        return self.state.posterior
 
     @property
     def model(self) -> Model:
         """The model, with its hyperparameters as they were learnt."""
-        return self.start_model if self._last is None else self.now.model
+        return self.start_model if self._last is None else self.state.model
 
     @property
     def total(self) -> Summary:
         """The summary of all rows at the end of the last lap."""
-        return self.now.total
+        return self.state.total
 
     @property
     def bound(self) -> float:
         """The ELBO at the end of the last lap."""
-        return -np.inf if self._last is None else self.now.bound
+        return -np.inf if self._last is None else self.state.bound
 
     @property
     def drawn(self) -> Sequence[Drawn]:
         """Rows drawn in the last lap to represent the clusters."""
-        return self.now.drawn
+        return self.state.drawn
 
     @property
     def identities(self) -> list[int]:
         """Those of the clusters, by which rows are drawn."""
-        return self.now.schedule.ids
+        return self.state.schedule.ids
 
     @property
     def converged(self) -> bool:
         """Whether the ascent ended by itself."""
-        return self._last is not None and self.now.done
+        return self._last is not None and self.state.done
 
     @property
     def counts(self) -> Array | None:
         """Counts (K, N) of all documents, from which local steps may start, if they are kept."""
-        batches = self._problem().batches
+        batches = self.problem.batches
         everything = np.empty((self.total.K, self.source.n_rows), np.float32)
-        for summary, batch in zip(self.now.memo.batches, batches):
+        for summary, batch in zip(self.state.memo.batches, batches):
             counts = None if summary is None else summary.warm_start
             if counts is None or counts.shape[1] != sum(chunk.stop - chunk.start for chunk in batch):
                 return None
             everything[:, np.concatenate([np.arange(*chunk) for chunk in batch])] = counts
         return everything
 
-    def _problem(self) -> Problem:
-        return Problem(self.source, self.run.executor, self.options, self.enough, self.floor, self.patience)
+    @property
+    def problem(self) -> Problem:
+        """What its laps share."""
+        return Problem(self.source, self.session.executor, self.options, self.enough, self.floor, self.patience)
 
     def _climb(self, first: Callable[[Problem], tuple[State, Record]] | None) -> None:
         """Lap until the ascent is over; what a journal has of it is not done again.
 
         first : the first lap, if that is still to be done
         """
-        problem, journal, history = self._problem(), self.run.journal, self.run.history
+        problem, journal, history = self.problem, self.session.journal, self.session.history
         known = journal.next()
         laps = [] if known is None else list(known.laps)
         over = known is not None and known.over
@@ -173,18 +180,18 @@ class Laps:
             self._last = known.state, laps[-1]
         elif first is not None:
             laps.append(self._record(problem, *first(problem)))
-            journal.note(Leg(self.now, tuple(laps), False))
-        while not over and not self.now.done and len(history) < self.options.max_laps:
-            laps.append(self._record(problem, *lap(problem, self.now)))
-            journal.note(Leg(self.now, tuple(laps), False))
-        journal.note(Leg(self.now, tuple(laps), True))
+            journal.note(Leg(self.state, tuple(laps), False))
+        while not over and not self.state.done and len(history) < self.options.max_laps:
+            laps.append(self._record(problem, *lap(problem, self.state)))
+            journal.note(Leg(self.state, tuple(laps), False))
+        journal.note(Leg(self.state, tuple(laps), True))
 
     def _record(self, problem: Problem, state: State, record: Record) -> Lap:
         """Make a state that of the ascent, and tell of the lap that led to it."""
         reported = problem.reported(state.bound, state.total.K)
         lap = Lap(
-            number=len(self.run.history) + 1,
-            seconds=time.perf_counter() - self.run.began,
+            number=len(self.session.history) + 1,
+            seconds=time.perf_counter() - self.session.began,
             lower_bound=reported.bound,
             n_clusters=reported.K,
             explored_bound=state.bound,
@@ -196,7 +203,7 @@ class Laps:
             sample_rows=self.sample_rows,
         )
         self._last = state, lap
-        self.run.add(lap)
+        self.session.add(lap)
         return lap
 
     def _change(self, state: State) -> None:

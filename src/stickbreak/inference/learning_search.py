@@ -81,7 +81,7 @@ class LearningSearch(RowSearch):
         if len(self.history) >= self.options.max_laps:
             return 0.0
         trial = self._laps(model, self._removals, options, best, settle)
-        trial.ascend(start)
+        trial.run(start)
         return self._keep(best, trial)
 
     @property

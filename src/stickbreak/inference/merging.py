@@ -92,7 +92,7 @@ class MergingSearch(Search, Generic[S]):
             trial = self._laps(laps.model, (), replace(options, max_laps=limit, tol=tol), self.best, origin="merges")
             trial.patience = PATIENCE if large else np.inf
             self._merged = trial
-            trial.ascend(start, self._counts(laps, groups))
+            trial.run(start, self._counts(laps, groups))
             failures = 0 if self._keep(self.best or best, trial) > 0.0 else failures + 1
         return self.best is not best
 

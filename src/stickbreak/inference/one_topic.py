@@ -15,7 +15,7 @@ from .executor import Executor
 from .lap import LOCAL, Options
 from .laps import Laps
 from .row_search import RowSearch
-from .run import Run
+from .session import Session
 
 Array = NDArray[np.floating]
 
@@ -38,7 +38,7 @@ class OneTopicEach(NamedTuple):
 
 
 def one_topic_each(
-    best: Laps, source: SparseSource, run: Run, rng: np.random.Generator, tol: float
+    best: Laps, source: SparseSource, session: Session, rng: np.random.Generator, tol: float
 ) -> OneTopicEach | None:
     """The best mixture of documents found from the topics of an ascent, with their prior; None where it has no chance.
 
@@ -47,16 +47,16 @@ def one_topic_each(
     model = best.model
     flat, rows = Model(model.likelihood, model.allocation.flat, room=model.max_clusters), SparseSource(source.X)
     options = Options(max_laps=FIRST_LAPS, tol=tol)
-    first = Laps(flat, rows, Schedule(()), run.aside(), rng, options)
-    first.ascend(best.total.as_start)
+    first = Laps(flat, rows, Schedule(()), session.aside(), rng, options)
+    first.run(best.total.as_start)
     if first.bound - float(first.total.base) < best.bound - NEAR * rows.n_rows:
         return None
-    search = RowSearch(flat, rows, MOVES, run.aside(), rng, replace(options, max_laps=Options.max_laps))
-    search.search(first.total)
+    search = RowSearch(flat, rows, MOVES, session.aside(), rng, replace(options, max_laps=Options.max_laps))
+    search.run(first.total)
     found = search.total
     if found.K * rows.n_rows * 4 > LOCAL:
         return None
-    counts = _tokens(search.found, found, rows, run.executor)
+    counts = _tokens(search.found, found, rows, session.executor)
     topics = Summary(found.S.sum(axis=1), found.S, np.zeros(found.K), np.zeros(()))
     return OneTopicEach(search.outcome.bound - float(found.base), topics, counts)
 

@@ -12,7 +12,7 @@ class Refit(Search):
 
     draws: bool = False
 
-    def search(self, start: Summary) -> None:
+    def run(self, start: Summary) -> None:
         """Lap from the parameters that ``start`` implies; the outcome is ``best``."""
         self.best = self._laps(self.model, (), self.options)
-        self.best.ascend(start)
+        self.best.run(start)

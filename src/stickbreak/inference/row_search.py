@@ -66,7 +66,7 @@ class RowSearch(MergingSearch[Survey]):
     _found_on_sample: int = 0  # clusters
     _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 3)  # bounds at which each change did not help
 
-    def search(self, start: Summary) -> None:
+    def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         self.begin(start)
         assert self.best is not None
@@ -122,7 +122,7 @@ class RowSearch(MergingSearch[Survey]):
         best = self.best = self._laps(self.model, self.moves, options)
         best.schedule.tries = 1 if options.learn_late or self._known(start.K) else sys.maxsize
         best.schedule.many = self._found_on_sample == 0
-        best.ascend(start)
+        best.run(start)
 
     def _known(self, K: int) -> bool:
         """Whether as many clusters were found on a sample, and laps take long."""
@@ -155,7 +155,7 @@ class RowSearch(MergingSearch[Survey]):
             return
         again = self._laps(best.model, self.moves, options, best, origin="again")
         again.schedule.tries = tries
-        again.ascend(best.total)
+        again.run(best.total)
         self._keep(best, again)
 
     def _merge_more(self, laps: Laps, options: Options, through_losses: bool = True) -> bool:
@@ -180,7 +180,7 @@ class RowSearch(MergingSearch[Survey]):
             return False
         settle = SETTLE if options.n_batches == 1 else QUICK_SETTLE
         trial = self._laps(laps.model, self._removals, options, self.best, settle, "splits")
-        trial.ascend(start)
+        trial.run(start)
         kept = self._keep(self.best or laps, trial) > 0.0
         return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept
 

@@ -16,7 +16,7 @@ from ..moves.sample import targets
 from .executor import Executor
 from .lap import Options
 from .laps import Laps, Result
-from .run import Run
+from .session import Session
 from .trace import Lap
 
 Array = NDArray[np.floating]
@@ -39,7 +39,7 @@ class Search(ABC):
     model: Model
     source: ArraySource
     moves: tuple[str, ...]
-    run: Run
+    session: Session
     rng: np.random.Generator
     options: Options
     sample_rows: int = 0
@@ -48,14 +48,14 @@ class Search(ABC):
     draws: bool = True
 
     @abstractmethod
-    def search(self, start: Summary) -> None:
+    def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
 
     def _sampled(self, rows: int, options: Options) -> Self:
         """The same search on a sample of so many rows, for up to half of the laps that are left."""
         sample, rng = self.source.sample(rows, self.rng.spawn(1)[0]), self.rng.spawn(1)[0]
         options = replace(options, n_batches=1, max_laps=(len(self.history) + options.max_laps) // 2)
-        return type(self)(self.model, sample, self.moves, self.run, rng, options, sample.n_rows)
+        return type(self)(self.model, sample, self.moves, self.session, rng, options, sample.n_rows)
 
     def _begin_with(self, sampled: Self, start: Summary) -> Summary:
         """The outcome of a search on a sample, as if of all rows; ``model`` then has the hyperparameters learnt.
@@ -63,11 +63,11 @@ class Search(ABC):
         An interrupt ends that search, and one lap makes its outcome a model of all rows.
         """
         try:
-            sampled.search(start)
+            sampled.run(start)
         except KeyboardInterrupt:
             if sampled.result is not None:
                 self.best = self._laps(sampled.found, (), replace(self.options, max_laps=0))
-                self.best.ascend(self._scaled(sampled))
+                self.best.run(self._scaled(sampled))
             raise
         self.model = sampled.found
         return self._scaled(sampled)
@@ -78,12 +78,12 @@ class Search(ABC):
     @property
     def executor(self) -> Executor:
         """Where tasks run."""
-        return self.run.executor
+        return self.session.executor
 
     @property
     def history(self) -> list[Lap]:
         """The laps so far."""
-        return self.run.history
+        return self.session.history
 
     @property
     def _laps_left(self) -> int:
@@ -144,7 +144,7 @@ class Search(ABC):
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
         schedule = Schedule(moves, model.kind.recipe, draws=self.draws)
         laps = Laps(
-            model, self.source, schedule, self.run, rng, options, None if floor is None else floor.as_floor, settle
+            model, self.source, schedule, self.session, rng, options, None if floor is None else floor.as_floor, settle
         )
         laps.origin = origin
         laps.sample_rows = self.sample_rows

@@ -50,13 +50,13 @@ class StateSearch(Search):
 
     patience: int = PATIENCE
 
-    def search(self, start: Summary) -> None:
+    def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         coarse = self._coarse
         begun = start.K == 1 and "birth" in self.moves and self.source.n_rows > MANY_ROWS
         if begun and self.model.allocation.max_clusters < sys.maxsize:
-            descent = Descent(self.model, self._sequences, self.run.aside(), self.rng.spawn(1)[0], self.options)
-            start = descent.descend(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
+            descent = Descent(self.model, self._sequences, self.session.aside(), self.rng.spawn(1)[0], self.options)
+            start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
         elif begun and self._laps_left > 1:
             sampled = self._sampled(max(SAMPLE_ROWS, self.source.n_rows // SMALLER), coarse)
@@ -74,7 +74,7 @@ class StateSearch(Search):
         """
         self.best = self._laps(self.model, self.moves, self._coarse)
         self.best.enough = enough
-        self.best.ascend(start)
+        self.best.run(start)
 
     @property
     def _sequences(self) -> SequenceSource:
@@ -119,7 +119,7 @@ class StateSearch(Search):
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
         trial = self._laps(model, self._removals, replace(coarse, max_laps=limit), best, SETTLE, origin)
         trial.enough = ENOUGH
-        trial.ascend(model.ordered(start))
+        trial.run(model.ordered(start))
         self._keep(best, trial)
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
@@ -127,8 +127,8 @@ class StateSearch(Search):
         wide, most, rng = of_states(model, start.K), model.allocation.max_clusters, self.rng.spawn(1)[0]
         for K in (start.K, int(np.sqrt(start.K * most))):
             start = reduced(wide, start, K)
-            laps = Laps(wide, self.source, Schedule((), model.kind.recipe), self.run.aside(), rng, options)
-            laps.ascend(wide.ordered(start))
+            laps = Laps(wide, self.source, Schedule((), model.kind.recipe), self.session.aside(), rng, options)
+            laps.run(wide.ordered(start))
             start = laps.total
         return reduced(wide, start, most)
 

@@ -16,8 +16,8 @@ from ..model.learning import tuned
 from ..moves.better import NEGLIGIBLE
 from .lap import MOVED, Options
 from .laps import Result
-from .run import Leg, Run
 from .search import Search
+from .session import Leg, Session
 from .trace import Lap
 from .visit import visit
 
@@ -64,12 +64,12 @@ class Stochastic:
         search: Callable[..., Search],
         model: Model,
         source: ArraySource,
-        run: Run,
+        session: Session,
         rng: np.random.Generator,
         options: Options,
     ) -> "StochasticLaps":
         """The steps for a problem; there are no moves, and so no search."""
-        return StochasticLaps(model, source, self, run, rng, options)
+        return StochasticLaps(model, source, self, session, rng, options)
 
 
 class StochasticState(NamedTuple):
@@ -108,18 +108,18 @@ class StochasticLaps:
     model: Model
     source: ArraySource
     schedule: Stochastic
-    run: Run
+    session: Session
     rng: np.random.Generator
     options: Options
     converged: bool = False
     result: Result | None = None
 
-    def search(self, start: Summary) -> None:
+    def run(self, start: Summary) -> None:
         """Step from the parameters that ``start`` implies until the estimate of the bound settles."""
-        history = self.run.history
+        history = self.session.history
         state = StochasticState(self.model.posterior(start), -np.inf, 0, deepcopy(self.rng))
         laps: list[Lap] = []
-        known = self.run.journal.next()
+        known = self.session.journal.next()
         if known is not None and known.laps:
             laps, state = list(known.laps), known.state
             history += laps
@@ -129,7 +129,7 @@ class StochasticLaps:
             going = not state.settled and len(history) < self.options.max_laps - 1
             state = self._epoch(state) if going else self._exact(state)
             laps.append(self._record(began, state))
-            self.run.journal.note(Leg(state, tuple(laps), state.exact))
+            self.session.journal.note(Leg(state, tuple(laps), state.exact))
 
     def _epoch(self, state: StochasticState) -> StochasticState:
         """One step for each batch, in random order."""
@@ -140,7 +140,7 @@ class StochasticLaps:
         for b in rng.permutation(len(batches)):
             t += 1
             parameters = model.parameters(mixed, dtype)
-            seen = visit(model, parameters, pieces, batches[b], self.run.executor, local=False).summary
+            seen = visit(model, parameters, pieces, batches[b], self.session.executor, local=False).summary
             weight = float(seen.N.sum())
             mixed = mixed.as_sum
             if weight > LEAST * rows:
@@ -164,17 +164,17 @@ class StochasticLaps:
         if used.any():
             mixed = mixed.take(np.flatnonzero(used))
         parameters = model.parameters(mixed, self.source.dtype)
-        total = visit(model, parameters, self.source, everything, self.run.executor, local=False).summary
+        total = visit(model, parameters, self.source, everything, self.session.executor, local=False).summary
         posterior = model.posterior(model.ordered(total))
         return state._replace(posterior=posterior, bound=posterior.bound, exact=True)
 
     def _record(self, began: float, state: StochasticState) -> Lap:
         now, K = time.perf_counter(), state.posterior.summary.K
         speed = self.source.n_rows / max(now - began, 1e-9)
-        number = len(self.run.history) + 1
-        lap = Lap(number, now - self.run.began, state.bound, K, state.bound, K, (), speed)
+        number = len(self.session.history) + 1
+        lap = Lap(number, now - self.session.began, state.bound, K, state.bound, K, (), speed)
         self._keep(state, lap)
-        self.run.add(lap)
+        self.session.add(lap)
         return lap
 
     def _keep(self, state: StochasticState, lap: Lap) -> None:

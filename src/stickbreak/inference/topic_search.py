@@ -47,7 +47,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     on_mixture: Callable[[float, int], None] = lambda bound, K: None
 
-    def search(self, start: Summary) -> None:
+    def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         chain = self.make_chain(self.rng)
         if chain is not None:
@@ -55,13 +55,13 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             return
         coarse = replace(self.options, tol=COARSE * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
-        self.best.ascend(start)
+        self.best.run(start)
         while self._may_grow():
             trial_start = self._split(self.best)
             if trial_start is None:
                 break
             trial = self._laps(self.best.model, self._removals, coarse, self.best, SETTLE, "splits")
-            trial.ascend(trial_start)
+            trial.run(trial_start)
             if self._keep(self.best, trial) <= WORTHWHILE * self.options.tol * self.best.total.K:
                 break
         self._settle()
@@ -72,7 +72,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self.draws = False  # there are no births
         annealed = chain.from_summary(start, SWEEPS, self.executor)
         self.best = self._laps(self.model, (), coarse)
-        self.best.ascend(annealed.summary)
+        self.best.run(annealed.summary)
         self._merge_all(self.best, coarse)
         most = self.model.max_clusters
         first = min(FEWEST, most)
@@ -97,7 +97,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
         best = self.outcome
         assert isinstance(self.source, SparseSource)
-        found = one_topic_each(best, self.source, self.run, self.rng.spawn(1)[0], self.options.tol)
+        found = one_topic_each(best, self.source, self.session, self.rng.spawn(1)[0], self.options.tol)
         if found is None:
             return
         self.on_mixture(found.bound, found.topics.K)
@@ -108,7 +108,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             model = replace(model, allocation=replace(allocation, document_concentration=alpha))
         trial = self._laps(model, (), options, best, origin="one topic each")
         trial.patience = FRESH_PATIENCE
-        trial.ascend(model.kind.start(found.topics), found.counts)
+        trial.run(model.kind.start(found.topics), found.counts)
         self._keep(best, trial)
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
@@ -118,7 +118,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if self._removals:
             annealed = chain.pruned(annealed, self.executor)
         trial = self._laps(best.model, self._removals, options, best, SETTLE_TOPICS, "annealing")
-        trial.ascend(annealed.summary)
+        trial.run(annealed.summary)
         self._keep(best, trial)
         self._settle()
 
@@ -146,7 +146,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         """An ascent from more topics, then merged."""
         best = self.outcome
         trial = self._laps(best.model, (), options, best, origin="splits")
-        trial.ascend(annealed.summary)
+        trial.run(annealed.summary)
         self._keep(best, trial)
         self._merge_all(trial, options)
 
@@ -165,7 +165,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if len(self.history) < self.options.max_laps:
             again = self._laps(self.model, self._removals, self.options, best, origin="topics alone")
             again.patience = FRESH_PATIENCE
-            again.ascend(best.total.as_start)
+            again.run(best.total.as_start)
             self._keep(best, again)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)

@@ -56,7 +56,7 @@ class NoJournal(Journal):
 
 
 @dataclass
-class Run:
+class Session:
     """What all ascents of a search share.
 
     Attributes
