@@ -174,14 +174,15 @@ class Laps:
         problem, journal, history = self.problem, self.session.journal, self.session.history
         known = journal.next()
         laps = [] if known is None else list(known.laps)
-        over = known is not None and known.over
         if known is not None and laps:
             history += laps
             self._last = known.state, laps[-1]
         elif first is not None:
             laps.append(self._record(problem, *first(problem)))
             journal.note(Leg(self.state, tuple(laps), False))
-        while not over and not self.state.done and len(history) < self.options.max_laps:
+        if known is not None and known.over:
+            return
+        while not self.state.done and len(history) < self.options.max_laps:
             laps.append(self._record(problem, *lap(problem, self.state)))
             journal.note(Leg(self.state, tuple(laps), False))
         journal.note(Leg(self.state, tuple(laps), True))

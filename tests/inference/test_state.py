@@ -1,0 +1,187 @@
+"""States: laps one at a time, searches that are stopped, written down and taken up again, and tasks that travel."""
+
+import pickle
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stickbreak import HMM, Mixture, TopicModel
+from stickbreak.allocations import DirichletProcess
+from stickbreak.data import ArraySource
+from stickbreak.estimators import hmm, mixture, topic_model
+from stickbreak.estimators._estimator import Estimator
+from stickbreak.inference import Journal, Options, Threads
+from stickbreak.inference.init import one_cluster
+from stickbreak.inference.lap import Problem, first_lap, lap
+from stickbreak.likelihoods import Gaussian, Sample
+from stickbreak.model import Model
+from stickbreak.moves import Schedule
+
+pytestmark = pytest.mark.filterwarnings("ignore:not converged", "ignore:.*did not settle")
+MOVES = "birth", "merge", "delete"
+
+
+def rows(n=400, D=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, 6, (4, D))[rng.integers(4, size=n)] + rng.normal(size=(n, D))
+
+
+def series():
+    rng = np.random.default_rng(1)
+    states = np.repeat(rng.integers(3, size=20), 12)
+    return np.array([[0.0, 5.0], [5.0, 0.0], [9.0, 9.0]])[states] + rng.normal(size=(len(states), 2))
+
+
+def counts():
+    rng = np.random.default_rng(2)
+    topics, shares = rng.dirichlet(np.full(30, 0.1), 3), rng.dirichlet(np.full(3, 0.3), 80)
+    return np.array([rng.multinomial(40, p) for p in shares @ topics]).astype(float)
+
+
+CASES = {
+    "mixture": lambda: Mixture(n_batches=3, random_state=0).fit(rows()),
+    "mixture, not learnt": lambda: Mixture("diagonal_gaussian", learn=False, random_state=0).fit(rows()),
+    "mixture, stochastic": lambda: Mixture(
+        algorithm="stochastic", init="k-means++", n_init_clusters=5, n_batches=4, max_laps=8, random_state=0
+    ).fit(rows()),
+    "topics": lambda: TopicModel(random_state=0, n_init_topics=6, max_laps=60).fit(counts()),
+    "groups": lambda: TopicModel("gaussian", n_init_topics=4, max_laps=40, random_state=0).fit(
+        rows(), lengths=[20] * 20
+    ),
+    "states": lambda: HMM("gaussian", random_state=0, max_laps=60).fit(series()),
+    "symbols": lambda: HMM("categorical", n_batches=2, random_state=0, max_laps=40).fit(
+        series().round() % 3, lengths=[120, 120]
+    ),
+}
+every = pytest.mark.parametrize("name", CASES)
+
+
+def assert_equal_fits(found, other):
+    for a, b in zip(vars(found.summary_).values(), vars(other.summary_).values(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert found.lower_bound_ == other.lower_bound_  # which depends on all hyperparameters
+    for one, same in zip(found.history_, other.history_, strict=True):
+        assert replace(one, seconds=0.0, rows_per_second=0.0) == replace(same, seconds=0.0, rows_per_second=0.0)
+
+
+class Stopped(Exception):
+    """With the journal so far, as bytes."""
+
+
+class Stopping(Journal):
+    """Stops the search after some laps."""
+
+    notes = 0
+
+    def note(self, leg):
+        super().note(leg)
+        self.notes += 1
+        if self.notes == self.last:
+            raise Stopped(pickle.dumps(self.legs))
+
+
+def stopped(case, notes, monkeypatch, legs=()):
+    """The journal, as bytes, of a fit that goes on from another's and is stopped."""
+    journal = Stopping(list(legs))
+    journal.last = notes
+    monkeypatch.setattr(Estimator, "_journal", lambda self: journal)
+    with pytest.raises(Stopped) as found:
+        case()
+    return found.value.args[0]
+
+
+@every
+def test_a_search_taken_up_again_ends_in_the_same_bits(name, monkeypatch):
+    """Stopped after any lap, written down, read, and gone on with; also when stopped twice."""
+    whole = CASES[name]()
+    laps = len(whole.history_)
+    rng = np.random.default_rng(0)
+    for stop in {1, laps, *rng.integers(1, laps + 1, size=2).tolist()}:
+        legs = pickle.loads(stopped(CASES[name], stop, monkeypatch))
+        if stop < laps:
+            legs = pickle.loads(stopped(CASES[name], 1, monkeypatch, legs))
+        steps = {(one.number, one.explored_bound) for one in whole.history_}
+        known = sum((one.number, one.explored_bound) in steps for leg in legs for one in leg.laps)
+        assert known > 0
+        new = []
+        monkeypatch.setattr(Estimator, "_journal", lambda self, legs=legs: Journal(list(legs)))
+        monkeypatch.setattr(Estimator, "_progress", lambda self, source, new=new: nullcontext(new.append))
+        assert_equal_fits(CASES[name](), whole)
+        assert len(new) == laps - known  # what was known is not done again
+
+
+class Travelling(Threads):
+    """Every task, item and result is pickled on its way, as if workers were elsewhere."""
+
+    travelled = 0
+
+    def map(self, task, items):
+        there = pickle.dumps(task)
+        for item in items:
+            Travelling.travelled += 1
+            yield pickle.loads(pickle.dumps(pickle.loads(there)(pickle.loads(pickle.dumps(item)))))
+
+    def over(self, source, task, items):
+        there = pickle.loads(pickle.dumps(source))
+        for item in items:
+            Travelling.travelled += 1
+            result = pickle.loads(pickle.dumps(task))(there, pickle.loads(pickle.dumps(item)))
+            yield pickle.loads(pickle.dumps(result))
+
+
+@every
+def test_tasks_can_run_elsewhere(name, monkeypatch):
+    here, before = CASES[name](), Travelling.travelled
+    for module in (mixture, topic_model, hmm):
+        monkeypatch.setattr(module, "Threads", Travelling)
+    assert_equal_fits(CASES[name](), here)
+    assert Travelling.travelled > before + 10
+
+
+def problem(threads, X, **options):
+    return Problem(ArraySource(X), threads, Options(check=True, **options))
+
+
+def begun(task, X, seed=0):
+    model = Model(Gaussian().resolve(Sample.of(X)), DirichletProcess(1.0))
+    return first_lap(task, model, one_cluster(model), Schedule(MOVES), np.random.default_rng(seed), 0)[0]
+
+
+def digest(state):
+    return pickle.dumps(state._replace(posterior=(state.model, state.total)))
+
+
+def test_a_lap_is_a_function():
+    """It leaves its state as it was; called again, it gives the same; the bound rises, and births find the clusters."""
+    X = rows()
+    with Threads(1) as threads:
+        task = problem(threads, X, n_batches=2)
+        state = begun(task, X)
+        for _ in range(12):
+            before = digest(state)
+            after, record = lap(task, state)
+            again, same = lap(task, state)
+            assert digest(state) == before
+            np.testing.assert_array_equal(after.total.S, again.total.S)
+            assert (after.bound, record.moves) == (again.bound, same.moves)
+            assert after.bound >= state.bound - 1e-9 * abs(state.bound)
+            assert after.bound == after.model.bound(after.total)
+            assert after.total.N.sum() == pytest.approx(len(X), rel=1e-12)
+            state = pickle.loads(pickle.dumps(after))
+    assert state.total.K == 4
+
+
+def test_an_ascent_without_moves_ends_where_nothing_changes():
+    X = rows()
+    with Threads(1) as threads:
+        task = problem(threads, X, tol=1e-6)
+        model = Model(Gaussian().resolve(Sample.of(X)), DirichletProcess(1.0))
+        state, _ = first_lap(task, model, one_cluster(model), Schedule(()), np.random.default_rng(0), 0)
+        laps = 0
+        while not state.done:
+            state, _ = lap(task, state)
+            laps += 1
+    assert laps < 10
+    assert state.total.K == 1
