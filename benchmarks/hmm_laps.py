@@ -22,7 +22,7 @@ from stickbreak.data import SequenceSource
 from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
-from stickbreak.likelihoods._base import features
+from stickbreak.likelihoods.features import features
 from stickbreak.model import SEQUENCES, Model
 from stickbreak.model.seeding import hard_summary
 

@@ -13,8 +13,8 @@ from scipy.special import psi, softmax, xlogy
 
 from stickbreak import likelihoods as lk
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
-from stickbreak.likelihoods._base import features as features_of
 from stickbreak.likelihoods.autoregressive_gaussian import AutoregressiveGaussian
+from stickbreak.likelihoods.features import features as features_of
 from stickbreak.likelihoods.linear_regression import LinearRegression
 from stickbreak.model import Model, Summary
 

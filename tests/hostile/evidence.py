@@ -5,7 +5,7 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
 from stickbreak.allocations import DirichletProcess
-from stickbreak.likelihoods._base import features
+from stickbreak.likelihoods.features import features
 
 
 def partitions(n):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stickbreak.likelihoods._base import features
 from stickbreak.likelihoods._sample import Sample
 from stickbreak.likelihoods.autoregressive_gaussian import AutoregressiveGaussian
+from stickbreak.likelihoods.features import features
 from stickbreak.likelihoods.linear_regression import LinearRegression
 
 UNITS = np.array([0.2, 30.0, 4.0, 1.0, 9.0, 0.5])

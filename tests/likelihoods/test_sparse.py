@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess
 from stickbreak.likelihoods import REGISTRY, Bernoulli, Categorical, Multinomial, Poisson, Sample, _base
-from stickbreak.likelihoods._base import features, prefers_sparse
+from stickbreak.likelihoods.features import features, prefers_sparse
 from stickbreak.model import Model, local_step
 
 SPARSE = ("bernoulli", "multinomial", "poisson")

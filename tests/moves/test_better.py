@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stickbreak.allocations import DirichletProcess
 from stickbreak.likelihoods import DiagonalGaussian, Sample
-from stickbreak.likelihoods._base import features
+from stickbreak.likelihoods.features import features
 from stickbreak.model import Model, Replace, Summary
 from stickbreak.moves.better import LEAST, WORTH, accepts, slack_of
 from stickbreak.moves.proposal import Proposal

@@ -24,7 +24,7 @@ from stickbreak.likelihoods import (
     Poisson,
     Sample,
 )
-from stickbreak.likelihoods._base import features
+from stickbreak.likelihoods.features import features
 from stickbreak.model import SEQUENCES, Model, Summary
 from stickbreak.moves import Schedule
 

@@ -13,8 +13,9 @@ from scipy.special import expit, psi, zeta
 from .._arguments import as_floats, check_count, real, shown
 from ..kernels import transitions as kernels
 from ..kernels.special import log_rise
-from ._base import RANGE, Array, GlobalStep, Solution, best_factor, check_concentration, within_range
+from ._base import RANGE, Array, GlobalStep, Solution, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
+from .line_search import best_factor
 from .mixture import DirichletProcess
 
 LARGEST = RANGE[1]  # stickiness

@@ -11,7 +11,8 @@ from scipy.special import gammaln, psi, xlogy
 
 from .._arguments import as_floats, check_count
 from ..kernels.special import log_rise
-from ._base import Array, GlobalStep, Solution, best_factor, check_concentration, within_range
+from ._base import Array, GlobalStep, Solution, check_concentration, within_range
+from .line_search import best_factor
 
 if TYPE_CHECKING:
     from ..model.summary import Summary

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
 from .._arguments import as_floats, check_count
-from ._base import CURVATURE, RANGE, Array, GlobalStep, Solution, best_factor, check_concentration, within_range
+from ._base import CURVATURE, RANGE, Array, GlobalStep, Solution, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
+from .line_search import best_factor
 from .mixture import DirichletProcess
 
 if TYPE_CHECKING:

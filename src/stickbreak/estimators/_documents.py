@@ -21,7 +21,7 @@ from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
-from ..likelihoods._base import features
+from ..likelihoods.features import features
 from ..model import BAGS, GROUPS, DocumentSummary, Model, Summary
 from ..model.bags import BagKind
 from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, tables

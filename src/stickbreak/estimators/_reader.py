@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from ..data import ArraySource, Chunk
 from ..inference import Threads
-from ..likelihoods._base import Rows
+from ..likelihoods.features import Rows
 from ..model import Model, Parameters, Summary
 from ..model.local import responsibilities_of
 

@@ -15,7 +15,7 @@ from ..inference import LearningSearch, Options, Session, Threads
 from ..inference.init import one_cluster
 from ..inference.learning_search import Rival
 from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
-from ..likelihoods._base import features
+from ..likelihoods.features import features
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of

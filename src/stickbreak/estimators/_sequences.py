@@ -22,7 +22,7 @@ from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
 from ..kernels.markov import forward
 from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
-from ..likelihoods._base import features
+from ..likelihoods.features import features
 from ..model import Model, SequenceSummary, Summary
 from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
 from ..model.sequences import labelled

@@ -16,7 +16,7 @@ from ..data.distinct import Collapsed
 from ..data.frames import Levels
 from ..inference import LearningSearch, Options, Session, Threads
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
-from ..likelihoods._base import Rows
+from ..likelihoods.features import Rows
 from ..model import Model, Summary
 from . import _choices as choices
 from ._base import first_trouble, usable

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
 from ..data.distinct import distinct_rows
-from ..likelihoods._base import Rows, entries, features
+from ..likelihoods.features import Rows, entries, features
 from ..model import Model, Summary
 from ..model.products import add_product
 from ..model.seeding import hard_summary, nearest_seeds

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Chunk
-from ..likelihoods._base import Rows
+from ..likelihoods.features import Rows
 from ..model import Model, Summary
 from .init import from_responsibilities, from_seeds
 from .lap import Options

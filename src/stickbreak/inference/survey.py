@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
 from ..kernels.assign import merged_entropies, owners
-from ..likelihoods._base import Rows, features
+from ..likelihoods.features import Rows, features
 from ..model import Model, Parameters, Summary
 from ..model.local import Responsibilities, block_rows, local_step
 from ..model.products import row_products

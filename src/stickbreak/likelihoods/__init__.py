@@ -4,6 +4,7 @@ from ._base import Array, Likelihood, Profile
 from ._columns import IndependentColumns
 from ._hyperparameters import column_values, positive_values, require
 from ._sample import Sample
+from ._scales import Scales
 from .autoregressive_gaussian import AutoregressiveGaussian
 from .bernoulli import Bernoulli
 from .categorical import Categorical
@@ -61,6 +62,7 @@ __all__ = [
     "Product",
     "Profile",
     "Sample",
+    "Scales",
     "SphericalGaussian",
     "StudentT",
     "ZeroMeanGaussian",

@@ -7,18 +7,15 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ._hyperparameters import LARGEST, require
+from ._rows import Rows
 from ._sample import Sample
 from ._scales import Scales
 
 Array = NDArray[np.floating]
-Rows = Any  # (n, D): a dense array, missing values as NaN, or a `scipy.sparse.csr_array`
 
 FEW_COLUMNS = 1024  # a table may always have this many
-LOST = 1e-3  # nats by which rounding may change the score of a row
-SPARSE_SHARE = 6  # a sparse product beats the dense one where fewer than one in six statistics of a row are not zero
 
 
 class Size(NamedTuple):
@@ -319,56 +316,6 @@ class Likelihood(ABC):
             what, cure = f"{value:g}", f"{family} takes {self.domain}."
         negative = "Negative values in data: " if value < 0.0 and not self.takes_negative else ""
         raise ValueError(f"{negative}Input X contains {what}: {where}. {cure}")
-
-
-def prefers_sparse(likelihood: Likelihood) -> bool:
-    """Whether the features of dense rows are better made as CSR."""
-    return likelihood.row_entries * SPARSE_SHARE < likelihood.n_statistics
-
-
-def entries(likelihood: Likelihood, row_size: int) -> int:
-    """Numbers in the features of a row of ``row_size`` stored numbers."""
-    if likelihood.takes_sparse:
-        return min(row_size, likelihood.n_statistics)
-    return likelihood.row_entries if prefers_sparse(likelihood) else likelihood.n_statistics
-
-
-def features(likelihood: Likelihood, X: Rows, dtype: Any = np.float64, out: Array | None = None) -> Any:
-    """All features of rows X at once, in the given precision: in ``out`` or a new array, or as CSR if they are sparse."""
-    X = X.astype(dtype, copy=False)
-    if sparse.issparse(X) or prefers_sparse(likelihood):
-        return likelihood.features(X, None)
-    return likelihood.features(X, np.empty((len(X), likelihood.n_statistics), dtype) if out is None else out)
-
-
-def largest_terms(dtype: Any) -> float:
-    """The largest terms of a score, in nats, whose rounding errors in this precision stay below `LOST`."""
-    return LOST / (0.5 * float(np.finfo(dtype).eps))
-
-
-def column_number(which: Any, names: Sequence[str] | None, D: int) -> int:
-    """The number of a column given by number or name."""
-    if isinstance(which, str):
-        if names is None or which not in list(names):
-            listed = "the table has no names" if names is None else f"there are {', '.join(map(str, names))}"
-            raise ValueError(f"there is no column {which!r}: {listed}.")
-        return list(names).index(which)
-    if isinstance(which, (bool, np.bool_)) or not isinstance(which, (int, np.integer)):
-        raise ValueError(f"columns are given by name or number; got {which!r:.80}.")
-    number = int(which)
-    if not -D <= number < D:
-        raise ValueError(f"there is no column {which!r:.80}: the table has {D}.")
-    return number % D
-
-
-def column_numbers(given: Any, names: Sequence[str] | None, D: int) -> NDArray[np.intp]:
-    """The numbers of columns given by number, by name or as a mask."""
-    if isinstance(given, slice):
-        return np.arange(D)[given]
-    listed = np.atleast_1d(np.asarray(given, dtype=object))
-    if len(listed) == D and all(isinstance(which, (bool, np.bool_)) for which in listed):
-        return np.flatnonzero(listed.astype(np.bool_))
-    return np.array([column_number(which, names, D) for which in listed], np.intp)
 
 
 def _is_like(value: Any, other: Any) -> bool:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Rows, Size
-from ._hyperparameters import check_between
+from .._sums import check_between
+from ._base import Array, Likelihood, Profile, Size
+from ._rows import Rows
 from ._sample import Sample
 
 MOST = float(np.finfo(np.float64).max)

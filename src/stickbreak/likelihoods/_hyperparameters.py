@@ -11,7 +11,6 @@ from .._arguments import shown
 Array = NDArray[np.floating]
 
 LARGEST = 1e150  # the square of a larger number overflows in sums
-ROUNDED = 1e-5  # the share of a float32 sum over all rows that may be rounding error
 SMALLEST = 1e-150  # the square of a smaller number loses digits
 FARTHEST = 1e100  # units of its column from the origin, beyond which the score of a row may overflow
 
@@ -65,14 +64,6 @@ def hyperparameter(name: str, value: Any) -> Array:
     if not fits:
         raise ValueError(f"{name} must be a number, or numbers; got {shown(value)}.")
     return np.asarray(given, dtype=np.float64)
-
-
-def check_between(name: str, sums: Array, most: Array | float = np.inf) -> None:
-    """Refuse sums (K, ...) of clusters outside [0, most] by more than rounding."""
-    slack = ROUNDED * (1.0 + np.abs(sums).sum(axis=0))
-    fine = (sums >= -slack) & (sums <= most + slack) & np.isfinite(sums)
-    if not fine.all():
-        raise ValueError(f"{name} are impossible: one is {float(sums[~fine][0]):g}.")
 
 
 def check_rounding(rounding: Any) -> None:

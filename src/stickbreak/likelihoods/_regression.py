@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from .._sums import check_between
 from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
-from ._base import Array, Profile, Size, features
+from ._base import Array, Profile, Size
 from ._hyperparameters import (
     FARTHEST,
-    check_between,
     check_coordinates,
     check_rounding,
     farthest,
@@ -25,6 +25,7 @@ from ._hyperparameters import (
 from ._regression_belief import Belief, RegressionPosterior
 from ._sample import Sample, clear_correlations
 from ._wishart_prior import Precisions, WishartPrior, prior_scale
+from .features import features
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 A_TRACE = 1e-9  # of a row like the sample, so that a cluster without rows has moments of its regressors too

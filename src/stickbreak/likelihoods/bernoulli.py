@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import psi, rel_entr
 
+from .._sums import check_between
 from ._base import Array, Profile
 from ._columns import IndependentColumns
 from ._gamma import log_gamma_ratio
-from ._hyperparameters import check_between, positive_values
+from ._hyperparameters import positive_values
 from ._sample import Sample
 
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import psi
 
+from .._sums import check_between
 from ._base import Array, Likelihood, Profile, Size
 from ._gamma import log_gamma_ratio
-from ._hyperparameters import check_between, hyperparameter, require
+from ._hyperparameters import hyperparameter, require
 from ._sample import Sample
 
 MOST_LEVELS = 1_000_000

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
+from .._sums import check_between
 from ._base import Array
 from ._columns import IndependentColumns
 from ._draws import student_width
 from ._gamma import normaliser_ratio
-from ._hyperparameters import check_between, check_coordinates, check_rounding, farthest, positive_values, require
+from ._hyperparameters import check_coordinates, check_rounding, farthest, positive_values, require
 from ._quadratic import (
     GRAIN,
     LEAST_SPARE,

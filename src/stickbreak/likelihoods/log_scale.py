@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import Array, Likelihood, Profile, Size, column_numbers
+from ._base import Array, Likelihood, Profile, Size
+from ._column_names import column_numbers
 from ._hyperparameters import LARGEST, SMALLEST, require
 from ._sample import Sample
 from ._scales import Scales

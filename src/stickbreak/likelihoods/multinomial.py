@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import psi, xlogy
 
+from .._sums import check_between
 from ..kernels.counts import dirichlet_multinomials, multinomial_coefficients
-from ._base import Array, Likelihood, Profile, Rows, Size
+from ._base import Array, Likelihood, Profile, Size
 from ._draws import poisson
 from ._gamma import log_gamma_ratio
-from ._hyperparameters import LARGEST, check_between, positive_values, require
+from ._hyperparameters import LARGEST, positive_values, require
+from ._rows import Rows
 from ._sample import Sample
 
 MOST = 1e12  # sums of larger counts have log Gamma of so many nats that their rounding moves the bound

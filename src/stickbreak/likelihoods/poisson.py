@@ -10,11 +10,13 @@ from scipy import sparse
 from scipy.special import gammaln, kl_div, psi, xlogy
 
 from ..kernels.counts import negative_binomials
-from ._base import Array, Profile, Rows, column_number
+from ._base import Array, Profile
+from ._column_names import column_number
 from ._columns import IndependentColumns
 from ._draws import gamma, poisson
 from ._gamma import normaliser_ratio
 from ._hyperparameters import LARGEST, positive_values
+from ._rows import Rows
 from ._sample import Sample
 
 MOST = 1e12  # a larger count has log Gamma(x + 1) of so many nats that their rounding moves the bound

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._base import Array, Likelihood, Profile, Size, column_numbers, features, prefers_sparse
+from ._base import Array, Likelihood, Profile, Size
+from ._column_names import column_numbers
 from ._hyperparameters import require
 from ._sample import Sample
+from .features import features, prefers_sparse
 
 MOST_UNUSED = 1 << 20  # columns of a table that belong to no part
 

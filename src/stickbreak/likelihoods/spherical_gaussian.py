@@ -6,10 +6,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import psi
 
+from .._sums import check_between
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile
 from ._gamma import normaliser_ratio
-from ._hyperparameters import check_between, check_coordinates, check_rounding, farthest, positive, require
+from ._hyperparameters import check_coordinates, check_rounding, farthest, positive, require
 from ._sample import Sample
 
 TINY = 1e-300  # in place of a count of zero, to divide by

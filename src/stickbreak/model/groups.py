@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..data import ArraySource, Groups, GroupSource
 from ..likelihoods import Likelihood
-from ..likelihoods._base import features
+from ..likelihoods.features import features
 from .documents import DocumentKind, DocumentSummary, Entries, Kept, Observed, tables
 from .kind import THRESHOLD, Batch, Drawn
 from .local import exact_scores

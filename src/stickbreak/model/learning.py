@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..allocations import Solution
-from ..allocations._base import best_factor
+from ..allocations.line_search import best_factor
 from ..likelihoods import Likelihood
-from ..likelihoods._base import largest_terms
+from ..likelihoods.features import largest_terms
 from .model import Model, score_terms
 from .summary import Summary
 

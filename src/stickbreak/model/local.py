@@ -9,9 +9,8 @@ from scipy import sparse
 from ..kernels.assign import accumulate, count_and_entropy, softmax_rows
 from ..kernels.scales import add_scales, scaled_values
 from ..kernels.sparse import csr_accumulate, csr_scores
-from ..likelihoods import Likelihood
-from ..likelihoods._base import Rows, features, largest_terms, prefers_sparse
-from ..likelihoods._scales import Scales
+from ..likelihoods import Likelihood, Scales
+from ..likelihoods.features import Rows, features, largest_terms, prefers_sparse
 from .parameters import Parameters
 from .summary import Summary
 

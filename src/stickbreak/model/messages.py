@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.markov import FLOOR, WIDTH, backward, best_path, clear_least, follow, forward, shift_rows
 from ..likelihoods import Likelihood
-from ..likelihoods._base import largest_terms, prefers_sparse
+from ..likelihoods.features import largest_terms, prefers_sparse
 from .local import exact_scores, scores_of
 from .parameters import Parameters
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..allocations import Allocation, GlobalStep, Solution
 from ..likelihoods import Likelihood
-from ..likelihoods._base import largest_terms
+from ..likelihoods.features import largest_terms
 from .kind import Kind
 from .parameters import Parameters
 from .rows import ROWS

@@ -12,7 +12,7 @@ from ..data import ArraySource
 from ..data.distinct import distinct_rows
 from ..kernels.assign import gather_mass, select_rows
 from ..likelihoods import Likelihood
-from ..likelihoods._base import Rows
+from ..likelihoods.features import Rows
 from .kind import THRESHOLD, Batch, Drawn, Recipe
 from .local import Responsibilities, local_step, restricted_step
 from .parameters import Parameters

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..likelihoods._base import Rows, features
+from ..likelihoods.features import Rows, features
 from .local import Responsibilities, block_rows, join, product_with, summed_step
 from .model import Model
 from .summary import Summary

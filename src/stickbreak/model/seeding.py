@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..likelihoods._base import Rows
+from ..likelihoods.features import Rows
 from .model import Model
 from .products import add_product
 from .summary import Summary

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._sums import check_between
 from ..allocations.markov import ChainPrior
 from ..data import ArraySource, Chunk
 from ..data.sequences import Sequences, SequenceSource
 from ..kernels.markov import add_rows, compress, subtract_energies
 from ..likelihoods import Likelihood
-from ..likelihoods._base import features
-from ..likelihoods._hyperparameters import check_between
+from ..likelihoods.features import features
 from .kind import THRESHOLD, Batch, Drawn, Recipe
 from .local import DENSE_SHARE, Responsibilities, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed

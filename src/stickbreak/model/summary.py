@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..likelihoods._hyperparameters import check_between
+from .._sums import check_between
 
 Array = NDArray[np.floating]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.assign import merged_entropies
-from ..likelihoods._base import Rows
+from ..likelihoods.features import Rows
 from ..model import Model, Summary
 from ..model.local import Responsibilities
 from ..model.sampled import Sampled, refined

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import SequenceSource
-from ..likelihoods._base import features
+from ..likelihoods.features import features
 from ..model import Model, Summary
 from ..model.seeding import hard_summary
 

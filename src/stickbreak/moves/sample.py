@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..data import ArraySource
 from ..data.distinct import distinct_rows
-from ..likelihoods._base import Rows, entries, features
+from ..likelihoods.features import Rows, entries, features
 from ..model import Drawn, Model, Summary
 from ..model.local import product_with
 from .birth import Start, Target
