@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from model_file_mutations import as_version_1, read, written
 from stickbreak import HMM, Mixture, TopicModel, load, model_values
 from stickbreak.allocations import DirichletProcess
-from stickbreak.inference import Lap, Stochastic, trace
+from stickbreak.inference import Lap, Memoized, Stochastic, trace
 from stickbreak.likelihoods import REGISTRY, Bernoulli, Gaussian, Product
 from stickbreak.storage import ModelFileError, file_version, save_model
 
@@ -91,11 +91,12 @@ def test_a_second_round_trip_writes_the_same_contents(path, tmp_path):
     assert_same_file(tmp_path / "second", path)
 
 
-def test_constructor_parameters_come_back(X, tmp_path):
+@pytest.mark.parametrize("algorithm", [Stochastic(decay=0.7), Memoized(accelerate=False)])
+def test_constructor_parameters_come_back(X, tmp_path, algorithm):
     given = {
         "likelihood": Gaussian(mean=[1.0, 2.0, 3.0], scale=np.float32(2.5)),
         "allocation": DirichletProcess(np.float64(3.0)),
-        "algorithm": Stochastic(decay=0.7),
+        "algorithm": algorithm,
         "moves": ("merge",),
         "init": "k-means++",
         "n_init_clusters": 3,

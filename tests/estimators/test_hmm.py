@@ -350,6 +350,7 @@ def test_partial_fit_adds_what_sequences_say(data):
     assert found.summary_.begins.sum() == pytest.approx(4.0)
     assert found.lower_bound_ == found.model_.bound(found.summary_)
     assert np.abs(found.means_ - means).max() < 1.0
+    np.testing.assert_array_equal(found.labels_, found.predict(X[210:]))
     with pytest.raises(ValueError, match="features"):
         found.partial_fit(X[:, :1])
 

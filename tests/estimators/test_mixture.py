@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
-from stickbreak.inference import Stochastic, visit
+from stickbreak.inference import Memoized, Stochastic, visit
 from stickbreak.likelihoods import Gaussian
 
 FITTED = ("weights_", "means_", "covariances_", "labels_")
@@ -211,7 +211,9 @@ def test_single_precision_finds_the_same(fitted, X):
     np.testing.assert_allclose(found.means_, fitted.means_, atol=1e-4)
 
 
-@pytest.mark.parametrize("algorithm", ["memoized", "full", "stochastic", Stochastic(2.0, 0.8)], ids=str)
+@pytest.mark.parametrize(
+    "algorithm", ["memoized", "full", "stochastic", Stochastic(2.0, 0.8), Memoized(accelerate=False)], ids=str
+)
 @pytest.mark.parametrize("allocation", ["dp", "finite", DirichletProcess(2.0), FiniteDirichlet(5, 1.0)], ids=str)
 def test_every_combination_finds_three_clusters(X, algorithm, allocation):
     found = mixture(algorithm=algorithm, allocation=allocation, tol=1e-5).fit(X)
@@ -317,7 +319,7 @@ WRONG_TYPE = {
     "likelihood": [None, 3, Gaussian],
     "concentration": [None, "1", [1.0]],
     "allocation": [None, 3, DirichletProcess],
-    "algorithm": [None, 3, np.zeros(2), Stochastic],
+    "algorithm": [None, 3, np.zeros(2), Stochastic, Memoized],
     "n_batches": ["3", [3]],
     "n_init_clusters": [None, "3"],
     "moves": [None, 3, [["birth"]]],
@@ -601,3 +603,38 @@ def test_the_best_of_several_fits_is_kept(X):
     for wrong in (0, 1.5, True, None):
         with pytest.raises(ValueError, match="n_init must be a whole number"):
             mixture(n_init=wrong).fit(X)
+
+
+def test_partial_fit_adds_what_rows_say(X):
+    """The bound stays a bound of everything seen: no better than that of a fit from the same clusters."""
+    rng = np.random.default_rng(0)
+    X, weights = rng.permutation(X), rng.choice([0.5, 2.0], len(X))
+    n = len(X) // 2
+    found = mixture().partial_fit(X[:n], sample_weight=weights[:n])
+    K, bound = found.n_clusters_, found.lower_bound_
+    found.partial_fit(X[n:], sample_weight=weights[n:])
+    assert found.n_clusters_ == K
+    assert found.lower_bound_ < bound
+    assert found.weights_.sum() == pytest.approx(1.0)
+    assert found.summary_.N.sum() == pytest.approx(weights.sum())
+    assert found.lower_bound_ == found.model_.bound(found.summary_)
+    np.testing.assert_array_equal(found.labels_, found.predict(X[n:]))
+    whole = mixture(init=found, moves=(), learn=False, likelihood=found.model_.likelihood).fit(X, sample_weight=weights)
+    assert found.lower_bound_ <= whole.lower_bound_ + 1e-6 * abs(whole.lower_bound_)
+    assert found.lower_bound_ >= whole.lower_bound_ - 0.01 * abs(whole.lower_bound_)
+    with pytest.raises(ValueError, match="features"):
+        found.partial_fit(X[:, :1])
+
+
+def test_laps_as_published_are_slower_to_the_same_end():
+    """Thesis Alg. 3.3: without extrapolation, more laps; no lap is undone, and the bound rises with every one."""
+    X = np.concatenate([np.random.default_rng(0).normal(m, 1.0, (200, 2)) for m in (0.0, 2.5, 5.0)])
+    start = {"init": "k-means++", "n_init_clusters": 3, "moves": (), "n_batches": 3, "tol": 1e-6}
+    plain = mixture(algorithm=Memoized(accelerate=False), **start).fit(X)
+    quick = mixture(algorithm=Memoized(), **start).fit(X)
+    assert_equal_fits(quick, mixture(**start).fit(X))
+    assert plain.n_laps_ > quick.n_laps_
+    assert plain.lower_bound_ == pytest.approx(quick.lower_bound_, abs=0.1)
+    assert (np.diff(plain.lower_bounds_) >= -1e-9 * abs(plain.lower_bound_)).all()
+    with pytest.raises(ValueError, match="accelerate must be True or False"):
+        Memoized(accelerate=3)

@@ -329,6 +329,14 @@ def test_partial_fit_adds_what_documents_say(counts):
         found.partial_fit(counts[:, :-1])
 
 
+def test_the_summary_names_topics_and_words(model, capsys):
+    model.summary(2, [f"word{v}" for v in range(model.n_features_in_)])
+    shown = capsys.readouterr().out
+    assert f"{model.n_topics_} topics" in shown
+    assert model.top_words([f"word{v}" for v in range(model.n_features_in_)])[0][0][0] in shown
+    assert "smaller topics" in shown
+
+
 def test_reports(counts, model):
     vocabulary = [f"word{v}" for v in range(15)]
     top = model.top_words(vocabulary, n=5)

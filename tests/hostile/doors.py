@@ -127,6 +127,7 @@ METHODS = {
         "fit": ("X", "sample_weight"),
         "predict": ("X",),
         "predict_proba": ("X",),
+        "partial_fit": ("X", "y", "sample_weight"),
         "score_samples": ("X",),
         "score": ("X",),
         "transform": ("X",),

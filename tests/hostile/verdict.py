@@ -429,9 +429,7 @@ def check_merged(case: Case, inputs: Inputs, fitted: Any) -> None:
 
 def check_more(case: Case, inputs: Inputs, fitted: Any) -> None:
     """More rows may be added; what fails changes nothing."""
-    if case.estimator == "Mixture" and not hasattr(fitted, "partial_fit"):
-        return
-    more = {k: v for k, v in inputs.fit.items() if k != "sample_weight"}
+    more = {k: v for k, v in inputs.fit.items() if k != "sample_weight" or case.estimator == "Mixture"}
     fitted.partial_fit(**more)
     require(np.isfinite(fitted.lower_bound_), "non-finite bound", "after partial_fit")
 

@@ -427,11 +427,17 @@ def test_a_whole_stochastic_step_is_a_lap(family, allocation, naive):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("delay", -1.0), ("delay", np.nan), ("delay", np.inf), ("decay", 0.5), ("decay", 1.01), ("decay", np.nan)],
+    [("delay", -1.0), ("delay", np.nan), ("delay", np.inf), ("decay", 0.0), ("decay", 1.01), ("decay", np.nan)],
 )
-def test_schedules_that_do_not_converge_are_refused(name, value):
+def test_impossible_schedules_are_refused(name, value):
     with pytest.raises(ValueError, match=f"^{name} .*{value}"):
         Stochastic(**{name: value})
+
+
+@pytest.mark.parametrize("decay", [0.1, 0.5])
+def test_schedules_that_shrink_too_slowly_warn(decay):
+    with pytest.warns(UserWarning, match=f"decay={decay:g}.* do not converge"):
+        assert Stochastic(decay=decay).step(1) == 2.0**-decay
 
 
 def test_steps_shrink_as_stated():

@@ -65,7 +65,7 @@ class HMM(ClusterMixin, Estimator):
         alpha_0, the same of the states that sequences begin in.
     concentration : float > 0 or "learn", default 5.0
         gamma, of the sticks; larger values expect more states.
-    algorithm : {"memoized", "full", "stochastic"} or `stickbreak.inference.Stochastic`, default "memoized"
+    algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized` or `inference.Stochastic`, default "memoized"
         Incremental over batches of sequences, all at once, or noisy steps, for which long sequences are cut and states are
         found on a sample of about 20,000 rows.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 or one per sequence (stochastic: one per 1,000, at most 100)
@@ -206,6 +206,7 @@ class HMM(ClusterMixin, Estimator):
         """Learn from more sequences in one visit each: the first call fits, later ones add what their sequences say.
 
         The number of states stays that of the first call, and so do their numbers; give it enough sequences to find them.
+        ``labels_`` are those of the rows of the last call.
         """
         choices.check_states(self)
         learn = self._add if hasattr(self, "model_") else self._fit
@@ -340,10 +341,10 @@ class HMM(ClusterMixin, Estimator):
 
     def summary(self, n_states: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the most frequent states and what sets each apart, with the names of columns if known."""
-        from ..report.tables import print_summary
+        from ..report.tables import cluster_table, print_table
 
         check_is_fitted(self)
-        print_summary(self, n_states, feature_names)
+        print_table(cluster_table(self, n_states, feature_names))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -424,11 +425,12 @@ class HMM(ClusterMixin, Estimator):
         batches = memory.n_batches(self, model.likelihood, source)
         return Problem(model, source, Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self)))
 
-    def _add(self, X: Any, lengths: Any) -> None:
+    def _add(self, X: Any, lengths: Any) -> str | None:
         with Threads(self.n_jobs) as threads:
             source, columns = self._source(X, lengths, threads)
             self._widen(columns.missing)
             self._absorb(source, threads)
+            return self._set_labels(lambda: self._paths(source, columns, threads))
 
     def _again(self, X: Any, lengths: Any, threads: Threads) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""

@@ -57,7 +57,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
     allocation : {"dp", "finite"} or allocation object, default "dp"
         The prior over assignments; "finite" is a symmetric Dirichlet over ``n_init_clusters`` clusters.
-    algorithm : {"memoized", "full", "stochastic"} or `stickbreak.inference.Stochastic`, default "memoized"
+    algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized` or `inference.Stochastic`, default "memoized"
         Incremental over batches, all data at once, or noisy steps.  Stochastic inference has no exact bound to verify
         moves with: the number of clusters is that of the start, which for ``init="one"`` is found on a sample.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 (stochastic: one per 1,000 rows, at most 100)
@@ -196,6 +196,16 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """
         choices.check(self)
         return self._guarded(lambda: self._fit(X, y, sample_weight))
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows in one visit each: the first call fits, later ones add what their rows say.
+
+        The number of clusters stays that of the first call, and so do their numbers; give it enough rows to find them.
+        ``labels_`` are those of the rows of the last call.
+        """
+        choices.check(self)
+        learn = self._add if hasattr(self, "model_") else self._fit
+        return self._guarded(lambda: learn(X, y, sample_weight))
 
     def predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,), given the values that are not missing."""
@@ -341,10 +351,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def summary(self, n_clusters: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the largest clusters and what sets each apart; columns by name where names are known or given."""
-        from ..report.tables import print_summary
+        from ..report.tables import cluster_table, print_table
 
         check_is_fitted(self)
-        print_summary(self, n_clusters, feature_names)
+        print_table(cluster_table(self, n_clusters, feature_names))
 
     @property
     def _n_features_out(self) -> int:
@@ -409,6 +419,13 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """The most probable cluster of each row, repeated ones labelled once."""
         labels = np.concatenate(list(by_chunk(rows, threads, self._reader(columns, rows).labels)))
         return labels if collapsed is None else np.asarray(labels[collapsed.inverse])
+
+    def _add(self, X: Any, y: Any, sample_weight: Any) -> str | None:
+        with Threads(self.n_jobs) as threads:
+            source, columns = self._known(X, y, threads, sample_weight)
+            self._widen(columns.missing)
+            self._absorb(source, threads)
+            return self._set_labels(lambda: self._labels_of(source, None, columns, threads))
 
     def _again(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""

@@ -57,7 +57,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         alpha, the pseudo-counts of all topics in a document together; by default it maximises the ELBO.
     concentration : float > 0 or "learn", default 1.0
         gamma, of the sticks of the hierarchical Dirichlet process; larger values expect more topics.
-    algorithm : {"memoized", "full", "stochastic"} or `stickbreak.inference.Stochastic`, default "memoized"
+    algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized` or `inference.Stochastic`, default "memoized"
         Incremental over batches, all documents at once, or noisy steps, for which topics are found on 20,000 documents.
     n_batches : int >= 1, default one per 5,000 documents, at most 10 (stochastic: one per 1,000, at most 100)
         Batches visited per lap.
@@ -323,6 +323,13 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def to_pyldavis(self, X: Any, vocabulary: Sequence[str] | None = None) -> dict[str, Any]:
         """The arguments of ``pyLDAvis.prepare`` that show this model and documents X: ``prepare(**to_pyldavis(X))``."""
         return report.pyldavis(self._topics(), self.topic_shares_, X, self.transform(X), self._vocabulary(vocabulary))
+
+    def summary(self, n_topics: int = 20, vocabulary: Sequence[str] | None = None) -> None:
+        """Print a table of the largest topics and their top words, by name where words are known or given."""
+        from ..report.tables import print_table, topic_table
+
+        check_is_fitted(self)
+        print_table(topic_table(self, n_topics, vocabulary))
 
     @property
     def _n_features_out(self) -> int:

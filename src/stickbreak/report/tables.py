@@ -75,9 +75,9 @@ def search_table(history: Sequence[Lap]) -> Table:
     return table
 
 
-def print_summary(model: Any, n_clusters: int = 20, names: Sequence[str] | None = None) -> None:
-    """Print `cluster_table` to the console."""
-    Console(markup=False, emoji=False).print(cluster_table(model, n_clusters, names))
+def print_table(table: Table) -> None:
+    """Print a table to the console."""
+    Console(markup=False, emoji=False).print(table)
 
 
 def _name(model: Any, profile: Profile, j: int, names: Sequence[str]) -> str:
