@@ -11,8 +11,8 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from stickbreak import HMM, TopicModel, load, storage
-from stickbreak.storage import ModelFileError
+from stickbreak import HMM, TopicModel, load
+from stickbreak.storage import ModelFileError, container
 
 NUMBERS = [0, 1, -1, 2, 7, 10**9, 2**31, 2**63, -(2**63), 10**18, 10**400, 0.5, -0.5, 1e-300, 1e300, 1e-9]
 CONSTANTS = [float("nan"), float("inf"), -float("inf")]
@@ -25,7 +25,7 @@ def read(path):
     with safe_open(path, framework="np") as file:
         metadata, names = file.metadata(), file.keys()
         tensors = {name: file.get_tensor(name) for name in names}
-    record = json.loads(metadata["model"] if "model" in metadata else tensors.pop(storage.RECORD).tobytes())
+    record = json.loads(metadata["model"] if "model" in metadata else tensors.pop(container.RECORD).tobytes())
     return metadata, record, tensors
 
 
@@ -36,8 +36,8 @@ def written(metadata, record, tensors, text=None):
     if metadata.get("format_version") == "1":
         metadata["model"] = text
     else:
-        tensors = tensors | {storage.RECORD: np.frombuffer(text.encode(), np.uint8)}
-    return save(tensors, metadata | {"checksum": storage._checksum(metadata, tensors)})
+        tensors = tensors | {container.RECORD: np.frombuffer(text.encode(), np.uint8)}
+    return save(tensors, metadata | {"checksum": container.checksum_of(metadata, tensors)})
 
 
 def as_version_1(content, path):

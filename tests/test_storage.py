@@ -14,11 +14,11 @@ from safetensors.numpy import save
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from model_file_mutations import as_version_1, read, written
-from stickbreak import HMM, Mixture, TopicModel, load, model_values
+from stickbreak import HMM, Mixture, TopicModel, load
 from stickbreak.allocations import DirichletProcess
 from stickbreak.inference import Lap, Memoized, Stochastic, trace
 from stickbreak.likelihoods import REGISTRY, Bernoulli, Gaussian, Product
-from stickbreak.storage import ModelFileError, file_version, save_model
+from stickbreak.storage import ModelFileError, file_version, save_model, values
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -161,13 +161,13 @@ def test_arrays_of_any_layout_are_written_by_value():
     A = np.arange(12.0).reshape(3, 4)
     for array in (A, A.T, A[::2, ::-1], A.astype(">f8"), np.asfortranarray(A), A > 3, np.float64(2.0), np.arange(3)):
         tensors = {}
-        reference = json.loads(json.dumps(model_values.encode(array, "x", tensors)))
-        back = model_values.decode(reference, tensors, {})
+        reference = json.loads(json.dumps(values.encode(array, "x", tensors)))
+        back = values.decode(reference, tensors, {})
         np.testing.assert_array_equal(back, array)
         assert type(back) is type(array)
         assert back.dtype == array.dtype.newbyteorder("=")
     with pytest.raises(TypeError, match="not supported"):
-        model_values.encode(np.array(["a"]), "x", {})
+        values.encode(np.array(["a"]), "x", {})
 
 
 def test_a_missing_file_and_a_folder(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 import stickbreak
-from stickbreak import storage
+from stickbreak.storage import ModelFileError, container
 
 from .attacker import FINE, REFUSED, Attacker, Outcome
 from .cases import LIKELIHOODS, OF_ROWS, Case
@@ -56,7 +56,7 @@ def saved(estimator: str, likelihood: str) -> tuple[bytes, dict, dict, dict]:
         warnings.simplefilter("ignore")
         path = Path(folder) / "model"
         inputs.estimator.fit(**inputs.fit).save(path)
-        metadata, tensors = storage._read(path)
+        metadata, tensors = container.read(path)
         return path.read_bytes(), metadata, tensors, inputs.read
 
 
@@ -70,8 +70,8 @@ def forged(case: ModelFile) -> bytes:
         if case.kind == "bytes":
             data = damaged_bytes(data, rng)
         elif case.kind == "JSON":
-            record = mutated_json(json.loads(tensors[storage.RECORD].tobytes()), rng)
-            tensors[storage.RECORD] = _bytes(json.dumps(record))
+            record = mutated_json(json.loads(tensors[container.RECORD].tobytes()), rng)
+            tensors[container.RECORD] = _bytes(json.dumps(record))
         elif case.kind == "arrays":
             name = sorted(tensors)[rng.integers(len(tensors))]
             tensors[name] = mutated_array(tensors[name], rng)
@@ -79,11 +79,11 @@ def forged(case: ModelFile) -> bytes:
             wrong = ("9" * 5000, "-1", "1.5", "", "²", "2", "1e3")
             metadata["format_version"] = wrong[rng.integers(len(wrong))]
         else:
-            tensors[storage.RECORD] = _bytes(nested(int(10 ** rng.integers(2, 6))))
+            tensors[container.RECORD] = _bytes(nested(int(10 ** rng.integers(2, 6))))
     if case.kind == "bytes":
         return data
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    return save(tensors, metadata | {"checksum": storage._checksum(metadata, tensors)})
+    return save(tensors, metadata | {"checksum": container.checksum_of(metadata, tensors)})
 
 
 def _bytes(text: str) -> np.ndarray:
@@ -105,7 +105,7 @@ def run(case: ModelFile) -> Outcome:
 def loaded(case: ModelFile, path: Path) -> Outcome:
     try:
         fitted = stickbreak.load(path)
-    except storage.ModelFileError as error:
+    except ModelFileError as error:
         text = str(error)
         if foreign(error) == "raised by others" or path.name not in text:
             return Outcome("foreign error", text)

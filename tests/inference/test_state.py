@@ -14,7 +14,8 @@ from stickbreak.estimators import hmm, mixture, topic_model
 from stickbreak.estimators._estimator import Estimator
 from stickbreak.inference import Journal, Options, Threads
 from stickbreak.inference.init import one_cluster
-from stickbreak.inference.lap import Problem, first_lap, lap
+from stickbreak.inference.lap import first_lap, lap
+from stickbreak.inference.state import Problem
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
 from stickbreak.moves import Schedule

@@ -4,7 +4,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ._base import RANGE, Array, GlobalStep, Solution, check_concentration, with
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .line_search import best_factor
 from .mixture import DirichletProcess
+from .summaries import States
 
 LARGEST = RANGE[1]  # stickiness
 FIRST_STEPS = 2  # towards the best sticks
@@ -43,25 +44,6 @@ class Duration:
     def stickiness(self, transition_concentration: float) -> float:
         """kappa, for which (alpha + kappa) / alpha steps pass before a transition that is drawn from beta."""
         return min(transition_concentration * (self.steps - 1.0), LARGEST)
-
-
-class States(Protocol):
-    """What a chain reads of a summary."""
-
-    @property
-    def N(self) -> Array:
-        """Expected rows of each state, (K,)."""
-        ...
-
-    @property
-    def K(self) -> int:
-        """Number of states."""
-        ...
-
-    @property
-    def transitions(self) -> Array:
-        """Expected first states and transitions, (K + 1, K)."""
-        ...
 
 
 class ChainPrior(ABC):

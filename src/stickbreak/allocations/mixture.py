@@ -3,7 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from .._arguments import as_floats, check_count
 from ..kernels.special import log_rise
 from ._base import Array, GlobalStep, Solution, check_concentration, within_range
 from .line_search import best_factor
-
-if TYPE_CHECKING:
-    from ..model.summary import Summary
+from .summaries import Counts
 
 
 class MixturePrior(ABC):
@@ -32,16 +30,16 @@ class MixturePrior(ABC):
         """The prior for rows without documents: the same."""
         return self
 
-    def solve(self, summary: "Summary") -> Solution:
+    def solve(self, summary: Counts) -> Solution:
         """Posterior mean weights of the clusters, (K,), and the bound."""
         return self.at(summary, self.mean_weights(summary))
 
-    def at(self, summary: "Summary", shares: Array) -> Solution:
+    def at(self, summary: Counts, shares: Array) -> Solution:
         """These shares; the bound is that of the optimum, which needs none."""
         return Solution(shares, self.bound(summary))
 
     def merge_gains(
-        self, summary: "Summary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
+        self, summary: Counts, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
         """What the assignments of two clusters gain, first[i] and second[i], that become one, (n,).
 
@@ -57,18 +55,18 @@ class MixturePrior(ABC):
         return joined
 
     @abstractmethod
-    def mean_weights(self, summary: "Summary") -> Array:
+    def mean_weights(self, summary: Counts) -> Array:
         """Posterior mean weights, normalised over the K clusters in use, (K,)."""
 
     @abstractmethod
-    def bound(self, summary: "Summary") -> float:
+    def bound(self, summary: Counts) -> float:
         """The allocation's part of the ELBO, without the assignment entropy."""
 
-    def bound_at(self, summary: "Summary", solution: Solution) -> float:
+    def bound_at(self, summary: Counts, solution: Solution) -> float:
         """The same; it depends on the counts alone."""
         return solution.value
 
-    def tuned(self, summary: "Summary", names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
+    def tuned(self, summary: Counts, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""
         if "concentration" not in names:
             return self, solution
@@ -101,24 +99,24 @@ class DirichletProcess(MixturePrior):
         """The most clusters that may be in use: no limit."""
         return sys.maxsize
 
-    def update(self, summary: "Summary", solution: Solution) -> GlobalStep:
+    def update(self, summary: Counts, solution: Solution) -> GlobalStep:
         """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
         eta1, eta0 = self._sticks(summary.N)
         both = psi(eta1 + eta0)
         log_rest = np.cumsum(psi(eta0) - both)
         return GlobalStep(psi(eta1) - both + np.concatenate([[0.0], log_rest[:-1]]))
 
-    def bound(self, summary: "Summary") -> float:
+    def bound(self, summary: Counts) -> float:
         """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
         eta1, eta0 = self._sticks(summary.N)
         ratio = np.log(eta0) - np.log(self.concentration)
         return float((gammaln(eta1) - log_rise(summary.N, 1.0 + eta0) - ratio).sum())
 
-    def order(self, summary: "Summary") -> NDArray[np.integer]:
+    def order(self, summary: Counts) -> NDArray[np.integer]:
         """Decreasing size, which is the order of sticks with the highest bound."""
         return np.argsort(-summary.N, kind="stable")
 
-    def mean_weights(self, summary: "Summary") -> Array:
+    def mean_weights(self, summary: Counts) -> Array:
         """E[u_k] prod_{l<k} (1 - E[u_l]) over the K clusters in use, normalised, (K,)  (Thesis Eq. 3.18)."""
         eta1, eta0 = self._sticks(summary.N)
         log_rest = np.cumsum(np.log(eta0 / (eta1 + eta0)))
@@ -157,19 +155,19 @@ class FiniteDirichlet(MixturePrior):
         """The most clusters that may be in use."""
         return self.n_clusters
 
-    def update(self, summary: "Summary", solution: Solution) -> GlobalStep:
+    def update(self, summary: Counts, solution: Solution) -> GlobalStep:
         """E[log pi_k] = psi(N_k + a) - psi(N + n_clusters a),  a = concentration / n_clusters  (Thesis 2.6.2)."""
         return GlobalStep(psi(summary.N + self._share) - psi(summary.N.sum() + self.concentration))
 
-    def bound(self, summary: "Summary") -> float:
+    def bound(self, summary: Counts) -> float:
         """Log Dirichlet-multinomial normaliser ratio; unused clusters contribute nothing."""
         return float(log_rise(summary.N, self._share).sum() - log_rise(summary.N.sum(), self.concentration))
 
-    def order(self, summary: "Summary") -> NDArray[np.integer]:
+    def order(self, summary: Counts) -> NDArray[np.integer]:
         """Decreasing size (the bound does not depend on the order)."""
         return np.argsort(-summary.N, kind="stable")
 
-    def mean_weights(self, summary: "Summary") -> Array:
+    def mean_weights(self, summary: Counts) -> Array:
         """Posterior mean weights over the clusters in use, normalised, (K,)."""
         weights = summary.N + self._share
         return np.asarray(weights / weights.sum())

@@ -3,7 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,7 @@ from ._base import CURVATURE, RANGE, Array, GlobalStep, Solution, check_concentr
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .line_search import best_factor
 from .mixture import DirichletProcess
-
-if TYPE_CHECKING:
-    from ..model.documents import DocumentSummary
-    from ..model.summary import Summary
+from .summaries import Counts, Documents
 
 LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is its square
 LEAST_SHARE = 1e-6  # of a topic in a start
@@ -37,32 +34,32 @@ class TopicPrior(ABC):
     document_concentration: float
 
     @abstractmethod
-    def solve(self, summary: "DocumentSummary") -> Solution:
+    def solve(self, summary: Documents) -> Solution:
         """E[beta] of the topics and of the rest at the optimum, (K + 1,)."""
 
     @abstractmethod
-    def at(self, summary: "DocumentSummary", shares: Array) -> Solution:
+    def at(self, summary: Documents, shares: Array) -> Solution:
         """The solution with these shares (K + 1,)."""
 
-    def bound_at(self, summary: "DocumentSummary", solution: Solution) -> float:
+    def bound_at(self, summary: Documents, solution: Solution) -> float:
         """The allocation's part of the ELBO at a solution, without the assignment entropy."""
         return float(summary.Q.sum() + summary.Q_rest + solution.value)
 
-    def bound(self, summary: "DocumentSummary") -> float:
+    def bound(self, summary: Documents) -> float:
         """The same at the optimum."""
         return self.bound_at(summary, self.solve(summary))
 
-    def update(self, summary: "DocumentSummary", solution: Solution) -> GlobalStep:
+    def update(self, summary: Documents, solution: Solution) -> GlobalStep:
         """Pseudo-counts of the topics in every document, a = alpha E[beta], and of the rest (K + 1,)."""
         return GlobalStep(np.zeros(summary.K), self.document_concentration * solution.shares)
 
-    def mean_weights(self, summary: "DocumentSummary") -> Array:
+    def mean_weights(self, summary: Documents) -> Array:
         """Posterior mean shares of the K topics in use, normalised, (K,)."""
         shares = self.solve(summary).shares[:-1]
         return np.asarray(shares / shares.sum())
 
     def merge_gains(
-        self, summary: "Summary", shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
+        self, summary: Counts, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
         """Zero: sums do not tell what the documents gain where topics first[i] and second[i] become one, (n,)."""
         return np.zeros(len(first))
@@ -114,11 +111,11 @@ class HierarchicalDirichletProcess(TopicPrior):
         """The most topics that may be in use: no limit."""
         return sys.maxsize
 
-    def order(self, summary: "DocumentSummary") -> NDArray[np.integer]:
+    def order(self, summary: Documents) -> NDArray[np.integer]:
         """Decreasing expected log proportion, which is decreasing share."""
         return np.argsort(-(summary.P if summary.D > 0.0 else summary.N), kind="stable")
 
-    def tuned(self, summary: "DocumentSummary", names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
+    def tuned(self, summary: Documents, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the concentrations ``names`` set to values that raise the bound, and its optimum."""
         best = self
         if "document_concentration" in names:
@@ -132,7 +129,7 @@ class HierarchicalDirichletProcess(TopicPrior):
             best, solution = best._or_better(solution, other, summary)
         return best, solution
 
-    def _or_better(self, solution: Solution, other: Self, summary: "DocumentSummary") -> tuple[Self, Solution]:
+    def _or_better(self, solution: Solution, other: Self, summary: Documents) -> tuple[Self, Solution]:
         """This prior and its optimum, or another prior if its bound is higher."""
         if other == self:
             return self, solution
@@ -142,7 +139,7 @@ class HierarchicalDirichletProcess(TopicPrior):
     def _scaled(self, factor: float) -> Self:
         return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
 
-    def solve(self, summary: "DocumentSummary") -> Solution:
+    def solve(self, summary: Documents) -> Solution:
         """The best sticks, by L-BFGS."""
         D, alpha = float(summary.D), self.document_concentration
         if D == 0.0:  # a start, of counts alone
@@ -154,7 +151,7 @@ class HierarchicalDirichletProcess(TopicPrior):
         x, value = best_sticks(lambda x: self._value(x, P, D), stick_logits(shares), D * (1.0 + alpha * shares))
         return Solution(stick_means(expit(x)), value)
 
-    def at(self, summary: "DocumentSummary", shares: Array) -> Solution:
+    def at(self, summary: Documents, shares: Array) -> Solution:
         """The solution with these shares (K + 1,)."""
         P = np.append(summary.P, summary.P_rest)
         return Solution(shares, self._value(stick_logits(shares), P, float(summary.D))[0])
@@ -207,11 +204,11 @@ class LatentDirichlet(TopicPrior):
         """The most topics that may be in use."""
         return self.n_topics
 
-    def order(self, summary: "DocumentSummary") -> NDArray[np.integer]:
+    def order(self, summary: Documents) -> NDArray[np.integer]:
         """Decreasing size (the bound does not depend on the order)."""
         return np.argsort(-summary.N, kind="stable")
 
-    def tuned(self, summary: "DocumentSummary", names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
+    def tuned(self, summary: Documents, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the document concentration set to a value that raises the bound, if it is among ``names``."""
         if "document_concentration" not in names:
             return self, solution
@@ -221,7 +218,7 @@ class LatentDirichlet(TopicPrior):
     def _scaled(self, factor: float) -> Self:
         return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
 
-    def solve(self, summary: "DocumentSummary") -> Solution:
+    def solve(self, summary: Documents) -> Solution:
         """Shares as given, or those of the highest bound."""
         D, alpha, spare = float(summary.D), self.document_concentration, self.n_topics - summary.K
         shares = np.append(np.full(summary.K, 1.0), float(spare)) / self.n_topics
@@ -230,11 +227,11 @@ class LatentDirichlet(TopicPrior):
             shares = np.append(means, 0.0)
         return self.at(summary, shares) if D else Solution(shares, 0.0)
 
-    def at(self, summary: "DocumentSummary", shares: Array) -> Solution:
+    def at(self, summary: Documents, shares: Array) -> Solution:
         """The solution with these shares (K + 1,); symmetric ones are always equal."""
         return Solution(shares, self._value(summary, shares))
 
-    def _value(self, summary: "DocumentSummary", shares: Array) -> float:
+    def _value(self, summary: Documents, shares: Array) -> float:
         if self.symmetric:
             shares = np.append(np.full(summary.K, 1.0), float(self.n_topics - summary.K)) / self.n_topics
         if self.n_topics > summary.K and self.symmetric and summary.D > 0.0 and summary.P_rest == 0.0:

@@ -61,7 +61,7 @@ class Estimator(BaseEstimator, ABC):
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `stickbreak.load` reads; no pickle is involved."""
-        from ..storage import save_model
+        from ..storage.saving import save_model
 
         check_is_fitted(self)
         save_model(self, path)

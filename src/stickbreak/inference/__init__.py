@@ -3,12 +3,12 @@
 from .algorithm import Algorithm, Memoized
 from .executor import Executor, Threads
 from .gibbs import Chain
-from .lap import Options
 from .learning_search import LearningSearch
 from .refit import Refit
 from .row_search import RowSearch
 from .search import Search
 from .session import Journal, Session
+from .state import Options
 from .state_search import StateSearch
 from .stochastic import Stochastic
 from .topic_search import TopicSearch

@@ -9,10 +9,10 @@ import numpy as np
 from .._arguments import check_boolean
 from ..data import ArraySource
 from ..model import Model, Summary
-from .lap import Options
 from .laps import Result
 from .search import Search
 from .session import Session
+from .state import Options
 
 
 class Ascending(Protocol):

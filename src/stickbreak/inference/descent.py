@@ -15,9 +15,9 @@ from ..model.sequences import labelled
 from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
-from .lap import Options
 from .laps import Laps
 from .session import Session
+from .state import Options
 
 WIDE = 2.3  # times as many states as there may be, to begin with
 CELLS, MOST_CELLS = 12, 256  # times as many cells of rows, from which these are merged

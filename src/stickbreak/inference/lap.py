@@ -1,152 +1,34 @@
 """One lap, from a state to the next: full-dataset or memoized variational inference with moves (Thesis Alg. 3.1 and 3.3)."""
 
-import sys
 import time
-from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import ArraySource, Chunk
-from ..model import Drawn, Memo, Model, Parameters, Posterior, Summary, Take
+from ..data import Chunk
+from ..model import Drawn, Memo, Model, Posterior, Summary, Take
 from ..model.learning import tuned
-from ..moves import MoveRecord, Proposal, Schedule
-from ..moves.better import NEGLIGIBLE, accepts
+from ..moves import MoveRecord, Schedule
+from ..moves.better import NEGLIGIBLE
 from ..moves.verify import Verdict
-from .executor import Executor
+from .leap import Leap, leap_from
+from .state import Problem, State
 from .visit import visit
 
 Array = NDArray[np.floating]
 
 FASTER, SLOWER, FIRST_STEP, LONGEST_STEP = 1.5, 0.4, 0.5, 20.0
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
-TINY = 1e-300
-FAR = 1.0  # log of the largest factor by which the prior of a topic is extrapolated
 RISING = 2e-4  # of the bound: while a lap gains more, states are not merged or deleted
 ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
 BARREN = 2  # laps without births, after which learning may begin where it is to be late
-MOVED = 1e-3  # of the rows: a fit has not settled while the count of a cluster changes by more
-
-
-@dataclass(frozen=True)
-class Options:
-    """How long to run and what to check.
-
-    Attributes
-    ----------
-    n_batches : 1 is full-dataset inference
-    max_laps : stop after this many passes
-    tol : converged when a lap raises the bound by less than so many nats for each cluster
-    accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
-    learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
-    learn_late : learn only once there are several clusters, and no more were born for two laps
-    check : verify after every step that the bound has not decreased
-    share : converged also, with a prior that is learnt, by a gain below this share of what the parameters of all clusters cost
-    moved : but not while the count of a cluster changes by more than this share of the rows
-    """
-
-    n_batches: int = 1
-    max_laps: int = 1000
-    tol: float = 0.01
-    accelerate: bool = True
-    learn: tuple[str, ...] = ()
-    learn_late: bool = False
-    check: bool = False
-    share: float = 0.0
-    moved: float = MOVED
 
 
 class BoundDecreased(AssertionError):
     """The ELBO went down where it cannot: a defect of a likelihood, an allocation or a move."""
-
-
-class Floor(NamedTuple):
-    """A better model in hand while an ascent explores: its bound, and its number of clusters."""
-
-    bound: float
-    K: int
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What the laps of an ascent share.
-
-    Attributes
-    ----------
-    enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
-    floor : None, or a better model in hand
-    patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
-    """
-
-    source: ArraySource
-    executor: Executor
-    options: Options = field(default_factory=Options)
-    enough: int = sys.maxsize
-    floor: Floor | None = None
-    patience: float = np.inf
-
-    @cached_property
-    def batches(self) -> list[list[Chunk]]:
-        """The batches of all rows."""
-        return self.source.batches(self.options.n_batches)
-
-    def reported(self, bound: float, K: int) -> Floor:
-        """The better of a model with K clusters and the one in hand."""
-        floor = self.floor
-        ahead = floor is None or accepts(bound - floor.bound, K - floor.K, floor.bound)
-        return Floor(bound, K) if ahead or floor is None else floor
-
-
-class State(NamedTuple):
-    """Everything that the next lap needs: a value that no lap changes.
-
-    Attributes
-    ----------
-    posterior : of all rows, which says what the parameters are, and the model with the hyperparameters learnt so far
-    memo : the summaries of the batches
-    bound : the ELBO of all rows at the end of the last lap
-    schedule : identities of the clusters, and what has failed
-    rng : random numbers for the next lap
-    settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
-    proposals : to verify over the next lap
-    drawn : rows drawn in the last lap to represent the clusters
-    before : the posterior one lap ago, with today's clusters; None where the next lap cannot extrapolate
-    step : how far to extrapolate
-    stalled : whether the last lap gained nothing
-    quiet, barren : laps in a row that changed little, and without births
-    learns : whether hyperparameters are learnt
-    done : whether the ascent is over
-    """
-
-    posterior: Posterior
-    memo: Memo
-    bound: float
-    schedule: Schedule
-    rng: np.random.Generator
-    settle: int
-    proposals: Sequence[Proposal] = ()
-    drawn: Sequence[Drawn] = ()
-    before: Posterior | None = None
-    step: float = 0.0
-    stalled: bool = False
-    quiet: int = 0
-    barren: int = 0
-    learns: bool = True
-    done: bool = False
-
-    @property
-    def model(self) -> Model:
-        """The model, with its hyperparameters as they were learnt."""
-        return self.posterior.model
-
-    @property
-    def total(self) -> Summary:
-        """The summary of all rows."""
-        return self.posterior.summary
 
 
 class Record(NamedTuple):
@@ -164,14 +46,6 @@ class Pass(NamedTuple):
     drawn: list[Drawn]
     step: float
     rows_per_second: float
-
-
-class Leap(NamedTuple):
-    """The parameters for a lap, whether they are extrapolated, and how far."""
-
-    parameters: Parameters
-    taken: bool
-    step: float
 
 
 def first_lap(
@@ -216,7 +90,7 @@ def judged(problem: Problem, state: State, after: State) -> State:
 
 def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     """A lap that may change the random numbers and the schedule of its state."""
-    leap = _leap(state.posterior, state.before, state.step, problem.source.dtype)
+    leap = leap_from(state.posterior, state.before, state.step, problem.source.dtype)
     model = state.model
     if leap.taken and state.before is not None:
         model = replace(model, likelihood=model.likelihood.ahead(state.before.model.likelihood, leap.step))
@@ -278,38 +152,13 @@ def _pass(
             continue
         posterior = model.posterior(memo.total)
         if leap.taken:
-            parameters, _, step = _leap(posterior, state.before, step, source.dtype)
+            parameters, _, step = leap_from(posterior, state.before, step, source.dtype)
             continue
         parameters = posterior.parameters(source.dtype)
         if problem.options.check:
             last = _check(problem, posterior.bound, last, f"a visit to batch {b}")
     memo.refresh()
     return Pass(memo, tracked, drawn, step, source.n_rows / max(time.perf_counter() - began, 1e-9))
-
-
-def _leap(posterior: Posterior, before: Posterior | None, step: float, dtype: np.dtype[np.floating]) -> Leap:
-    """Parameters beyond those of the total by a multiple of its change since one lap ago, where that is possible."""
-    total = posterior.summary
-    while before is not None and step > 0.01:
-        change = total.N - before.summary.N
-        largest = 0.5 * total.N / np.maximum(np.abs(change), 1e-9 * total.N + TINY)  # counts stay positive
-        steps = np.minimum(step, largest)
-        S = total.S + steps[:, None] * (total.S - before.summary.S)
-        try:
-            further = replace(total, N=total.N + steps * change, S=S)
-            parameters = Posterior.known(posterior.model, further, None, posterior.solution).parameters(dtype)
-            return Leap(_with_prior_ahead(parameters, before, step), True, step)
-        except FloatingPointError:
-            step *= 0.5
-    return Leap(posterior.parameters(dtype), False, step)
-
-
-def _with_prior_ahead(parameters: Parameters, before: Posterior, step: float) -> Parameters:
-    """Of documents also the prior, in which coordinate ascent is slow where topics are in few documents."""
-    if parameters.prior is None or before.step.prior is None:
-        return parameters
-    change = np.log(np.maximum(parameters.prior, TINY) / np.maximum(before.step.prior, TINY))
-    return parameters._replace(prior=parameters.prior * np.exp(np.clip(step * change, -FAR, FAR)))
 
 
 def _moved(

@@ -13,8 +13,9 @@ from ..data import ArraySource
 from ..model import Drawn, Model, Posterior, Summary
 from ..moves import Proposal, Schedule
 from ..moves.better import accepts
-from .lap import Floor, Options, Problem, Record, State, first_lap, lap
+from .lap import Record, first_lap, lap
 from .session import Leg, Session
+from .state import Floor, Options, Problem, State
 from .trace import Lap
 
 Array = NDArray[np.floating]

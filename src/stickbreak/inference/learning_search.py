@@ -12,9 +12,9 @@ from ..data import Chunk
 from ..likelihoods.features import Rows
 from ..model import Model, Summary
 from .init import from_responsibilities, from_seeds
-from .lap import Options
 from .laps import Laps
 from .row_search import RowSearch
+from .state import Options
 
 Rival = Callable[[Rows], NDArray[np.floating]]
 

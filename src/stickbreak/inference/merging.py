@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..model import Summary
 from ..moves.agglomeration import Step, ancestry, level_start, levels_of, merges
-from .lap import Options
 from .laps import Laps
 from .search import Search
+from .state import Options
 
 Array = NDArray[np.floating]
 

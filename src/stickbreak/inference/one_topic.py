@@ -12,10 +12,11 @@ from ..model import Model, Parameters, Summary
 from ..model.local import responsibilities_of
 from ..moves import Schedule
 from .executor import Executor
-from .lap import LOCAL, Options
+from .lap import LOCAL
 from .laps import Laps
 from .row_search import RowSearch
 from .session import Session
+from .state import Options
 
 Array = NDArray[np.floating]
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ..model import Summary
 from ..moves.birth import propose_birth
 from ..moves.sample import poor_targets
-from .lap import MOVED, Options
 from .laps import Laps
 from .merging import MergingSearch
+from .state import MOVED, Options
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance

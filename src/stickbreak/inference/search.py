@@ -14,9 +14,9 @@ from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
 from .executor import Executor
-from .lap import Options
 from .laps import Laps, Result
 from .session import Session
+from .state import Options
 from .trace import Lap
 
 Array = NDArray[np.floating]

@@ -16,9 +16,9 @@ from ..moves.blocks import block_states
 from ..moves.segments import alike, own_states, regrouped
 from ..moves.spectral import spectral_states
 from .descent import Descent, of_states, wide_start
-from .lap import Options
 from .laps import Laps
 from .search import Search
+from .state import Options
 
 PATIENCE, AT_FIRST = 16, 9  # excursions without gain after which there are no more
 COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance

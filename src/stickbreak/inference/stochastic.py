@@ -14,10 +14,10 @@ from ..data import ArraySource
 from ..model import Model, Posterior, Summary
 from ..model.learning import tuned
 from ..moves.better import NEGLIGIBLE
-from .lap import MOVED, Options
 from .laps import Result
 from .search import Search
 from .session import Leg, Session
+from .state import MOVED, Options
 from .trace import Lap
 from .visit import visit
 

@@ -12,10 +12,10 @@ from ..model import Summary
 from ..moves.better import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Annealed, Chain
-from .lap import Options
 from .laps import Laps
 from .merging import MergingSearch
 from .one_topic import one_topic_each
+from .state import Options
 
 Array = NDArray[np.floating]
 

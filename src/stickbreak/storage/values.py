@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import allocations
-from .inference import Memoized, Stochastic
-from .likelihoods import REGISTRY, Product
-from .model import DocumentSummary, SequenceSummary, Summary
+from .. import allocations
+from ..inference import Memoized, Stochastic
+from ..likelihoods import REGISTRY, Product
+from ..model import DocumentSummary, SequenceSummary, Summary
 
 SUMMARIES: dict[str, type] = {
     "Summary": Summary,

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .likelihoods import DiagonalGaussian, Product, SphericalGaussian
-from .likelihoods._wishart_prior import WishartPrior, prior_scale
+from ..likelihoods import DiagonalGaussian, Product, SphericalGaussian
+from ..likelihoods._wishart_prior import WishartPrior, prior_scale
 
 
 def with_learn(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -1,22 +1,29 @@
-"""The record of a fitted estimator in a model file: JSON values and arrays, and back with everything checked against the rest.
+"""A fitted estimator from the record in a model file, with everything checked against the rest.
 
 Nothing that is read is trusted: no array is made of a size that only a number in the file names, `Likelihood.check` and
 `Summary.check` say which sizes and domains the arrays must have, and parameters pass the checks of the constructors.
 """
 
-from dataclasses import asdict, fields
-from importlib import import_module
+from collections.abc import Callable
+from dataclasses import fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .data.check import Finding
-from .inference import Lap
-from .likelihoods import Likelihood, Multinomial
-from .model import BAGS, GROUPS, ROWS, SEQUENCES, Kind, Model, Summary
-from .model_values import (
+from ..data.check import Finding
+from ..estimators import HMM, Mixture, TopicModel
+from ..estimators import _choices as choices
+from ..estimators._estimator import Estimator, Table
+from ..estimators._selection import Candidate
+from ..estimators._sequences import lags
+from ..inference import Lap
+from ..likelihoods import Likelihood, Multinomial
+from ..model import BAGS, GROUPS, ROWS, SEQUENCES, Kind, Model, Summary
+from ..moves import MoveRecord
+from .older import as_known, with_learn
+from .values import (
     SUMMARIES,
     Tensors,
     allocation_classes,
@@ -26,19 +33,11 @@ from .model_values import (
     as_text,
     as_whole,
     decode,
-    encode,
-    encode_parameters,
     expect,
     expect_keys,
     known_classes,
     likelihood_classes,
 )
-from .moves import MoveRecord
-from .older_records import as_known, with_learn
-
-if TYPE_CHECKING:
-    from .estimators._estimator import Estimator, Table
-    from .estimators._selection import Candidate
 
 DTYPES = ("float32", "float64")
 SAME = 1e-6  # the share of the terms of a bound by which another machine may differ
@@ -46,45 +45,22 @@ ALIKE = 0.25  # the same for another version of the package
 
 
 class Home(NamedTuple):
-    """Where an estimator is defined, which function checks its parameters, its kind of data, and that of rows in groups."""
+    """The class of an estimator, which function checks its parameters, its kind of data, and that of rows in groups."""
 
-    module: str
-    check: str
+    estimator: type[Estimator]
+    check: Callable[[Any], None]
     kind: Kind
     grouped: Kind | None = None
 
 
 ESTIMATORS = {
-    "HMM": Home("stickbreak.estimators.hmm", "check_states", SEQUENCES),
-    "Mixture": Home("stickbreak.estimators.mixture", "check", ROWS),
-    "TopicModel": Home("stickbreak.estimators.topic_model", "check_topics", BAGS, GROUPS),
+    "HMM": Home(HMM, choices.check_states, SEQUENCES),
+    "Mixture": Home(Mixture, choices.check, ROWS),
+    "TopicModel": Home(TopicModel, choices.check_topics, BAGS, GROUPS),
 }
 
 
-def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
-    """Everything of a fitted estimator that is not an array, as JSON values; its arrays go to ``tensors``."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return {
-        "estimator": type(estimator).__name__,
-        "parameters": encode_parameters(estimator.get_params(deep=False), tensors),
-        "likelihood": encode(estimator.model_.likelihood, "likelihood", tensors),
-        "allocation": encode(estimator.model_.allocation, "allocation", tensors),
-        "summary": encode(estimator.summary_, "summary", tensors),
-        "dtype": np.dtype(estimator.dtype_).name,
-        "n_features": int(estimator.n_features_in_),
-        "n_targets": int(estimator.n_targets_),
-        "grouped": bool(estimator.grouped_),
-        "feature_names": None if names is None else [str(name) for name in names],
-        "levels": [[int(d), list(levels)] for d, levels in estimator.levels_.items()],
-        "data_check": [asdict(finding) for finding in estimator.data_check_],
-        "selection": [asdict(candidate) for candidate in getattr(estimator, "selection_", [])],
-        "converged": bool(estimator.converged_),
-        "lower_bound": float(estimator.lower_bound_),
-        "history": [vars(lap) | {"moves": [asdict(move) for move in lap.moves]} for lap in estimator.history_],
-    }
-
-
-def restore(record: Any, tensors: Tensors, same_version: bool) -> "Estimator":
+def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
     """The estimator that `describe` described, if its record is consistent.
 
     Parameters
@@ -159,19 +135,17 @@ COUNTED = {
 
 def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
     """An estimator that is not fitted yet, its parameters checked."""
-    from .estimators import _choices
-
     if not isinstance(record, dict):
         raise TypeError(f"parameters must be a table; got {record!r:.80}.")
     parameters = {key: decode(value, tensors, known_classes()) for key, value in with_learn(record).items()}
     home = ESTIMATORS[name]
-    estimator = getattr(import_module(home.module), name)(**parameters)
-    getattr(_choices, home.check)(estimator)
+    estimator = home.estimator(**parameters)
+    home.check(estimator)
     check_random_state(estimator.random_state)
     return estimator
 
 
-def _kind(name: str, table: "Table") -> Kind:
+def _kind(name: str, table: Table) -> Kind:
     """The kind of data of an estimator."""
     home = ESTIMATORS[name]
     if not table.grouped:
@@ -183,15 +157,11 @@ def _kind(name: str, table: "Table") -> Kind:
 
 def _steps(kind: Kind, likelihood: Likelihood) -> int:
     """The number of rows of the data in one row of the likelihood: of sequences those before, too."""
-    from .estimators import _sequences
-
-    return 1 + _sequences.lags(likelihood) if kind.has_order else 1
+    return 1 + lags(likelihood) if kind.has_order else 1
 
 
-def _table(record: dict[str, Any]) -> "Table":
+def _table(record: dict[str, Any]) -> Table:
     """The columns of the data that a model was fitted to."""
-    from .estimators._estimator import Table
-
     D, names = as_whole("n_features", record["n_features"], 1), record["feature_names"]
     if names is not None and len([as_text("a feature name", name) for name in as_list("feature_names", names)]) != D:
         raise ValueError(f"{len(names)} feature names for {D} features.")
@@ -221,7 +191,7 @@ def _check_model(model: Model, summary: Summary, dtype: np.dtype[np.floating], D
         raise ValueError("the clusters' parameters are not finite.")
 
 
-def _check_table(name: str, table: "Table", likelihood: Likelihood) -> None:
+def _check_table(name: str, table: Table, likelihood: Likelihood) -> None:
     """Refuse columns of categories, targets and documents that the likelihood cannot have."""
     D = table.n_features + table.n_targets
     if table.levels and not likelihood.nominal(D)[list(table.levels)].all():
@@ -278,9 +248,7 @@ def _lap(record: Any) -> Lap:
     return Lap(**values, moves=tuple(_move(entry) for entry in as_list("moves", record["moves"])))
 
 
-def _candidate(record: Any) -> "Candidate":
-    from .estimators._selection import Candidate
-
+def _candidate(record: Any) -> Candidate:
     expect_keys("candidate", record, {f.name for f in fields(Candidate)})
     bound, seconds = (as_number(name, record[name]) for name in ("lower_bound", "seconds"))
     return Candidate(

@@ -1,0 +1,130 @@
+"""What an ascent is given, and its state: everything that the next lap needs, as a value."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data import ArraySource, Chunk
+from ..model import Drawn, Memo, Model, Posterior, Summary
+from ..moves import Proposal, Schedule
+from ..moves.better import accepts
+from .executor import Executor
+
+MOVED = 1e-3  # of the rows: a fit has not settled while the count of a cluster changes by more
+
+
+@dataclass(frozen=True)
+class Options:
+    """How long to run and what to check.
+
+    Attributes
+    ----------
+    n_batches : 1 is full-dataset inference
+    max_laps : stop after this many passes
+    tol : converged when a lap raises the bound by less than so many nats for each cluster
+    accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
+    learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
+    learn_late : learn only once there are several clusters, and no more were born for two laps
+    check : verify after every step that the bound has not decreased
+    share : converged also, with a prior that is learnt, by a gain below this share of what the parameters of all clusters cost
+    moved : but not while the count of a cluster changes by more than this share of the rows
+    """
+
+    n_batches: int = 1
+    max_laps: int = 1000
+    tol: float = 0.01
+    accelerate: bool = True
+    learn: tuple[str, ...] = ()
+    learn_late: bool = False
+    check: bool = False
+    share: float = 0.0
+    moved: float = MOVED
+
+
+class Floor(NamedTuple):
+    """A better model in hand while an ascent explores: its bound, and its number of clusters."""
+
+    bound: float
+    K: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the laps of an ascent share.
+
+    Attributes
+    ----------
+    enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
+    floor : None, or a better model in hand
+    patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
+    """
+
+    source: ArraySource
+    executor: Executor
+    options: Options = field(default_factory=Options)
+    enough: int = sys.maxsize
+    floor: Floor | None = None
+    patience: float = np.inf
+
+    @cached_property
+    def batches(self) -> list[list[Chunk]]:
+        """The batches of all rows."""
+        return self.source.batches(self.options.n_batches)
+
+    def reported(self, bound: float, K: int) -> Floor:
+        """The better of a model with K clusters and the one in hand."""
+        floor = self.floor
+        ahead = floor is None or accepts(bound - floor.bound, K - floor.K, floor.bound)
+        return Floor(bound, K) if ahead or floor is None else floor
+
+
+class State(NamedTuple):
+    """Everything that the next lap needs: a value that no lap changes.
+
+    Attributes
+    ----------
+    posterior : of all rows, which says what the parameters are, and the model with the hyperparameters learnt so far
+    memo : the summaries of the batches
+    bound : the ELBO of all rows at the end of the last lap
+    schedule : identities of the clusters, and what has failed
+    rng : random numbers for the next lap
+    settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
+    proposals : to verify over the next lap
+    drawn : rows drawn in the last lap to represent the clusters
+    before : the posterior one lap ago, with today's clusters; None where the next lap cannot extrapolate
+    step : how far to extrapolate
+    stalled : whether the last lap gained nothing
+    quiet, barren : laps in a row that changed little, and without births
+    learns : whether hyperparameters are learnt
+    done : whether the ascent is over
+    """
+
+    posterior: Posterior
+    memo: Memo
+    bound: float
+    schedule: Schedule
+    rng: np.random.Generator
+    settle: int
+    proposals: Sequence[Proposal] = ()
+    drawn: Sequence[Drawn] = ()
+    before: Posterior | None = None
+    step: float = 0.0
+    stalled: bool = False
+    quiet: int = 0
+    barren: int = 0
+    learns: bool = True
+    done: bool = False
+
+    @property
+    def model(self) -> Model:
+        """The model, with its hyperparameters as they were learnt."""
+        return self.posterior.model
+
+    @property
+    def total(self) -> Summary:
+        """The summary of all rows."""
+        return self.posterior.summary

@@ -1,0 +1,31 @@
+"""The record of a fitted estimator in a model file: JSON values, and arrays apart."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from .values import Tensors, encode, encode_parameters
+
+
+def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
+    """Everything of a fitted estimator that is not an array, as JSON values; its arrays go to ``tensors``."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return {
+        "estimator": type(estimator).__name__,
+        "parameters": encode_parameters(estimator.get_params(deep=False), tensors),
+        "likelihood": encode(estimator.model_.likelihood, "likelihood", tensors),
+        "allocation": encode(estimator.model_.allocation, "allocation", tensors),
+        "summary": encode(estimator.summary_, "summary", tensors),
+        "dtype": np.dtype(estimator.dtype_).name,
+        "n_features": int(estimator.n_features_in_),
+        "n_targets": int(estimator.n_targets_),
+        "grouped": bool(estimator.grouped_),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "levels": [[int(d), list(levels)] for d, levels in estimator.levels_.items()],
+        "data_check": [asdict(finding) for finding in estimator.data_check_],
+        "selection": [asdict(candidate) for candidate in getattr(estimator, "selection_", [])],
+        "converged": bool(estimator.converged_),
+        "lower_bound": float(estimator.lower_bound_),
+        "history": [vars(lap) | {"moves": [asdict(move) for move in lap.moves]} for lap in estimator.history_],
+    }

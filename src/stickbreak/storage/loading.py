@@ -1,0 +1,38 @@
+"""Loading a fitted estimator."""
+
+import os
+
+from ..data.atomic import as_path
+from ..estimators._estimator import Estimator
+from .container import RECORD, ModelFileError, checksum_of, one_line, package_version, read
+from .restore import restore
+from .values import parse
+
+DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+def load(path: str | os.PathLike[str]) -> Estimator:
+    """Read a fitted estimator from a file written by `save_model`; its predictions are the same bit for bit.
+
+    Parameters
+    ----------
+    path : a file written by `save_model` or by ``stickbreak fit``
+
+    Returns
+    -------
+    A fitted estimator.  Everything but ``labels_``, which belongs to the data, is there.
+
+    Raises
+    ------
+    FileNotFoundError : there is no such file.
+    ModelFileError : it is no model file, is damaged, or was written by a version newer than this one.
+    """
+    path = as_path(path)
+    metadata, tensors = read(path)
+    if metadata.pop("checksum", None) != checksum_of(metadata, tensors):
+        raise ModelFileError(f"{path} is damaged: its contents do not match their checksum.")
+    try:
+        text = tensors.pop(RECORD).tobytes() if "model" not in metadata else metadata["model"]
+        return restore(parse(text), tensors, metadata["stickbreak_version"] == package_version())
+    except DAMAGED as error:
+        raise ModelFileError(f"{path} is damaged: {one_line(error)}") from error
