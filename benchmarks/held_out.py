@@ -1,4 +1,4 @@
-"""Ten tables, told nothing: rows left out, against scikit-learn's mixture with covariance type and K chosen by BIC.
+"""Ten tables with default settings: rows left out, against scikit-learn's mixture with covariance type and K chosen by BIC.
 
 For each of five folds the models are fitted to the other rows, and the mean log density of the rows of the fold counts, in nats
 a row.  scikit-learn chooses among its four covariance types and K = 1 to 15 by BIC on the same rows, best of two starts, with

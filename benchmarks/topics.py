@@ -6,7 +6,7 @@ log predictive probability in nats per token, higher is better.  The prior of th
 of all tokens, for every model with the alpha of 2, 5, 10, 20 and 40 that is best on 100 other documents.  Coherence is the mean
 NPMI of the pairs of a topic's ten top words, by the documents fitted.  Words that occur in none of these are left out.
 
-stickbreak, told nothing, and tomotopy's HDP find the number of topics; the others get it (200).  All have their defaults but:
+stickbreak and tomotopy's HDP infer the number of topics; the others are given it (200).  All have their defaults but:
 tomotopy 590 sweeps; gensim `LdaModel` 10 passes and alpha="auto", on one core; scikit-learn 10 iterations.  "seconds" are those
 of the fit, with the documents ready in the form that the library takes.  Peers that are not installed are left out.
 

@@ -252,7 +252,7 @@ def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSour
     good = topics.ndim == 2 and topics.shape[1] == source.n_columns and np.isfinite(topics).all()
     if not good or not len(topics) or (topics < 0.0).any() or not (topics.sum(axis=1) > 1e-200).all():
         raise ValueError(
-            f"init must be topics (K, {source.n_columns}), numbers of at least 0 with some above in each row; "
+            f"init must be topics (K, {source.n_columns}), non-negative, with a positive entry in each row; "
             f"got shape {topics.shape}."
         )
     S = topics * (source.total_weight / len(topics) / topics.sum(axis=1, keepdims=True))

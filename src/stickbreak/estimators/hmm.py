@@ -42,7 +42,7 @@ class HMM(ClusterMixin, Estimator):
 
         z_1 ~ pi_0,   z_t ~ pi_{z_{t-1}},   x_t ~ likelihood of state z_t,   pi_j ~ DP(alpha beta + kappa delta_j),
 
-    with shares beta of all states in common, by sticks of Beta(1, concentration), and kappa more chances to stay.  Maximises a
+    with shares beta of all states in common, by sticks of Beta(1, concentration), and kappa extra pseudo-counts on self-transitions.  Maximises a
     lower bound on the evidence of all sequences (ELBO), which is exact after every lap and never goes down; states are split,
     merged, deleted and taken from contiguous blocks of rows where that raises it.
 

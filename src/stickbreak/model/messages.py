@@ -84,7 +84,7 @@ class Smoothed(NamedTuple):
 
 
 class Workspace(threading.local):
-    """Arrays of a thread that are used again and again: what is computed in them is soon done, new ones are slow."""
+    """Scratch arrays of a thread: allocating them anew would cost more than what is computed in them."""
 
     def __init__(self) -> None:
         self._arrays: dict[tuple[str, Any], NDArray[Any]] = {}
@@ -120,7 +120,7 @@ def padded(K: int) -> int:
 
 
 def _arbitrary(K: int) -> Array:
-    """Two messages to K states that have nothing in common, (2, Kp)."""
+    """Two arbitrary starting messages to K states, (2, Kp)."""
     messages = _padded(np.stack([np.random.default_rng(seed).random(K) for seed in range(2)]))
     return np.asarray(messages / messages.sum(axis=1, keepdims=True))
 

@@ -1,4 +1,4 @@
-"""States from contiguous blocks of sequences: what goes on for a while is likely to be one thing (Thesis 6.5.2 and 6.6)."""
+"""States from contiguous blocks of sequences: a long run of rows is probably one state (Thesis 6.5.2 and 6.6)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""New states from segments, the runs of rows that the best path spends in one state: what goes on for a while is one thing.
+"""New states from segments, the runs of rows that the best path spends in one state: a long run is probably one state.
 
 Where ascents settle into a poor optimum, it is most often which segments share a state that is wrong, not where they begin.
 """
