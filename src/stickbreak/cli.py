@@ -367,7 +367,8 @@ def _units(model: Any) -> str:
 
 
 def _outcome(model: Any) -> str:
-    found, laps = _count(model.summary_.K, THINGS[type(model)]), _count(model.n_laps_, "lap")
+    found = _count(model.summary_.K, THINGS[type(model)])
+    laps = _count(model.n_laps_, "lap")
     return f"{found}, ELBO {model.lower_bound_:,.2f} after {laps} in {model.history_[-1].seconds:.1f} s"
 
 

@@ -46,9 +46,12 @@ def stick_bound(
     of_means : function of m (K + 1,); returns f, and three arrays (K + 1,): its gradient by log m, s, and the derivatives
         of s by log m
     """
-    u, v, gradient = np.maximum(expit(x), SMALLEST), np.maximum(expit(-x), SMALLEST), np.empty(len(x))
+    u = np.maximum(expit(x), SMALLEST)
+    v = np.maximum(expit(-x), SMALLEST)
+    gradient = np.empty(len(x))
     value, slope, spread, by_spread = of_means(np.append(u, 1.0) * np.append(1.0, np.cumprod(v)))
-    log_u, log_v = -np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)
+    log_u = -np.logaddexp(0.0, -x)
+    log_v = -np.logaddexp(0.0, x)
     value += kernels.stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spread, slope, gradient)
     return float(value), gradient
 

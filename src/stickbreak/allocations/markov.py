@@ -84,7 +84,8 @@ class ChainPrior(ABC):
 
     def tuned(self, summary: States, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the hyperparameters ``names`` set to values that raise the bound; one state tells nothing of them."""
-        best, shares = self, solution.shares
+        best = self
+        shares = solution.shares
         for name in ("stickiness", "transition_concentration", "start_concentration"):
             if name in names and getattr(best, name) > 0.0 and summary.K > 1:
                 best = best._with_best(summary, name, shares)
@@ -140,7 +141,8 @@ class ChainPrior(ABC):
         self, summary: States, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
         """What merging states first[i] and second[i] adds to the log probability of transitions given shares (K + 1,), (n,)."""
-        at, gains = (self.transition_concentration, self.stickiness, self.start_concentration), np.empty(len(first))
+        at = (self.transition_concentration, self.stickiness, self.start_concentration)
+        gains = np.empty(len(first))
         pair = self._merged_share(shares[first], shares[second])
         kernels.merge_gains(summary.transitions, shares, *at, first, second, pair, gains)
         return gains
@@ -234,7 +236,8 @@ class HDPMarkovChain(ChainPrior):
         The search begins near the expected numbers of rows of transitions drawn from beta (Teh et al. 2006), by fixed point.
         """
         counted = summary.transitions
-        K, tables = counted.shape[1], counted.sum(axis=0) + 1.0
+        K = counted.shape[1]
+        tables = counted.sum(axis=0) + 1.0
         shares = np.append(tables, 1.0)
         for _ in range(FIRST_STEPS):
             at = self.transition_concentration, self.stickiness, self.start_concentration
@@ -255,13 +258,13 @@ class HDPMarkovChain(ChainPrior):
 
     def _objective(self, counted: Array) -> Callable[[Array], tuple[float, Array]]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 6.45, 6.47)."""
-        K, alpha, kappa, first = (
-            counted.shape[1],
-            self.transition_concentration,
-            self.stickiness,
-            self.start_concentration,
-        )
-        exponents, strengths, shifted = self._exponents(K), self._strengths(K), self._shift == 1.0
+        K = counted.shape[1]
+        alpha = self.transition_concentration
+        kappa = self.stickiness
+        first = self.start_concentration
+        exponents = self._exponents(K)
+        strengths = self._strengths(K)
+        shifted = self._shift == 1.0
         half = 0.5 * float(zeta(2.0, 1.0 + kappa))
 
         def of_means(m: Array) -> tuple[float, Array, Array, Array]:
@@ -325,7 +328,8 @@ class FiniteMarkovChain(ChainPrior):
 
     def _value(self, summary: States) -> float:
         equal = np.append(np.ones(summary.K), self.n_states - summary.K) / self.n_states
-        counted, prior = summary.transitions, self.prior_counts(equal)
+        counted = summary.transitions
+        prior = self.prior_counts(equal)
         strength = np.append(
             self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness)
         )

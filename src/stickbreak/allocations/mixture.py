@@ -45,7 +45,8 @@ class MixturePrior(ABC):
 
         With a + b rows, each of which belonged to one of them:  (a + b) log (a + b) - a log a - b log b.
         """
-        a, b = summary.N[first], summary.N[second]
+        a = summary.N[first]
+        b = summary.N[second]
         return np.asarray(xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b))
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:

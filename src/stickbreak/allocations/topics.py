@@ -119,7 +119,8 @@ class HierarchicalDirichletProcess(TopicPrior):
         """This prior with the concentrations ``names`` set to values that raise the bound, and its optimum."""
         best = self
         if "document_concentration" in names:
-            at, P = stick_logits(solution.shares), np.append(summary.P, summary.P_rest)
+            at = stick_logits(solution.shares)
+            P = np.append(summary.P, summary.P_rest)
             factor = best_factor(lambda factor: self._scaled(factor)._value(at, P, float(summary.D))[0])
             best, solution = best._or_better(solution, best._scaled(factor), summary)
         if "concentration" in names:
@@ -141,7 +142,8 @@ class HierarchicalDirichletProcess(TopicPrior):
 
     def solve(self, summary: Documents) -> Solution:
         """The best sticks, by L-BFGS."""
-        D, alpha = float(summary.D), self.document_concentration
+        D = float(summary.D)
+        alpha = self.document_concentration
         if D == 0.0:  # a start, of counts alone
             counts = np.append(summary.N, self.concentration)
             counts = np.maximum(counts, LEAST_SHARE * counts.sum())  # an empty topic may have documents yet
@@ -158,7 +160,8 @@ class HierarchicalDirichletProcess(TopicPrior):
 
     def _value(self, x: Array, P: Array, D: float) -> tuple[float, Array]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 5.37)."""
-        alpha, rows = self.document_concentration, np.full(len(P), D)
+        alpha = self.document_concentration
+        rows = np.full(len(P), D)
 
         def of_means(m: Array) -> tuple[float, Array, Array, Array]:
             a = np.maximum(alpha * m, 1e-300)
@@ -220,7 +223,9 @@ class LatentDirichlet(TopicPrior):
 
     def solve(self, summary: Documents) -> Solution:
         """Shares as given, or those of the highest bound."""
-        D, alpha, spare = float(summary.D), self.document_concentration, self.n_topics - summary.K
+        D = float(summary.D)
+        alpha = self.document_concentration
+        spare = self.n_topics - summary.K
         shares = np.append(np.full(summary.K, 1.0), float(spare)) / self.n_topics
         if not self.symmetric:  # topics not in use have no share
             means = _dirichlet_mean(summary.P / D, alpha) if D else np.full(summary.K, 1.0 / summary.K)
@@ -237,7 +242,8 @@ class LatentDirichlet(TopicPrior):
         if self.n_topics > summary.K and self.symmetric and summary.D > 0.0 and summary.P_rest == 0.0:
             return -np.inf  # all topics were in use until now, and sums do not tell what is left of one that is not
         used = shares > 0.0
-        a, P = self.document_concentration * shares[used], np.append(summary.P, summary.P_rest)[used]
+        a = self.document_concentration * shares[used]
+        P = np.append(summary.P, summary.P_rest)[used]
         return float(summary.D * (gammaln(a.sum()) - gammaln(a).sum()) + a @ P)
 
 

@@ -44,7 +44,8 @@ def _table(path: Path, options: ReadOptions, schema: Any, batches: Iterable[Any]
         _check_type(path, field)
     dtype = np.float32 if all(field.type == pa.float32() for field in schema) else np.float64
     categories = {j: Categories() for j, field in enumerate(schema) if is_text(field.type)}
-    pieces, n_rows = [], 0
+    pieces = []
+    n_rows = 0
     for batch in batches:
         batch.validate(full=True)  # offsets and codes that point beyond their arrays
         n_rows += batch.num_rows

@@ -143,7 +143,8 @@ def _uci_tables(path: Path, options: ReadOptions, D: int, V: int, nnz: int) -> I
     for first, lines in _text(path, options):
         skip = 3 if first == 1 else 0
         table = _uci_table(path, first + skip, lines[skip:], D, V)
-        seen, last = seen + len(table), first + len(lines) - 1
+        seen = seen + len(table)
+        last = first + len(lines) - 1
         yield table - np.array([1, 1, 0])
     if seen != nnz:
         cure = "the file is cut off" if seen < nnz else "correct line 3"
@@ -173,7 +174,8 @@ def _entry(where: str, line: bytes, D: int, V: int) -> list[int]:
 
 def _uci_blocks(path: Path, tables: Iterable[NDArray[np.int64]], D: int, V: int) -> Iterator[sparse.csr_array]:
     """Whole documents, one block per table, from tables sorted by document."""
-    start, rest = 0, np.empty((0, 3), np.int64)
+    start = 0
+    rest = np.empty((0, 3), np.int64)
     for table in tables:
         rest = np.concatenate([rest, table])
         order = np.concatenate([[start], rest[:, 0]])
@@ -186,7 +188,8 @@ def _uci_blocks(path: Path, tables: Iterable[NDArray[np.int64]], D: int, V: int)
         stop = int(order[-1])  # may go on in the next table
         edge = int(np.searchsorted(rest[:, 0], stop))
         yield _counts(rest[:edge], start, stop, V)
-        start, rest = stop, rest[edge:]
+        start = stop
+        rest = rest[edge:]
     yield _counts(rest, start, D, V)
 
 

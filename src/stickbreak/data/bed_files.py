@@ -38,12 +38,14 @@ def write_bed(
     DataError : the arguments do not go together.
     FileNotFoundError : the folder does not exist.
     """
-    labels, lengths = integers("labels", labels, 0), integers("lengths", lengths, 1)
+    labels = integers("labels", labels, 0)
+    lengths = integers("lengths", lengths, 1)
     T = len(labels)
     expect(lengths.sum() == T, f"the lengths add up to {lengths.sum()}, but there are {T} labels.")
     whole = isinstance(bin_size, (int, np.integer)) and 1 <= bin_size < 2**31
     expect(whole, f"bin_size must be a whole number of bases, at least 1; it is {bin_size!r}.")
-    chromosomes, G = _checked("chromosomes", chromosomes, r"\S+"), len(lengths)
+    chromosomes = _checked("chromosomes", chromosomes, r"\S+")
+    G = len(lengths)
     good = len(chromosomes) == len(set(chromosomes)) == G
     expect(good, f"chromosomes are {chromosomes!r:.80}; {G} different ones are needed, and a file for each cell type.")
     used = np.unique(labels).tolist()

@@ -105,7 +105,8 @@ def open_bags(path: str | Path, options: ReadOptions = DEFAULT) -> tuple[sparse.
 
 
 def _read_vocabulary(folder: Path, V: int) -> list[str] | None:
-    file, announced = folder / VOCABULARY, _read_record(folder)["vocabulary"]
+    file = folder / VOCABULARY
+    announced = _read_record(folder)["vocabulary"]
     if announced is None and not file.exists():
         return None
     try:
@@ -119,7 +120,9 @@ def _read_vocabulary(folder: Path, V: int) -> list[str] | None:
 
 def _write_arrays(folder: Path, blocks: Iterable[Any], n_words: int | None) -> tuple[int, int, int]:
     """D, V and the number of entries written."""
-    D, V, nnz = 0, int(n_words or 0), 0
+    D = 0
+    V = int(n_words or 0)
+    nnz = 0
     with ExitStack() as stack:
         append = {n: stack.enter_context(_growing(folder / f"{n}.npy", dtype)) for n, dtype in COLUMNS.items()}
         append["indptr"](np.zeros(1))
@@ -128,7 +131,9 @@ def _write_arrays(folder: Path, blocks: Iterable[Any], n_words: int | None) -> t
                 append["indptr"](nnz + X.indptr[1:].astype(np.int64))
                 append["indices"](X.indices)
                 append["counts"](X.data)
-                D, V, nnz = D + X.shape[0], max(V, X.shape[1]), nnz + X.nnz
+                D = D + X.shape[0]
+                V = max(V, X.shape[1])
+                nnz = nnz + X.nnz
     return D, V, nnz
 
 

@@ -60,7 +60,8 @@ def _table(path: Path, options: ReadOptions, dialect: Dialect) -> Table:
     batches = _batches(path, options, dialect)
     first = next(batches)
     names = header(path, [column[0].as_py() for column in first.columns], dialect.decimal)
-    D, skipped = first.num_columns, int(names is not None)
+    D = first.num_columns
+    skipped = int(names is not None)
     pieces: list[NDArray[np.float64]] = []
     mistakes = Mistakes(np.zeros(D, np.int64), np.zeros(D, np.int64), np.full(D, -1))
     n_rows = 0

@@ -29,7 +29,8 @@ def distinct_rows(X: Any, weights: Array) -> tuple[Any, Array]:
     So what is drawn from them is the same whether a row is repeated or has a weight, and in whatever order rows come.
     """
     present = weights > 0.0
-    X, weights = X[present], weights[present]
+    X = X[present]
+    weights = weights[present]
     _, first, inverse = np.unique(row_codes(X), return_index=True, return_inverse=True)
     return X[first], np.bincount(inverse, weights, minlength=len(first)).astype(np.float64)
 
@@ -72,7 +73,8 @@ def collapse(source: ArraySource) -> Collapsed | None:
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    first, inverse = first[order], rank[inverse]
+    first = first[order]
+    inverse = rank[inverse]
     X, _ = source.take(first)
     for chunk in chunks:  # codes may collide
         if not np.array_equal(source.read(chunk)[0], X[inverse[chunk.start : chunk.stop]], equal_nan=True):

@@ -74,7 +74,8 @@ class BagSource(SparseSource):
         release_pages(self.X.indices)
 
     def _take(self, rows: NDArray[np.integer]) -> Any:
-        first, sizes = self.X.indptr[rows], self.X.indptr[rows + 1] - self.X.indptr[rows]
+        first = self.X.indptr[rows]
+        sizes = self.X.indptr[rows + 1] - self.X.indptr[rows]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         entries = np.repeat(first - indptr[:-1], sizes) + np.arange(
             indptr[-1]
@@ -113,7 +114,8 @@ class GroupSource(ArraySource):
         """A source of n random groups, held in memory (all groups where there are fewer)."""
         if n >= self.n_rows:
             return self
-        chosen, lengths = np.sort(rng.permutation(self.n_rows)[:n]), np.diff(self.indptr)
+        chosen = np.sort(rng.permutation(self.n_rows)[:n])
+        lengths = np.diff(self.indptr)
         rows = np.concatenate([np.arange(self.indptr[g], self.indptr[g + 1]) for g in chosen])
         return GroupSource(self._take(rows), lengths[chosen])
 

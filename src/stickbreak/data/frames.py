@@ -233,7 +233,8 @@ def _in_order(frame: Any, names: list[Any], which: int) -> list[Any]:
     own = list(frame.columns)
     if own == names:
         return list(frame.iter_columns())
-    missing, more = [n for n in names if n not in own], [n for n in own if n not in names]
+    missing = [n for n in names if n not in own]
+    more = [n for n in own if n not in names]
     if missing or more:
         less = f" lacks {', '.join(map(repr, missing))}" if missing else ""
         extra = f" has {', '.join(map(repr, more))} more" if more else ""

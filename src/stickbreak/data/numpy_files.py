@@ -112,7 +112,8 @@ def _header(where: str, file: IO[bytes], size: int) -> Header:
         ) from error
     if dtype.hasobject:
         raise DataError(f"{where} holds Python objects; save it as numbers.")
-    found, announced = size - file.tell(), math.prod(shape) * dtype.itemsize
+    found = size - file.tell()
+    announced = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or found != announced:
         raise DataError(
             f"{where} is damaged or cut off: its header announces {announced:,} bytes, an array of shape {shape} and type "

@@ -124,14 +124,17 @@ def _read_binarised(path: Path, options: ReadOptions) -> Binarised:
     content = _content(path, options)
     expect(bool(content.strip()), f"{path} is empty.")
     first, second, body = [*content.split(b"\n", 2), b"", b""][:3]
-    origin, marks = _words(f"{path}, line 1", first), _words(f"{path}, line 2", second)
+    origin = _words(f"{path}, line 1", first)
+    marks = _words(f"{path}, line 2", second)
     start = f"the cell type and the chromosome are expected, separated by a tab, with which {BINARISED} starts"
     expect(len(origin) == 2 and all(origin), f"{path}, line 1: {origin!r:.60}, where {start}.")
     distinct = all(marks) and len(set(marks)) == len(marks) and not set(marks) <= {"0", "1", "2"}
     expect(distinct, f"{path}, line 2: {marks!r:.60}, where the names of the marks are expected, all different.")
     expect(bool(body.strip()), f"{path} holds no data: only the cell type, the chromosome and the names of the marks.")
-    D, body = len(marks), body.rstrip(b"\n")
-    table, ends = np.frombuffer(body + b"\n", np.uint8), np.frombuffer(b"\t" * (D - 1) + b"\n", np.uint8)
+    D = len(marks)
+    body = body.rstrip(b"\n")
+    table = np.frombuffer(body + b"\n", np.uint8)
+    ends = np.frombuffer(b"\t" * (D - 1) + b"\n", np.uint8)
     if table.size % (2 * D) == 0:
         cells, separators = np.moveaxis(table.reshape(-1, D, 2), 2, 0)  # a character and what follows it
         if (separators == ends).all() and cells.min() >= ord("0") and cells.max() <= ord("2"):
@@ -168,7 +171,8 @@ def _mistake(line: bytes, marks: list[str]) -> str | None:
 
 
 def _split_table(path: Path, column: str | None, options: ReadOptions) -> SequenceTable:
-    table, lengths = read_table(path, options), _stored_lengths(path, options)
+    table = read_table(path, options)
+    lengths = _stored_lengths(path, options)
     expect(not sparse.issparse(table.X), f"{path} holds a sparse matrix; sequences need a dense one, X.toarray().")
     if column is not None:
         expect(lengths is None, f"{path} says where its sequences end; leave out column {column!r}.")
@@ -210,7 +214,8 @@ def integers(name: str, values: ArrayLike, least: int) -> NDArray[np.int64]:
 def _split_by(path: Path, table: Table, column: str) -> SequenceTable:
     """Sequences of rows that have the same value in a column."""
     d = _position(path, table, column)
-    where, values = f"{path}, column {column!r}", np.asarray(table.X[:, d])
+    where = f"{path}, column {column!r}"
+    values = np.asarray(table.X[:, d])
     missing = np.isnan(values)
     expect(not missing.any(), f"{where}: row {missing.argmax()} (from 0) is missing, so in no sequence; fill it in.")
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
@@ -228,7 +233,8 @@ def _split_by(path: Path, table: Table, column: str) -> SequenceTable:
 
 def _position(path: Path, table: Table, column: str) -> int:
     """The number of a column given by its name or number."""
-    names, D = table.names or [], table.X.shape[1]
+    names = table.names or []
+    D = table.X.shape[1]
     found = [d for d, name in enumerate(names) if name == column] or [d for d in range(D) if str(d) == column]
     known = f"its columns are {', '.join(names)[:200]}, or 0 to {D - 1}" if names else f"its columns are 0 to {D - 1}"
     expect(len(found) == 1, f"{path} has {len(found) or 'no'} columns {column!r}; {known}.")

@@ -41,7 +41,8 @@ class Sequences:
 
     def first(self, piece: slice) -> NDArray[np.bool_]:
         """Whether a sequence begins at each row, (n,)."""
-        start, stop = self.chunk.start + piece.start, self.chunk.start + piece.stop
+        start = self.chunk.start + piece.start
+        stop = self.chunk.start + piece.stop
         begins = self.source.edges[:-1]
         here = np.zeros(stop - start, np.bool_)
         here[begins[np.searchsorted(begins, start) : np.searchsorted(begins, stop)] - start] = True
@@ -49,12 +50,14 @@ class Sequences:
 
     def before(self, row: int) -> int:
         """Rows of the same sequence before a row of the chunk."""
-        edges, row = self.source.edges, self.chunk.start + row
+        edges = self.source.edges
+        row = self.chunk.start + row
         return row - int(edges[np.searchsorted(edges, row, side="right") - 1])
 
     def after(self, row: int) -> int:
         """Rows from a row of the chunk on that are of the same sequence as the row before it."""
-        edges, row = self.source.edges, self.chunk.start + row
+        edges = self.source.edges
+        row = self.chunk.start + row
         return int(edges[np.searchsorted(edges, row)]) - row
 
 
@@ -74,7 +77,8 @@ class SequenceSource(ArraySource):
     def __init__(self, X: Any, lengths: NDArray[np.integer], lags: int = 0, codes: Any = None) -> None:
         super().__init__(X)
         self.edges = np.concatenate([[0], np.cumsum(lengths)])
-        self.lags, self.codes = lags, codes
+        self.lags = lags
+        self.codes = codes
         observed = np.concatenate([self._observed(Chunk(*c)) for c in _pieces(len(X), self._limit)])
         if lags:
             begins = self.edges[:-1, None] + np.arange(lags)
@@ -174,7 +178,8 @@ class SequenceSource(ArraySource):
         order = rng.permutation(len(windows))
         sizes = np.array([b - a for a, b in windows])[order]
         chosen = [windows[i] for i in order[: int(np.searchsorted(np.cumsum(sizes), n)) + 1]]
-        rows, lengths = np.concatenate([np.arange(a, b) for a, b in chosen]), np.array([b - a for a, b in chosen])
+        rows = np.concatenate([np.arange(a, b) for a, b in chosen])
+        lengths = np.array([b - a for a, b in chosen])
         if self.codes is not None:
             return SequenceSource(self.X, lengths, codes=np.asarray(self.codes[rows]))
         return SequenceSource(self._take(rows), lengths, self.lags)
@@ -206,7 +211,8 @@ class SequenceSource(ArraySource):
     def _with_history(self, chunk: Chunk) -> Array:
         if not self.lags:
             return np.array(self.X[chunk.start : chunk.stop], dtype=self.dtype)
-        D, n = int(self.X.shape[1]), chunk.stop - chunk.start
+        D = int(self.X.shape[1])
+        n = chunk.stop - chunk.start
         X = np.zeros((n, D * (self.lags + 1)), self.dtype)
         for lag in range(self.lags + 1):
             begin = max(chunk.start - lag, 0)
@@ -232,7 +238,8 @@ class _Steps(ArraySource):
 
     def __init__(self, sequences: SequenceSource) -> None:
         super().__init__(sequences.X)
-        self.weights, self._sequences = sequences.weights, sequences
+        self.weights = sequences.weights
+        self._sequences = sequences
 
     @property
     def n_columns(self) -> int:

@@ -224,7 +224,8 @@ def _from_dia(X: Any, shape: tuple[int, int], name: str) -> Entries:
     if len(offsets) != len(data):
         raise ValueError(f"{name} is damaged: {len(offsets)} offsets for {len(data)} diagonals. {_cure(data)}")
     near = (offsets > -shape[0]) & (offsets < shape[1])  # the others lie outside the matrix
-    data, offsets = data[near, : shape[1]], offsets[near].astype(np.int64)
+    data = data[near, : shape[1]]
+    offsets = offsets[near].astype(np.int64)
     columns = np.broadcast_to(np.arange(data.shape[1]), data.shape)
     rows = columns - offsets[:, None]
     inside = (rows >= 0) & (rows < shape[0])

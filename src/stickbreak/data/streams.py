@@ -15,7 +15,9 @@ class _Unpacked(io.RawIOBase):
     """The contents of a file packed with gzip, refused where they are damaged or longer than is allowed."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
-        self._path, self._options, self._size = path, options, 0
+        self._path = path
+        self._options = options
+        self._size = 0
         self._file = gzip.GzipFile(path)
 
     def readable(self) -> bool:

@@ -40,7 +40,9 @@ NUMBERS: dict[str, type[Likelihood]] = {  # those with fewer parameters first
     "gaussian": Gaussian,
     "student_t": StudentT,
 }
-INDEPENDENT, NETWORK, SCALED = "diagonal_gaussian", "gaussian_network", "student_t"
+INDEPENDENT = "diagonal_gaussian"
+NETWORK = "gaussian_network"
+SCALED = "student_t"
 WHOLE = ("gaussian", SCALED)  # with covariances of all columns
 CORRELATED = (NETWORK, *WHOLE)
 MOST_CORRELATED, MOST_LINKED = 200, 1000  # columns of numbers of which all covariances are tried, and a network of them
@@ -178,7 +180,8 @@ class _Facts(NamedTuple):
             absent = np.isnan(X)
             missing |= absent.any(axis=0)
             whole &= (absent | (np.floor(X) == X)).all(axis=0)
-            least, most = np.fmin(least, np.fmin.reduce(X, axis=0)), np.fmax(most, np.fmax.reduce(X, axis=0))
+            least = np.fmin(least, np.fmin.reduce(X, axis=0))
+            most = np.fmax(most, np.fmax.reduce(X, axis=0))
             with np.errstate(invalid="ignore", over="ignore"):  # infinite values are refused later
                 steps = np.diff(X, axis=0, prepend=X[:1] - 1.0 if np.isnan(last).all() else last)
             counting &= (steps == 1.0).all(axis=0)

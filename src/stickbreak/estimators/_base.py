@@ -43,12 +43,14 @@ def as_source(
     known = {} if reset else estimator.levels_
     table = _encoded(estimator, X, known, reset)
     if table is not None:
-        array, levels = table.X, dict(table.levels)
+        array = table.X
+        levels = dict(table.levels)
         if 0 in array.shape:
             what = "sample" if len(array) == 0 else "feature"
             raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
     else:
-        array, levels = _plain(estimator, X, known, reset), known
+        array = _plain(estimator, X, known, reset)
+        levels = known
     if reset:
         estimator.levels_ = levels
         D = array.shape[1]
@@ -104,7 +106,8 @@ def survey(
     """
     may_miss = likelihood.may_miss(source.n_columns)
 
-    missing, largest = np.zeros(source.n_columns, np.bool_), np.full(source.n_columns, np.nan)
+    missing = np.zeros(source.n_columns, np.bool_)
+    largest = np.full(source.n_columns, np.nan)
     look = partial(_look, likelihood, may_miss, watch)
     for found in threads.over(source, look, source.batches(1)[0]):
         if len(found) == 3:
@@ -113,7 +116,8 @@ def survey(
             name = f" ({names[column]!r})" if column < len(names) else ""
             likelihood.refuse(value, column, f"row {row}, column {column}{name}")
         columns, extremes = found
-        missing, largest = missing | columns.missing, np.fmax(largest, columns.largest)
+        missing = missing | columns.missing
+        largest = np.fmax(largest, columns.largest)
         if watch is not None and extremes is not None:
             watch.add(extremes)
     return Columns(missing, largest)

@@ -239,7 +239,8 @@ def check_states(estimator: Any) -> None:
     _check_fit(estimator)
     _require(count(estimator.n_init_states), "n_init_states", estimator, COUNT)
     _require_learnable(estimator, "transition_concentration", "concentration")
-    first, kappa = estimator.start_concentration, estimator.stickiness
+    first = estimator.start_concentration
+    kappa = estimator.stickiness
     _require(_real(first) and first > 0, "start_concentration", estimator, "a positive number")
     fits = kappa == "learn" if isinstance(kappa, str) else isinstance(kappa, Duration) or (_real(kappa) and kappa >= 0)
     _require(fits, "stickiness", estimator, "a number of at least 0, a Duration, or 'learn'")

@@ -176,7 +176,8 @@ def choose_start(
     estimator: Any, model: Model, source: BagSource | GroupSource, threads: Threads, rng: np.random.Generator
 ) -> Summary:
     """The summary that ``estimator.init`` stands for."""
-    init, K = estimator.init, min(estimator.n_init_topics, model.allocation.max_clusters)
+    init = estimator.init
+    K = min(estimator.n_init_topics, model.allocation.max_clusters)
     if "birth" in choices.moves(estimator) and whole_counts(source):
         K = min(K, MOST_FIRST)
     if isinstance(init, type(estimator)):
@@ -290,7 +291,8 @@ class DocumentReader:
     def bound(self, X: Any) -> float:
         """A lower bound on log p(X | topics, prior), summed over documents (Thesis Eq. 5.27, topics fixed)."""
         s, kept = self._read(X)
-        entries, n = self._entries(X), float(s.D)
+        entries = self._entries(X)
+        n = float(s.D)
         data = entries.counts @ (kept.log_Z + kept.tables.shift[entries.rows])
         entropy = -(kept.counts * np.log(kept.p)).sum()
         a = np.append(self.prior, self.rest)[: len(self.prior) + (self.rest > 0.0)]
@@ -300,8 +302,11 @@ class DocumentReader:
 
     def completion(self, A: Any, B: Any) -> float:
         """The sum of log p(b | E[pi_d]) over the observations b of documents B, with proportions estimated from A."""
-        pi, own, entries = self.proportions(A), self._tables(B), self._entries(B)
-        mass, columns = np.empty(len(entries.rows)), np.arange(len(self.prior))
+        pi = self.proportions(A)
+        own = self._tables(B)
+        entries = self._entries(B)
+        mass = np.empty(len(entries.rows))
+        columns = np.arange(len(self.prior))
         entry_mass(entries.indptr, entries.rows, own.E, pi, np.zeros(len(mass)), columns, mass)
         return float(entries.counts @ (np.log(mass) + own.shift[entries.rows]))
 

@@ -145,7 +145,9 @@ class Estimator(BaseEstimator, ABC):
                     interrupted = True
                 result = ascent.result
                 if result is not None and (best is None or result.bound > best.bound):
-                    best, history, converged = result, session.history, ascent.converged
+                    best = result
+                    history = session.history
+                    converged = ascent.converged
                 if interrupted:
                     trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
                     break
@@ -167,7 +169,9 @@ class Estimator(BaseEstimator, ABC):
         parameters = self.model_.parameters(self.summary_, self.dtype_)
         seen = visit(self.model_, parameters, source, source.batches(1)[0], executor, local=False).summary
         total = self.summary_ + seen
-        bound, K, last = self.model_.bound(total), total.K, self.history_[-1]
+        bound = self.model_.bound(total)
+        K = total.K
+        last = self.history_[-1]
         seconds = time.perf_counter() - began
         speed = source.n_rows / max(seconds, 1e-9)
         lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, (), speed, last.ascent + 1)
@@ -194,8 +198,13 @@ class Estimator(BaseEstimator, ABC):
         for name in _shown(getattr(self, "posterior_", None)):
             self.__dict__.pop(name, None)
         self.__dict__.pop("hierarchy_", None)
-        self.model_, self.summary_, self.dtype_, self.history_ = model, summary, dtype, history
-        self.n_features_in_, self.n_targets_, self.levels_ = table.n_features, table.n_targets, table.levels
+        self.model_ = model
+        self.summary_ = summary
+        self.dtype_ = dtype
+        self.history_ = history
+        self.n_features_in_ = table.n_features
+        self.n_targets_ = table.n_targets
+        self.levels_ = table.levels
         self.grouped_ = table.grouped
         if table.names is not None:
             self.feature_names_in_ = np.asarray(table.names, dtype=object)

@@ -41,8 +41,11 @@ class Hierarchy:
     def of(cls, model: Model, summary: Summary) -> Self:
         """Agglomerate the clusters of a model."""
         K = summary.K
-        node, size, before = np.arange(K), np.ones(K), 0.0
-        losses, linkage = np.zeros(K - 1), np.zeros((K - 1, 4))
+        node = np.arange(K)
+        size = np.ones(K)
+        before = 0.0
+        losses = np.zeros(K - 1)
+        linkage = np.zeros((K - 1, 4))
         for i, step in enumerate(merges(model.posterior(summary.without_local()))):
             size[step.kept] += size[step.gone]
             losses[i], before = before - step.gain, step.gain

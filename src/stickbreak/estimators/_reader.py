@@ -30,7 +30,8 @@ class Reader:
     def of(cls, model: Model, summary: Summary, missing: NDArray[np.bool_], dtype: np.dtype[np.floating]) -> "Reader":
         """A reader of rows in which values of the columns ``missing`` (D,) may be missing."""
         likelihood, S = model.likelihood.with_missing(missing, summary.S)
-        model, summary = replace(model, likelihood=likelihood), replace(summary, S=S)
+        model = replace(model, likelihood=likelihood)
+        summary = replace(summary, S=S)
         return cls(model, summary, model.parameters(summary, dtype))
 
     def responsibilities(self, X: Rows) -> Array:
@@ -43,7 +44,8 @@ class Reader:
 
     def log_density(self, X: Rows) -> Array:
         """Log posterior-predictive density of the observed values of each row, (n,)."""
-        N, S = self.summary.N, self.summary.S
+        N = self.summary.N
+        S = self.summary.S
         log_densities = self.model.likelihood.log_predictive(X.astype(np.float64), N, S)
         with np.errstate(divide="ignore"):  # of clusters without weight
             log_weights = np.log(self.model.allocation.mean_weights(self.summary))

@@ -62,7 +62,8 @@ def stacked(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any
         rows: Any = table if named else table._replace(names=None)
     else:
         arrays = [_table(x, i) for i, x in enumerate(X)]
-        sizes, widths = [len(x) for x in arrays], [x.shape[1] for x in arrays]
+        sizes = [len(x) for x in arrays]
+        widths = [x.shape[1] for x in arrays]
         if len(set(widths)) > 1:
             other = next(i for i, width in enumerate(widths) if width != widths[0])
             raise ValueError(
@@ -85,7 +86,8 @@ def _is_sequence(x: Any) -> bool:
 
 def _as_frames(X: Any) -> list[Any] | None:
     """Frames or columns of a list as frames of narwhals with the same names of columns, or None if the list holds arrays."""
-    frames, columns = [as_frame(x) for x in X], [as_column(x) for x in X]
+    frames = [as_frame(x) for x in X]
+    columns = [as_column(x) for x in X]
     if all(column is not None for column in columns):
         names = {column.name for column in columns}
         name = columns[0].name if len(names) == 1 and isinstance(columns[0].name, str) and columns[0].name else None
@@ -213,7 +215,8 @@ def choose_start(
 
 def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource, threads: Threads) -> Summary:
     check_is_fitted(other, "model_")
-    kind, D = other.model_.kind, source.n_columns // (source.lags + 1)
+    kind = other.model_.kind
+    D = source.n_columns // (source.lags + 1)
     if kind.has_documents or other.n_targets_ or other.n_features_in_ != D:
         raise ValueError(
             f"init is a {type(other).__name__} of {other.n_features_in_} columns, which does not fit these rows."
@@ -268,7 +271,8 @@ def _statistics_of(
 
 
 def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
-    labels, T = as_array(given, "init"), source.n_rows
+    labels = as_array(given, "init")
+    T = source.n_rows
     if labels.shape != (T,):
         raise ValueError(f"init must be labels ({T},) of the rows; got shape {labels.shape}.")
     return model.ordered(labelled(model.likelihood, source, label_codes(labels)))
@@ -286,7 +290,8 @@ class SequenceReader:
     def of(cls, model: Model, summary: SequenceSummary, source: SequenceSource, missing: NDArray[np.bool_]) -> Self:
         """A reader of sequences in which values of the columns ``missing`` (D,) may be missing."""
         located, S = model.likelihood.with_missing(missing, summary.S)
-        model, summary = replace(model, likelihood=located), replace(summary, S=S)
+        model = replace(model, likelihood=located)
+        summary = replace(summary, S=S)
         return cls(
             model, summary, model.kind.prepare(model.likelihood, model.parameters(summary, source.dtype), source)
         )
@@ -311,16 +316,21 @@ class SequenceReader:
 
     def log_evidence(self, X: Sequences) -> float:
         """The log evidence of all sequences of a chunk: mean transitions, predictive densities of rows given their states."""
-        N, S, K = self.summary.N, self.summary.S, self.prepared.K
+        N = self.summary.N
+        S = self.summary.S
+        K = self.prepared.K
         allocation = self.model.allocation
         assert isinstance(allocation, ChainPrior)
-        means, Kp = allocation.means(self.summary), padded(K)
-        start, A = np.zeros(Kp), np.zeros((Kp, Kp))
+        means = allocation.means(self.summary)
+        Kp = padded(K)
+        start = np.zeros(Kp)
+        A = np.zeros((Kp, Kp))
         start[:K], A[:K, :K] = means[0], means[1:]
         table = None
         if X.source.codes is not None:
             table = self.model.likelihood.log_predictive(X.source.X.astype(np.float64), N, S)
-        total, last = 0.0, np.zeros(Kp)
+        total = 0.0
+        last = np.zeros(Kp)
         for (rows,) in blocks([0, len(X)], K):
             if table is None:
                 C = self.model.likelihood.log_predictive(X.rows(rows).astype(np.float64), N, S)
@@ -328,7 +338,8 @@ class SequenceReader:
                 C = table[X.codes(rows)]
             C = C * X.weights(rows)[:, None]
             top = C.max(axis=1, keepdims=True)
-            L, scale = np.zeros((len(C), Kp)), np.empty(len(C))
+            L = np.zeros((len(C), Kp))
+            scale = np.empty(len(C))
             L[:, :K] = np.exp(C - top)
             alpha = np.empty((len(C) + 1, Kp))
             alpha[0] = last

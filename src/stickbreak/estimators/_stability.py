@@ -88,7 +88,9 @@ def stability(
     if n_fits < 2:
         raise ValueError(f"n_fits must be at least 2, for fits to be compared; got {n_fits}.")
     own = view(model, model.hierarchy_.cut(model.summary_.K if n is None else n))
-    views, found, bounds = [], [], []
+    views = []
+    found = []
+    bounds = []
     seed = check_random_state(model.random_state).randint(np.iinfo(np.int32).max)
     for state in np.random.SeedSequence(seed).generate_state(n_fits):
         with warnings.catch_warnings():

@@ -42,9 +42,9 @@ class HMM(ClusterMixin, Estimator):
 
         z_1 ~ pi_0,   z_t ~ pi_{z_{t-1}},   x_t ~ likelihood of state z_t,   pi_j ~ DP(alpha beta + kappa delta_j),
 
-    with shares beta of all states in common, by sticks of Beta(1, concentration), and kappa extra pseudo-counts on self-transitions.  Maximises a
-    lower bound on the evidence of all sequences (ELBO), which is exact after every lap and never goes down; states are split,
-    merged, deleted and taken from contiguous blocks of rows where that raises it.
+    with shares beta of all states in common, by sticks of Beta(1, concentration), and kappa extra pseudo-counts on
+    self-transitions.  Maximises a lower bound on the evidence of all sequences (ELBO), which is exact after every lap and never
+    goes down; states are split, merged, deleted and taken from contiguous blocks of rows where that raises it.
 
     Parameters
     ----------
@@ -254,8 +254,11 @@ class HMM(ClusterMixin, Estimator):
         for t, u in enumerate(rng.random(n_samples)):
             row = chances[last + 1]
             last = states[t] = min(int(np.searchsorted(row, u * row[-1], side="right")), self.n_states_ - 1)
-        family, N, S = self.model_.likelihood, self.summary_.N, self.summary_.S
-        D, lags = self.n_features_in_, sequences.lags(family)
+        family = self.model_.likelihood
+        N = self.summary_.N
+        S = self.summary_.S
+        D = self.n_features_in_
+        lags = sequences.lags(family)
         X = np.zeros((n_samples, D))
         if lags:
             past = np.zeros(D * lags)
@@ -356,7 +359,9 @@ class HMM(ClusterMixin, Estimator):
         assert isinstance(allocation, ChainPrior)
         assert isinstance(summary, SequenceSummary)
         means = allocation.means(summary)
-        self.n_states_, self.start_probabilities_, self.transition_matrix_ = summary.K, means[0], means[1:]
+        self.n_states_ = summary.K
+        self.start_probabilities_ = means[0]
+        self.transition_matrix_ = means[1:]
         self.stickiness_ = float(allocation.stickiness)
         self.transition_concentration_ = float(allocation.transition_concentration)
 

@@ -271,7 +271,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         check_count(n_samples, "n_samples")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
-        N, S = self.summary_.N, self.summary_.S
+        N = self.summary_.N
+        S = self.summary_.S
         sizes = np.bincount(labels, minlength=self.n_clusters_)
         draws = [self.model_.likelihood.sample(N[k], S[k], rng, size) for k, size in enumerate(sizes) if size]
         return values_of(np.concatenate(draws), self.levels_), labels

@@ -440,7 +440,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """The number of tokens or rows, and the results of a task on every chunk."""
         with Threads(self.n_jobs) as threads:
             source, columns = self._source(X, lengths, threads)
-            model, summary = self.model_, self.summary_
+            model = self.model_
+            summary = self.summary_
             if columns.missing.any():
                 model, summary = widened(model, summary, columns.missing)
             reader = DocumentReader.of(model, summary, isinstance(source, BagSource))

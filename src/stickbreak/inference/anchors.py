@@ -89,15 +89,18 @@ class _Cooccurrence(NamedTuple):
         H.data[H.data < LEAST] = 0.0
         H.eliminate_zeros()
         n = np.asarray(H.sum(axis=0))
-        b, mass = H @ (1.0 / (n * (n - 1.0))), H @ (1.0 / n)
+        b = H @ (1.0 / (n * (n - 1.0)))
+        mass = H @ (1.0 / n)
         H.data /= np.sqrt(n * (n - 1.0))[H.indices]
         return cls(H, b, mass)
 
     def norms(self, words: Indices) -> Array:
         """|Qbar_w|^2 of some words, block by block."""
-        norms, turned = np.empty(len(words)), self.H.T.tocsr()
+        norms = np.empty(len(words))
+        turned = self.H.T.tocsr()
         for at in np.array_split(np.arange(len(words)), 1 + len(words) * len(self.mass) // BLOCK_NUMBERS):
-            H, b = self.H[words[at]], self.b[words[at]]
+            H = self.H[words[at]]
+            b = self.b[words[at]]
             own = np.asarray(H.power(2).sum(axis=1))
             norms[at] = np.asarray((H @ turned).power(2).sum(axis=1)) - own**2 + (own - b) ** 2
         return np.asarray(norms / self.mass[words] ** 2)
@@ -135,7 +138,9 @@ def _anchors(Q: _Cooccurrence, candidates: Indices, K: int) -> tuple[Indices, Ar
     distance = np.full(len(Q.mass), -np.inf)  # squared, from the span of the anchors so far
     distance[candidates] = Q.norms(candidates)
     least = DEPENDENT * distance.max()
-    anchors, B, L = np.empty(K, dtype=np.intp), np.empty((K, len(distance))), np.empty((K, len(distance)))
+    anchors = np.empty(K, dtype=np.intp)
+    B = np.empty((K, len(distance)))
+    L = np.empty((K, len(distance)))
     for k in range(K):
         s = anchors[k] = int(distance.argmax())
         if not distance[s] > least:
@@ -166,7 +171,9 @@ def _mixtures(G: Array, B: Array, tolerance: Array, most: int = 200) -> Array:
     tolerance : (n,) the distance from the minimum, of the mean of diag(G), at which a word is done;  most : steps at most
     """
     result = np.full(B.shape, 1.0 / len(G))
-    C, step, left = result, np.full((len(B), 1), 1.0 / G.max()), np.arange(len(B))
+    C = result
+    step = np.full((len(B), 1), 1.0 / G.max())
+    left = np.arange(len(B))
     gradient: Array = C @ G - B
     for _ in range(most):
         low = gradient.min(axis=1, keepdims=True)
@@ -174,12 +181,18 @@ def _mixtures(G: Array, B: Array, tolerance: Array, most: int = 200) -> Array:
         open_ = gap > tolerance[left] * G.diagonal().mean()
         if not open_.any():
             break
-        left, C, B, step, gradient, low = left[open_], C[open_], B[open_], step[open_], gradient[open_], low[open_]
+        left = left[open_]
+        C = C[open_]
+        B = B[open_]
+        step = step[open_]
+        gradient = gradient[open_]
+        low = low[open_]
         new = np.maximum(C * np.exp(step * (low - gradient)), 1e-30)
         new /= new.sum(axis=1, keepdims=True)
         slope = new @ G - B
         better = np.einsum("wk,wk->w", new - C, slope + gradient)[:, None] <= 0.0  # twice the change of the function
-        C, gradient = np.where(better, new, C), np.where(better, slope, gradient)
+        C = np.where(better, new, C)
+        gradient = np.where(better, slope, gradient)
         step *= np.where(better, 1.5, 0.5)
         result[left] = C
     return result

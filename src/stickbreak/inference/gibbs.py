@@ -74,7 +74,10 @@ class Chain:
         cuts = np.linspace(0, len(self.words), max(2, len(self.words) // CHUNK_TOKENS) + 1)
         self.edges = np.unique(np.append(np.searchsorted(self.indptr, cuts[:-1]), len(self.indptr) - 1))
         self.more = float(np.clip(np.sqrt(PLENTY / max(len(self.words), 1)), 1.0, MOST_SWEEPS))
-        self.model, self.rng, self.learn, self.n_words = model, rng, learn, X.shape[1]
+        self.model = model
+        self.rng = rng
+        self.learn = learn
+        self.n_words = X.shape[1]
         likelihood = model.likelihood
         assert isinstance(likelihood, Multinomial)
         self.prior, self.unused = likelihood.concentration[seen], float(likelihood.concentration[~seen].sum())
@@ -86,7 +89,8 @@ class Chain:
     def pruned(self, annealed: Annealed, executor: Executor) -> Annealed:
         """Sweep on without topics much smaller than the mean, until there are none such."""
         while True:
-            sizes, K = annealed.summary.N, annealed.summary.K
+            sizes = annealed.summary.N
+            K = annealed.summary.K
             kept = int((sizes >= CRUMB * sizes.mean()).sum())  # they are in decreasing order
             if kept == K:
                 return annealed
@@ -107,7 +111,8 @@ class Chain:
 
     def _run(self, z: NDArray[np.int32], S: Array, sweeps: int, executor: Executor) -> Annealed:
         K = S.shape[1]
-        prior, sweeps = np.full(K, FIRST_PRIOR), int(sweeps * self.more)
+        prior = np.full(K, FIRST_PRIOR)
+        sweeps = int(sweeps * self.more)
         if not self.learn:
             allocation = self.model.allocation
             assert isinstance(allocation, TopicPrior)
@@ -120,7 +125,8 @@ class Chain:
         order = order[: max(1, int((S.sum(axis=0) > 0.0).sum()))]
         place = np.zeros(K, np.int32)
         place[order] = np.arange(len(order))
-        z, counted = place[z], np.zeros((len(order), self.n_words))
+        z = place[z]
+        counted = np.zeros((len(order), self.n_words))
         counted[:, self.used] = S.T[order]
         summary = self.model.start(counted.sum(axis=1), counted) * self.scale
         return Annealed(summary, z)
@@ -160,7 +166,8 @@ class Chain:
 
     def _prior(self, z: NDArray[np.int32], prior: Array) -> Array:
         """One step to the prior that makes the counts most probable (Minka 2000, Eq. 55)."""
-        counts, total = self._counts(z, len(prior)), prior.sum()
+        counts = self._counts(z, len(prior))
+        total = prior.sum()
         gains = psi(counts.data + prior[counts.indices]) - psi(prior[counts.indices])
         lengths = np.diff(self.indptr)
         new = prior * np.bincount(counts.indices, gains, len(prior)) / (psi(lengths + total) - psi(total)).sum()
@@ -172,6 +179,7 @@ def _swept(
     E: NDArray[np.float32], cumulative: NDArray[np.float32], totals: NDArray[np.float32], part: Part
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The topic of every token of some documents, drawn once, and the counts of the topics for each word."""
-    counts, topics = np.zeros(E.shape, np.int32), part.topics.copy()
+    counts = np.zeros(E.shape, np.int32)
+    topics = part.topics.copy()
     gibbs_sweep(part.indptr, part.words, topics, E, cumulative, totals, part.seed, counts)
     return topics, counts

@@ -20,7 +20,10 @@ from .visit import visit
 
 Array = NDArray[np.floating]
 
-FASTER, SLOWER, FIRST_STEP, LONGEST_STEP = 1.5, 0.4, 0.5, 20.0
+FASTER = 1.5
+SLOWER = 0.4
+FIRST_STEP = 0.5
+LONGEST_STEP = 20.0
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
 RISING = 2e-4  # of the bound: while a lap gains more, states are not merged or deleted
 ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
@@ -61,7 +64,8 @@ def first_lap(
 
     counts : (K, N) of documents, if known, for their local steps to start from
     """
-    schedule, rng = schedule.copy(), deepcopy(rng)
+    schedule = schedule.copy()
+    rng = deepcopy(rng)
     schedule.start(start.K)
     memo = Memo(len(problem.batches))
     begun = State(model.posterior(start), memo, -np.inf, schedule, rng, settle, learns=not problem.options.learn_late)
@@ -95,7 +99,8 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     if leap.taken and state.before is not None:
         model = replace(model, likelihood=model.likelihood.ahead(state.before.model.likelihood, leap.step))
     seen = _pass(problem, state, model, leap, state.total.N)
-    posterior, speed = model.posterior(seen.memo.total), seen.rows_per_second
+    posterior = model.posterior(seen.memo.total)
+    speed = seen.rows_per_second
     state = state._replace(drawn=seen.drawn, step=seen.step)  # rows drawn stay: they show new clusters, too
     lowered = not posterior.bound >= state.bound
     if lowered and leap.taken:
@@ -125,9 +130,14 @@ def _pass(
 
     starts : for each batch, counts of documents to start from, in the first lap
     """
-    began, source, batches = time.perf_counter(), problem.source, problem.batches
+    began = time.perf_counter()
+    source = problem.source
+    batches = problem.batches
     draw = state.schedule.draw(model, source, sizes, state.rng)
-    memo, parameters, step, last = state.memo.copy(), leap.parameters, leap.step, state.bound
+    memo = state.memo.copy()
+    parameters = leap.parameters
+    step = leap.step
+    last = state.bound
     drawn: list[Drawn] = []
     tracked: list[list[Summary]] = [[] for _ in batches]
     local = source.n_rows * len(sizes) * 4 <= LOCAL
@@ -172,7 +182,8 @@ def _moved(
         return state, []
     if problem.floor is not None and slack < -NEGLIGIBLE:  # well below a better model nothing is lost
         slack = np.inf
-    memo, before = state.memo, state.before
+    memo = state.memo
+    before = state.before
     verdict, records = state.schedule.resolve(state.posterior, memo, state.proposals, tracked, slack)
     if verdict.edit is None:
         return state, records
@@ -198,7 +209,8 @@ def _finished(
     rising: bool = True,
 ) -> tuple[State, Record]:
     """The end of a lap: drop clusters without rows, order the others, learn, and plan the next lap."""
-    options, source = problem.options, problem.source
+    options = problem.options
+    source = problem.source
     state = _ordered(_without_empty(state))
     born = any(record.kind == "birth" and record.gains for record in records)
     barren = 0 if born else state.barren + 1
@@ -234,7 +246,8 @@ def _without_empty(state: State) -> State:
 
 def _ordered(state: State) -> State:
     """Keep clusters in the order with the highest bound; for documents that is no more than likely."""
-    posterior, allocation = state.posterior, state.model.allocation
+    posterior = state.posterior
+    allocation = state.model.allocation
     order = allocation.order(posterior.summary)
     if (order == np.arange(len(order))).all():
         return state
@@ -259,7 +272,9 @@ def _taken(state: State, clusters: NDArray[np.integer]) -> State:
 
 def _changed_little(problem: Problem, state: State, after: State) -> bool:
     """Whether a lap changed next to nothing."""
-    options, counts, total = problem.options, state.total.N, after.total
+    options = problem.options
+    counts = state.total.N
+    total = after.total
     if len(counts) != total.K:
         return False
     if after.before is None:

@@ -172,7 +172,9 @@ class Laps:
 
         first : the first lap, if that is still to be done
         """
-        problem, journal, history = self.problem, self.session.journal, self.session.history
+        problem = self.problem
+        journal = self.session.journal
+        history = self.session.history
         known = journal.next()
         laps = [] if known is None else list(known.laps)
         if known is not None and laps:

@@ -94,7 +94,8 @@ class Documents(Footprint):
         Sweeps have the counts, as they were and smoothed, and in float32 likelihoods, sums of these, and the counts of each
         chunk; of each token its word, its topic before and after, and what sorts it by its document.
         """
-        V, entries = sizes.statistics, sizes.rows * sizes.columns
+        V = sizes.statistics
+        entries = sizes.rows * sizes.columns
         merges = 3 * K * V + 4 * min(PAIRS, NEAREST * K * (K + V))  # copies of the statistics, and those of pairs
         anchors = max(merges, 4 * K * V + 4 * entries)
         if not sizes.tokens:
@@ -129,7 +130,8 @@ class Chains(Footprint):
 
     def chunk(self, sizes: "Sizes", K: int) -> float:
         """Of one chunk: C, L, alpha and features, of all rows or of a block; product, R, G and what R keeps, of a block."""
-        Kp, n = padded(K), sizes.chunk
+        Kp = padded(K)
+        n = sizes.chunk
         row = Kp if sizes.coded else 3 * Kp + sizes.entries
         block = min(n, LANES * max(128, BLOCK // (Kp * LANES)))
         held = n if n * row <= KEPT else block
@@ -207,9 +209,11 @@ class Sizes:
         summaries, those that proposals bring, and what is kept of single rows.  Threads keep the memory that they have freed:
         the main thread cannot have it.
         """
-        F, step = self.statistics, 4 * self.statistics + self.update
+        F = self.statistics
+        step = 4 * self.statistics + self.update
         chunks = -(-self.rows // (self.batches * self.chunk))
-        busy, waiting = min(self.threads, chunks), min(2 * self.threads + 2, chunks)
+        busy = min(self.threads, chunks)
+        waiting = min(2 * self.threads + 2, chunks)
         visits = busy * self.footprint.chunk(self, K) + waiting * K * F + self.footprint.shared(self, K)
         sample = min(self.rows, self.footprint.sample, max(1, FEATURES // max(1, self.entries)))
         seeds = 2 * sample * self.entries  # of a start or a birth
@@ -235,7 +239,8 @@ class Sizes:
             return 0
         low, high, most = 1, 2, max(2, self.rows * self.columns)  # each number a cluster of its own
         while high < most and self.needed(high) <= bytes_available:
-            low, high = high, 2 * high
+            low = high
+            high = 2 * high
         if high >= most and self.needed(high) <= bytes_available:
             return sys.maxsize
         while high - low > 1:
@@ -295,16 +300,21 @@ def _control_groups() -> Iterator[float]:
     for line in _read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:
-            root, limit, usage = "/sys/fs/cgroup", "memory.max", "memory.current"
+            root = "/sys/fs/cgroup"
+            limit = "memory.max"
+            usage = "memory.current"
         elif "memory" in controllers.split(","):
-            root, limit, usage = "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            root = "/sys/fs/cgroup/memory"
+            limit = "memory.limit_in_bytes"
+            usage = "memory.usage_in_bytes"
         else:
             continue
         group = Path(root + path)
         while (
             True
         ):  # those above limit it too; inside a container the path may be unknown, and the root is its own group
-            most, used = _read(group / limit).strip(), _read(group / usage).strip()
+            most = _read(group / limit).strip()
+            used = _read(group / usage).strip()
             if most.isdigit() and used.isdigit():
                 yield float(most) - float(used) + _cached(group)
             if str(group) == root or group == group.parent:

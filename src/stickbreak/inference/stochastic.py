@@ -121,7 +121,8 @@ class StochasticLaps:
         laps: list[Lap] = []
         known = self.session.journal.next()
         if known is not None and known.laps:
-            laps, state = list(known.laps), known.state
+            laps = list(known.laps)
+            state = known.state
             history += laps
             self._keep(state, laps[-1])
         while not state.exact:
@@ -135,8 +136,12 @@ class StochasticLaps:
         """One step for each batch, in random order."""
         pieces = self.source.cut(self.options.n_batches)
         batches = pieces.batches(self.options.n_batches)
-        rows, dtype = self.source.total_weight, self.source.dtype
-        model, mixed, t, rng = state.posterior.model, state.posterior.summary, state.steps, deepcopy(state.rng)
+        rows = self.source.total_weight
+        dtype = self.source.dtype
+        model = state.posterior.model
+        mixed = state.posterior.summary
+        t = state.steps
+        rng = deepcopy(state.rng)
         for b in rng.permutation(len(batches)):
             t += 1
             parameters = model.parameters(mixed, dtype)
@@ -150,7 +155,8 @@ class StochasticLaps:
         if self.options.learn:
             model, solution = tuned(model, mixed, self.options.learn, dtype, posterior.solution)
             posterior = Posterior.known(model, mixed, None, solution)
-        bound, before = posterior.bound, state.posterior.summary.N
+        bound = posterior.bound
+        before = state.posterior.summary.N
         moved = np.abs(mixed.N - before).max() / rows
         least = max(self.options.tol * mixed.K, NOISE * max(abs(bound), rows))
         settled = bool(abs(bound - state.bound) <= least and moved <= MOVED)
@@ -158,7 +164,8 @@ class StochasticLaps:
 
     def _exact(self, state: StochasticState) -> StochasticState:
         """Visit all rows with the same parameters."""
-        model, mixed = state.posterior.model, state.posterior.summary
+        model = state.posterior.model
+        mixed = state.posterior.summary
         everything = [chunk for batch in self.source.batches(self.options.n_batches) for chunk in batch]
         used = state.posterior.cost >= NEGLIGIBLE
         if used.any():
@@ -169,7 +176,8 @@ class StochasticLaps:
         return state._replace(posterior=posterior, bound=posterior.bound, exact=True)
 
     def _record(self, began: float, state: StochasticState) -> Lap:
-        now, K = time.perf_counter(), state.posterior.summary.K
+        now = time.perf_counter()
+        K = state.posterior.summary.K
         speed = self.source.n_rows / max(now - began, 1e-9)
         number = len(self.session.history) + 1
         lap = Lap(number, now - self.session.began, state.bound, K, state.bound, K, (), speed)

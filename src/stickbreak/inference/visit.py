@@ -54,13 +54,16 @@ class VisitTask:
 
     def __call__(self, source: ArraySource, piece: Piece) -> Visit:
         """Summary, proposals and rows drawn of a chunk of the source."""
-        kind, likelihood, draw = self.kind, self.likelihood, self.draw
+        kind = self.kind
+        likelihood = self.likelihood
+        draw = self.draw
         batch = Batch(*source.read(piece.chunk), piece.chunk.start, piece.start)
         summary, kept = kind.local_step(likelihood, self.prepared, batch, self.base, draw is not None)
         tracked = [kind.track(likelihood, p, removed, batch, kept, summary) for removed, p in self.candidates]
         drawn = [] if draw is None else [draw.named(kind.draw(batch, kept, summary, draw.limits, draw.salt))]
         if not self.local:
-            summary, tracked = summary.without_local(), [t.without_local() for t in tracked]
+            summary = summary.without_local()
+            tracked = [t.without_local() for t in tracked]
         return Visit(summary, tracked, drawn)
 
 
@@ -82,7 +85,8 @@ def visit(
     starts : (K, n) for documents, counts to start from, where there are any
     local : whether to bring back what is known of single documents
     """
-    kind, likelihood = model.kind, model.likelihood
+    kind = model.kind
+    likelihood = model.likelihood
     prepared = kind.prepare(likelihood, parameters, source)
     candidates = [(p.removed, p.parameters and kind.prepare(likelihood, p.parameters, source)) for p in proposals]
     task = VisitTask(kind, likelihood, prepared, candidates, draw, base is None, local)

@@ -274,7 +274,8 @@ class Likelihood(ABC):
         It checks models from files, which are not trusted: the sizes of stored arrays are compared before any other array is
         made, and all hyperparameters pass `resolve` once more.
         """
-        known, F = self.resolved_columns(), self.n_statistics
+        known = self.resolved_columns()
+        F = self.n_statistics
         family = type(self).__name__
         if known != D and not (known is None and max(F, FEW_COLUMNS) >= D):
             raise ValueError(f"a {family} for {F if known is None else known} columns does not fit {D} columns.")
@@ -282,7 +283,8 @@ class Likelihood(ABC):
             raise ValueError(f"statistics of shape {S.shape} do not fit {len(N)} clusters of a {family} with {F} each.")
         expected = self.resolve(Sample.of(self._rows_like_those_of_the_fit(D)))
         for f in fields(self):
-            own, wanted = getattr(self, f.name), getattr(expected, f.name)
+            own = getattr(self, f.name)
+            wanted = getattr(expected, f.name)
             if not _is_like(own, wanted) or (f.repr and not np.array_equal(own, wanted)):  # repr=False: from data
                 raise ValueError(f"the {family}'s {f.name} does not fit {D} columns; got {own!r:.80}.")
         self.check_sums(N, S)
@@ -305,15 +307,20 @@ class Likelihood(ABC):
         """Raise a ValueError for a value of a column that is not `valid`."""
         family = type(self).__name__
         if np.isnan(value):
-            what, cure = "NaN", f"Drop or fill such rows first; {family} cannot use missing values there."
+            what = "NaN"
+            cure = f"Drop or fill such rows first; {family} cannot use missing values there."
         elif np.isinf(value):
-            what, cure = "infinity", "Drop or fill such rows first."
+            what = "infinity"
+            cure = "Drop or fill such rows first."
         elif abs(value) > LARGEST:
-            what, cure = f"{value}, a value too large to be squared", "Divide the column by a constant first."
+            what = f"{value}, a value too large to be squared"
+            cure = "Divide the column by a constant first."
         elif abs(value) > (limit := np.ravel(self.largest)[column if np.ndim(self.largest) else 0]):
-            what, cure = f"{value:g}, a value too far from the data of the fit", f"Leave out values beyond {limit:.3g}."
+            what = f"{value:g}, a value too far from the data of the fit"
+            cure = f"Leave out values beyond {limit:.3g}."
         else:
-            what, cure = f"{value:g}", f"{family} takes {self.domain}."
+            what = f"{value:g}"
+            cure = f"{family} takes {self.domain}."
         negative = "Negative values in data: " if value < 0.0 and not self.takes_negative else ""
         raise ValueError(f"{negative}Input X contains {what}: {where}. {cure}")
 
@@ -322,5 +329,6 @@ def _is_like(value: Any, other: Any) -> bool:
     """Whether two values are of the same type of numbers and shape."""
     if value is None or other is None:
         return value is other
-    one, two = np.asarray(value), np.asarray(other)
+    one = np.asarray(value)
+    two = np.asarray(other)
     return one.dtype == two.dtype and one.shape == two.shape

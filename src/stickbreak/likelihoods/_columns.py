@@ -124,7 +124,8 @@ class IndependentColumns(Likelihood):
         """T (n, F): the sums of the observed values, then 1 where a value is missing; CSR rows are their own features."""
         if out is None:
             return self._sparse_features(X)
-        D, holes = self._D, self._holes
+        D = self._D
+        holes = self._holes
         sums = self._sums(X)
         for j, values in enumerate(sums):
             out[:, j * D : (j + 1) * D] = values
@@ -170,7 +171,8 @@ class IndependentColumns(Likelihood):
         n, sums = self._split(N, S)
 
         def density(k: int) -> Array:
-            count, totals = np.broadcast_to(n[k], self._D), [s[k] for s in sums]
+            count = np.broadcast_to(n[k], self._D)
+            totals = [s[k] for s in sums]
             return self._total(X, lambda x, c: self._predictive(x, count[c], tuple(s[c] for s in totals), c))
 
         return np.column_stack([density(k) for k in range(len(N))])
@@ -231,7 +233,8 @@ class IndependentColumns(Likelihood):
     def _split(self, N: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
         """Counts of observed values, (K, D) or (K, 1) where nothing is missing, and sums (K, D) each."""
         D = self._D
-        n, first = N[:, None], self.n_sums * D
+        n = N[:, None]
+        first = self.n_sums * D
         if self._holes.any():
             n = np.repeat(n, D, axis=1)
             n[:, self._holes] -= S[:, first:]

@@ -38,7 +38,8 @@ class Families(NamedTuple):
         own = np.arange(D)[:, None]
         members = np.hstack([np.where(parents == NONE, own, parents), own])
         real = np.hstack([parents != NONE, np.ones((D, 1), np.bool_)])
-        one, other = members[:, :, None], members[:, None, :]
+        one = members[:, :, None]
+        other = members[:, None, :]
         codes = np.minimum(one, other) * D + np.maximum(one, other)
         pairs, places = np.unique(codes, return_inverse=True)
         places = places.reshape(codes.shape)
@@ -127,11 +128,13 @@ def _spanning_order(weights: Array) -> NDArray[np.intp]:
 
 def _explaining(C: Array, column: int, others: NDArray[np.intp], most: int, n: int) -> list[int]:
     """Up to ``most`` of the ``others`` that explain a column best, each given those before it."""
-    with_column, left = C[column, others].copy(), C[others, others].copy()
+    with_column = C[column, others].copy()
+    left = C[others, others].copy()
     chosen: list[int] = []
     swept = np.zeros((0, len(others)))
     remaining = float(C[column, column])
-    fewest, highest = 0, 0.0
+    fewest = 0
+    highest = 0.0
     for _ in range(most):
         gains = np.where(left > 1e-9, with_column**2 / np.maximum(left, 1e-9), 0.0)
         best = int(np.argmax(gains))
@@ -147,5 +150,6 @@ def _explaining(C: Array, column: int, others: NDArray[np.intp], most: int, n: i
         remaining = max(remaining - part**2, 1e-9)
         gain = -0.5 * n * np.log(remaining) - len(chosen) * np.log(n)
         if gain > highest:  # two may explain together what neither does alone
-            fewest, highest = len(chosen), gain
+            fewest = len(chosen)
+            highest = gain
     return chosen[:fewest]

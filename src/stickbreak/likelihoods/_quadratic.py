@@ -219,7 +219,8 @@ def _log_gamma(a: Array, D: int) -> Array:
 
 def standardised(X: Array, origin: Array, unit: Any, out: Array | None = None) -> Array:
     """Working coordinates z = (x - origin) / unit of rows X (n, D), in their precision, as if rounded once."""
-    near, scale = origin.astype(X.dtype), np.asarray(unit)
+    near = origin.astype(X.dtype)
+    scale = np.asarray(unit)
     if X.dtype == np.float64 or not FLOAT32[0] < scale.min(initial=1.0) <= scale.max(initial=1.0) < FLOAT32[1]:
         return np.asarray(np.divide(X - origin, scale, out=out, casting="same_kind"))
     Z = np.subtract(X, near, out=out)

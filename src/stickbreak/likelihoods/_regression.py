@@ -139,7 +139,10 @@ class Regression(WishartPrior):
 
         V_11 is the entry of 1 times 1, which is no statistic.
         """
-        belief, order, q, D = self._update(N, S), self._order, self._q, len(self._unit)
+        belief = self._update(N, S)
+        order = self._order
+        q = self._q
+        D = len(self._unit)
         half = np.linalg.inv(belief.L)
         half[:, : belief.M] *= np.sqrt(q)
         half[:, belief.M :] *= np.sqrt(belief.nu)[:, None, None]
@@ -164,8 +167,10 @@ class Regression(WishartPrior):
         the Bregman divergence of logZ.  It compares rows as evidence of a line.  Distances between the points [y, r]
         start from pieces of space instead, and lines cross.
         """
-        rows, seeds = np.asarray(X, np.float64), np.asarray(centers, np.float64)
-        T, C = features(self, rows), features(self, seeds)
+        rows = np.asarray(X, np.float64)
+        seeds = np.asarray(centers, np.float64)
+        T = features(self, rows)
+        C = features(self, seeds)
         W, _ = self.weights(np.ones(len(C)), C)
         own, other = (self.log_predictive(Z, *self._nothing()) - self.log_base(Z)[:, None] for Z in (rows, seeds))
         slack = own - other.T - T @ W.T + np.einsum("jf,jf->j", C, W)
@@ -173,7 +178,10 @@ class Regression(WishartPrior):
 
     def posterior(self, N: Array, S: Array) -> RegressionPosterior:
         """Posterior means of A and of Lambda^-1, B' / (nu' - q - 1) (where that exists, else B' / nu')."""
-        belief, unit, q, P = self._update(N, S), self._unit[self._y, None], self._q, len(self._r)
+        belief = self._update(N, S)
+        unit = self._unit[self._y, None]
+        q = self._q
+        P = len(self._r)
         A = unit * belief.means @ np.linalg.inv(self._G)
         spare = np.where(belief.nu > q + 1.0, belief.nu - q - 1.0, belief.nu)
         noise = unit * (belief.noise / np.sqrt(spare)[:, None, None])
@@ -193,11 +201,14 @@ class Regression(WishartPrior):
 
         Zero where the targets are missing.
         """
-        belief, V, q = self._update(N, S), self._stacked(X), self._q
+        belief = self._update(N, S)
+        V = self._stacked(X)
+        q = self._q
         out = np.empty((len(V), len(N)))
         for k, logdet in enumerate(quadratic.log_determinant(belief.noise)):
             squares = solve_triangular(belief.L[k], V.T, lower=True, check_finite=False) ** 2
-            width, dof = 1.0 + squares[: belief.M].sum(axis=0), float(belief.nu[k]) - q + 1.0
+            width = 1.0 + squares[: belief.M].sum(axis=0)
+            dof = float(belief.nu[k]) - q + 1.0
             density = quadratic.log_student(squares[belief.M :].sum(axis=0) * dof / width, logdet, dof, q)
             out[:, k] = density - 0.5 * q * np.log(width / dof)
         return np.where(self._absent(X)[:, None], 0.0, out - np.log(self._unit[self._y]).sum())
@@ -208,7 +219,8 @@ class Regression(WishartPrior):
         The model says nothing of regressors.  They come from the Gaussian with the mean and covariance of those of the
         cluster's rows; in an empty cluster, with the origin as mean and the units of the columns as deviations.
         """
-        count, S = np.atleast_1d(N), np.atleast_2d(S)
+        count = np.atleast_1d(N)
+        S = np.atleast_2d(S)
         mean, covariance = self._regressors(count, S)
         Z = np.zeros((size, len(self._unit)))
         Z[:, self._r] = rng.multivariate_normal(mean[0], covariance[0], size, check_valid="ignore", method="eigh")
@@ -216,7 +228,8 @@ class Regression(WishartPrior):
 
     def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
         """Rows with targets drawn from the predictive given their regressors."""
-        belief, size = self._update(np.atleast_1d(N), np.atleast_2d(S)), len(X)
+        belief = self._update(np.atleast_1d(N), np.atleast_2d(S))
+        size = len(X)
         R = self._stacked(X)[:, : belief.M]
         dof = float(belief.nu[0]) - self._q + 1.0
         width = 1.0 + quadratic.mahalanobis(R, belief.L[0, : belief.M, : belief.M])
@@ -296,7 +309,9 @@ class Regression(WishartPrior):
     @cached_property
     def _prior(self) -> Array:
         """J (M + q, M + q)."""
-        unit, mean, inverse = self._unit[self._y], self._working_mean, np.linalg.inv(self._G)
+        unit = self._unit[self._y]
+        mean = self._working_mean
+        inverse = np.linalg.inv(self._G)
         K = self.mean_precision * np.eye(self._M)
         if np.ndim(self.mean_precision):
             K = inverse @ self.mean_precision @ inverse.T
@@ -319,7 +334,8 @@ class Regression(WishartPrior):
     @cached_property
     def _place(self) -> NDArray[np.intp]:
         """Where the sums of the products of [z, 1] are in [S, n], (D + 1, D + 1)."""
-        D, P = len(self._unit), quadratic.n_products(len(self._unit))
+        D = len(self._unit)
+        P = quadratic.n_products(len(self._unit))
         a, b = quadratic.upper_triangle(D)
         place = np.full((D + 1, D + 1), self.n_statistics)
         place[a, b] = place[b, a] = np.arange(P)
@@ -354,7 +370,8 @@ class Regression(WishartPrior):
 
     def _regressors(self, N: Array, S: Array) -> tuple[Array, Array]:
         """Mean (K, P) and covariance (K, P, P) of the regressors of each cluster's rows."""
-        sums, r = self._products(N, S, self._place), self._r
+        sums = self._products(N, S, self._place)
+        r = self._r
         n = sums[:, -1, -1, None] + A_TRACE
         mean = sums[:, r, -1] / n
         square = (sums[:, r[:, None], r] + A_TRACE * np.eye(len(r))) / n[:, :, None]
@@ -362,8 +379,10 @@ class Regression(WishartPrior):
 
     def _residuals(self, sample: Sample) -> tuple[Array, Array]:
         """Variances (q,) and correlations (q, q) of the targets about the line that the prior of A and the sample suggest."""
-        w, M = sample.weights, self._M
-        N, S = np.atleast_1d(w.sum()), w[None] @ features(self, sample.X)
+        w = sample.weights
+        M = self._M
+        N = np.atleast_1d(w.sum())
+        S = w[None] @ features(self, sample.X)
         J = self._prior + self._products(N, S, self._place_stacked)[0]
         half = solve_triangular(quadratic.cholesky(J[:M, :M]), J[:M, M:], lower=True)
         covariance = J[M:, M:] - half.T @ half

@@ -36,6 +36,7 @@ class Belief(NamedTuple):
     @property
     def log_normaliser(self) -> Array:
         """LogZ(nu', J') = logZ of the Wishart - (q / 2) log |K'|, (K,)."""
-        K, B = quadratic.log_determinant(self.L[:, : self.M, : self.M]), quadratic.log_determinant(self.noise)
+        K = quadratic.log_determinant(self.L[:, : self.M, : self.M])
+        B = quadratic.log_determinant(self.noise)
         q = self.noise.shape[1]
         return np.asarray(quadratic.log_wishart(self.nu, B, q) - 0.5 * q * K)

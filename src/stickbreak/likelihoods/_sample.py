@@ -125,7 +125,8 @@ class Sample:
         Columns of which the middle is a single value stay as they are.
         """
         few = self._few()
-        low, high = few._quantile(TAIL), few._quantile(1.0 - TAIL)
+        low = few._quantile(TAIL)
+        high = few._quantile(1.0 - TAIL)
         reach = np.where(high > low, high - low, np.inf)
         return replace(self, X=np.clip(self.X, low - reach, high + reach))
 
@@ -135,7 +136,8 @@ class Sample:
         It is infinite for constant columns, zero where few values are more frequent than others, and otherwise the median,
         over tied values, of the distance to the nearest other value.
         """
-        few, constant = self._few(), ~self.varies()
+        few = self._few()
+        constant = ~self.varies()
         known = np.full(self.D, np.nan) if self.steps is None else self.steps
         steps = [few._step(d) if np.isnan(known[d]) else known[d] for d in range(self.D)]
         return np.where(constant, np.inf, steps)
@@ -158,11 +160,13 @@ class Sample:
     def _step(self, column: int) -> float:
         """The `resolution` of a column that is not constant."""
         seen = ~np.isnan(self.X[:, column])
-        values, weights = self.X[seen, column], self.weights[seen]
+        values = self.X[seen, column]
+        weights = self.weights[seen]
         if not len(values):
             return 0.0
         order = np.argsort(values, kind="stable")
-        values, weights = values[order], weights[order]
+        values = values[order]
+        weights = weights[order]
         first = np.flatnonzero(np.diff(values, prepend=-np.inf) > SAME * (values[-1] - values[0]))
         if len(first) < 2:
             return 0.0

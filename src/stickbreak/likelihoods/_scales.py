@@ -33,9 +33,11 @@ class Scales(NamedTuple):
     @property
     def constant(self) -> float:
         """What the bound gains for each row, whatever its scale."""
-        nu, D = self.tails, self.columns
+        nu = self.tails
+        D = self.columns
         hard = 0.5 * (HARD + D)
-        likely, entropy = _log_mean(hard), _entropy(hard)
+        likely = _log_mean(hard)
+        entropy = _entropy(hard)
         prior = 0.5 * nu * (np.log(0.5 * nu) - 1.0) - gammaln(0.5 * nu)
         return float(prior - (0.5 * D - 1.0) + (0.5 * (nu + D) - 1.0) * likely + entropy)
 
@@ -53,7 +55,8 @@ class Scales(NamedTuple):
     @property
     def offsets(self) -> tuple[float, float]:
         """What is added to log E[u] - E[u] and log E[u] in the last two statistics of a row."""
-        a, hard = self.shape, 0.5 * (HARD + self.columns)
+        a = self.shape
+        hard = 0.5 * (HARD + self.columns)
         likely = _log_mean(a) + 1.0 - _log_mean(hard)
         return float(likely), float(_entropy(a) - _entropy(hard))
 
@@ -62,7 +65,8 @@ class Scales(NamedTuple):
 
         None if scores are beyond the range of float32, and then C is spoilt.
         """
-        D, a = self.columns, self.shape
+        D = self.columns
+        a = self.shape
         score = gammaln(a) - gammaln(0.5 * self.tails) - 0.5 * D * np.log(0.5 * self.tails)
         U = np.empty_like(C)
         exact = C.dtype == np.float64

@@ -135,7 +135,8 @@ class WishartPrior(Likelihood):
 
 def _best_changes(M: Array, powers: Array) -> Array:
     """The factors d (q,) with the highest sum powers_a log d_a - d' M d / 2, M positive definite, by damped Newton steps."""
-    d, least = np.ones(len(M)), powers.min()
+    d = np.ones(len(M))
+    least = powers.min()
     for _ in range(STEPS):
         gradient = M @ d - powers / d
         step = -np.linalg.solve(M + np.diag(powers / d**2), gradient)
@@ -149,7 +150,8 @@ def prior_scale(given: Any, correlation: Any, variance: Array, pattern: Array, d
 
     pattern : (D, D), the correlations of the data
     """
-    D, whole = len(variance), np.ndim(given) == 2
+    D = len(variance)
+    whole = np.ndim(given) == 2
     share = hyperparameter("correlation", float(whole) if correlation is None else correlation)
     fine = share.ndim == 0 and bool(0.0 <= share <= 1.0)
     require(fine, "correlation", correlation, "a number from 0 to 1")

@@ -77,7 +77,8 @@ class AutoregressiveGaussian(Regression):
         ------
         ValueError : ``X`` is not a table; ``lengths`` do not add up to its rows; a sequence has no more than p steps.
         """
-        X, p = np.asarray(X), whole("order", order)
+        X = np.asarray(X)
+        p = whole("order", order)
         if X.ndim != 2:
             raise ValueError(
                 f"X must have two axes, steps and columns; got shape {X.shape}. Try X.reshape(len(X), -1)."

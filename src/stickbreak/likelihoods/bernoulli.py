@@ -79,11 +79,14 @@ class Bernoulli(IndependentColumns):
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         a, b = self._update(n, sums)
-        ones, zeros, both = psi(a), psi(b), psi(a + b)
+        ones = psi(a)
+        zeros = psi(b)
+        both = psi(a + b)
         return (ones - zeros,), zeros - both
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        ones, zeros = sums[0], np.maximum(n - sums[0], 0.0)
+        ones = sums[0]
+        zeros = np.maximum(n - sums[0], 0.0)
         return (
             log_gamma_ratio(ones, self.a)
             + log_gamma_ratio(zeros, self.b)
@@ -91,7 +94,8 @@ class Bernoulli(IndependentColumns):
         )
 
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
-        a, b = self.a[columns] + sums[0], self.b[columns] + np.maximum(n - sums[0], 0.0)
+        a = self.a[columns] + sums[0]
+        b = self.b[columns] + np.maximum(n - sums[0], 0.0)
         return np.asarray(np.log(np.where(x == 1.0, a, b) / (a + b)))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
@@ -119,5 +123,6 @@ class Bernoulli(IndependentColumns):
     def _smooth(self, x: Array, columns: Any) -> tuple[Array, Array]:
         """Posterior means of p and 1 - p, neither of them zero, after at most one value."""
         seen = ~np.isnan(x)
-        ones, zeros = self.a[columns] + np.where(seen, x, 0.0), self.b[columns] + np.where(seen, 1.0 - x, 0.0)
+        ones = self.a[columns] + np.where(seen, x, 0.0)
+        zeros = self.b[columns] + np.where(seen, 1.0 - x, 0.0)
         return np.asarray(ones / (ones + zeros)), np.asarray(zeros / (ones + zeros))

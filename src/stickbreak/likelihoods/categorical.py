@@ -139,13 +139,15 @@ class Categorical(Likelihood):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over columns and levels of log Gamma ratios, (K,)."""
-        seen, prior = self._counted(S), self.concentration
+        seen = self._counted(S)
+        prior = self.concentration
         levels = np.bincount(seen.clusters, log_gamma_ratio(seen.counts, prior[seen.levels]), len(S))
         return np.asarray(levels - log_gamma_ratio(seen.totals, self._by_column(prior[None])).sum(axis=1))
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """Sum over the observed columns of KL between the smoothed frequencies (c + [x = l]) / (C + 1), (n, J)."""
-        c, C = self.concentration, self._by_column(self.concentration[None])[0]
+        c = self.concentration
+        C = self._by_column(self.concentration[None])[0]
         places, seen = self._places(X)
         here = c[places]
         gain = (here + 1.0) * np.log1p(1.0 / here) / (C + 1.0)
@@ -242,7 +244,8 @@ class Categorical(Likelihood):
     def _counted(self, S: Array) -> _Counted:
         """The counts in S that are not zero: of many levels a cluster has few."""
         k, f = np.nonzero(S > 0.0)  # extrapolated sums may miss zero
-        counts, D = S[k, f], len(self._levels)
+        counts = S[k, f]
+        D = len(self._levels)
         columns = np.searchsorted(self._starts, f, side="right") - 1
         totals = np.bincount(k * D + columns, counts, len(S) * D).reshape(len(S), D).astype(np.float64)
         return _Counted(k, f, counts, totals)

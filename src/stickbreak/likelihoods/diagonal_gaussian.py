@@ -148,7 +148,8 @@ class DiagonalGaussian(IndependentColumns):
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
         (kappa, _, spread), zero = self._seen(n, sums), np.zeros(1)
         nothing = self._seen(zero, (zero, zero))[2]  # so that nothing gains nothing, to the last bit
-        prior, gain = self.rate / self.unit**2 + nothing, np.maximum(spread - nothing, 0.0)
+        prior = self.rate / self.unit**2 + nothing
+        gain = np.maximum(spread - nothing, 0.0)
         ratio = normaliser_ratio(self.shape, prior, 0.5 * n, gain)
         return np.where(self._constant, 0.0, ratio - 0.5 * np.log(kappa / self.mean_precision))
 

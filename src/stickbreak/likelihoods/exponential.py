@@ -93,7 +93,9 @@ class Gamma(IndependentColumns):
 
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
         """Compound gamma (for known_shape 1, Lomax): density x^(s-1) b^a / (B(s, a) (b + x)^(a + s))."""
-        s, a, b = self.known_shape, self.shape[columns] + self.known_shape * n, self.rate[columns] + sums[0]
+        s = self.known_shape
+        a = self.shape[columns] + self.known_shape * n
+        b = self.rate[columns] + sums[0]
         return np.asarray(xlogy(s - 1.0, x) - s * np.log(b) - betaln(s, a) - (a + s) * np.log1p(x / b))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:

@@ -140,7 +140,8 @@ class Gaussian(WishartPrior):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa_k, nu_k, B_k) - logZ(kappa, nu, B), (K,)."""
-        q, prior = self._update(N, S), self._update(np.zeros(1), np.zeros((1, self.n_statistics)))
+        q = self._update(N, S)
+        prior = self._update(np.zeros(1), np.zeros((1, self.n_statistics)))
         return self._log_normaliser(q) - self._log_normaliser(prior)
 
     def divergence(self, X: Array, centers: Array) -> Array:
@@ -150,7 +151,9 @@ class Gaussian(WishartPrior):
 
     def posterior(self, N: Array, S: Array) -> GaussianPosterior:
         """Posterior means of mu and of the covariance, B_k / (nu_k - D - 1) (where that exists, else B_k / nu_k)."""
-        q, live, D = self._update(N, S), self._live, len(self._unit)
+        q = self._update(N, S)
+        live = self._live
+        D = len(self._unit)
         least = q.m.shape[1] + 1.0
         spare = np.where(q.nu > least, q.nu - least, q.nu)
         covariances = quadratic.embedded(q.L @ q.L.swapaxes(1, 2) / spare[:, None, None], live, D)
@@ -164,7 +167,8 @@ class Gaussian(WishartPrior):
 
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Student-t with nu_k - D + 1 degrees of freedom, mean m_k, shape B_k (kappa_k + 1) / (kappa_k dof), (n, K)."""
-        q, Z = self._update(N, S), self._to_work(X)[:, self._live]
+        q = self._update(N, S)
+        Z = self._to_work(X)[:, self._live]
         D = Z.shape[1]
         out = np.empty((len(Z), len(N)))
         for k in range(len(N)):
@@ -182,7 +186,8 @@ class Gaussian(WishartPrior):
         return np.asarray(self.origin + Z * self._unit)
 
     def _precisions(self, N: Array, S: Array) -> Precisions:
-        q, live = self._update(N, S), self._live
+        q = self._update(N, S)
+        live = self._live
         return Precisions.of_factors(
             live, self._unit[live], self.degrees_of_freedom - (len(self._unit) - len(live)), q.nu, q.L
         )
@@ -217,7 +222,8 @@ class Gaussian(WishartPrior):
 
     def _expectations(self, q: NormalWishart) -> tuple[Array, Array, Array, Array, Array]:
         """E[-Lambda / 2] on products, E[Lambda mu] on columns; E[log |Lambda|] and the parts of E[mu' Lambda mu], (K,) each."""
-        live, D = self._live, q.m.shape[1]
+        live = self._live
+        D = q.m.shape[1]
         P = q.nu[:, None, None] * quadratic.inverses(q.L)  # E[Lambda]
         Pm = np.einsum("kab,kb->ka", P, q.m)
         logdet = quadratic.expected_log_determinant(q.nu, quadratic.log_determinant(q.L), D)
@@ -234,9 +240,12 @@ class Gaussian(WishartPrior):
 
         N : (K,) rows;  weight : (K,) the sum of their weights in the statistics S
         """
-        D, P, live = len(self._unit), quadratic.n_products(len(self._unit)), self._live
+        D = len(self._unit)
+        P = quadratic.n_products(len(self._unit))
+        live = self._live
         m0 = self._to_work(np.asarray(self.mean))[live]
-        kappa, nu = self.mean_precision + weight, self.degrees_of_freedom - (D - len(live)) + N
+        kappa = self.mean_precision + weight
+        nu = self.degrees_of_freedom - (D - len(live)) + N
         m = (self.mean_precision * m0 + S[:, P : P + D][:, live]) / kappa[:, None]
         B = quadratic.unpack_symmetric(S[:, :P], D)
         if len(live) < D:

@@ -120,7 +120,8 @@ class GaussianNetwork(Gaussian):
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """The size of a family of a few products of D columns."""
         self._check_count()
-        D, m = len(largest), self.n_parents + 1
+        D = len(largest)
+        m = self.n_parents + 1
         F = D * (m * (m + 1) // 2 + 1)
         return Size(F, F, 5 * D * m * m, 8 * D * D)
 
@@ -141,8 +142,10 @@ class GaussianNetwork(Gaussian):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[-Lambda / 2] on pairs, E[Lambda mu] on columns; b = E[log |Lambda| - mu' Lambda mu] / 2, sums over families."""
-        q, families = self._posterior(N, S), self._families
-        Q, means = self._expected_precisions(q), q.m[:, families.members]
+        q = self._posterior(N, S)
+        families = self._families
+        Q = self._expected_precisions(q)
+        means = q.m[:, families.members]
         own = np.einsum("kjab,kjb->kja", Q, means)
         square = np.einsum("kja,kja->k", own, means)
         lost = np.einsum("kjaa,ja->k", Q, self.rounding[families.members])
@@ -161,14 +164,18 @@ class GaussianNetwork(Gaussian):
         live = self._live
         prior = self._posterior(np.zeros(1), np.zeros((1, self.n_statistics)))
         half = quadratic.cholesky(self._dense(self._expected_precisions(prior)[0])[np.ix_(live, live)])
-        Z, nodes = self._to_work(X)[:, live], self._to_work(centers)[:, live]
+        Z = self._to_work(X)[:, live]
+        nodes = self._to_work(centers)[:, live]
         return quadratic.squared_distances(Z @ half, nodes @ half)
 
     def posterior(self, N: Array, S: Array) -> Any:
         """A `GaussianNetworkPosterior`."""
-        q, families, D = self._posterior(N, S), self._families, len(self._unit)
+        q = self._posterior(N, S)
+        families = self._families
+        D = len(self._unit)
         spare = np.where(q.degrees > 2.0, q.degrees - 2.0, q.degrees)
-        residuals, coefficients = np.zeros((len(N), D)), np.zeros((len(N), D, self.n_parents))
+        residuals = np.zeros((len(N), D))
+        coefficients = np.zeros((len(N), D, self.n_parents))
         last = q.inverses[:, :, -1]
         residuals[:, families.columns] = np.exp(q.log_rates) / spare
         coefficients[:, families.columns] = np.where(families.real[:, :-1], -last[:, :, :-1] / last[:, :, -1:], 0.0)
@@ -185,21 +192,26 @@ class GaussianNetwork(Gaussian):
 
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Sum over columns of log Student-t given their parents, with nu_f degrees of freedom, (n, K)."""
-        q, Z, families = self._posterior(N, S), self._to_work(X), self._families
+        q = self._posterior(N, S)
+        Z = self._to_work(X)
+        families = self._families
         V = q.inverses
         out = np.empty((len(Z), len(N)))
         for k in range(len(N)):
-            squares, width = self._squares_given_parents(Z - q.m[k], V[k]), float((q.kappa[k] + 1.0) / q.kappa[k])
+            squares = self._squares_given_parents(Z - q.m[k], V[k])
+            width = float((q.kappa[k] + 1.0) / q.kappa[k])
             degrees = q.degrees[k]
             constant = gammaln(0.5 * (degrees + 1.0)) - gammaln(0.5 * degrees)
             constant -= 0.5 * (np.log(np.pi) + q.log_rates[k] + np.log(width))
-            before, own = 1.0 + squares[:, :, 0] / width, 1.0 + squares.sum(axis=2) / width
+            before = 1.0 + squares[:, :, 0] / width
+            own = 1.0 + squares.sum(axis=2) / width
             out[:, k] = (constant + 0.5 * degrees * np.log(before) - 0.5 * (degrees + 1.0) * np.log(own)).sum(axis=1)
         return np.asarray(out - np.log(self._unit[families.columns]).sum())
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
         """Draw ``size`` rows (size, D) from the predictive of one cluster, each column given its parents."""
-        q, families = self._posterior(np.atleast_1d(N), np.atleast_2d(S)), self._families
+        q = self._posterior(np.atleast_1d(N), np.atleast_2d(S))
+        families = self._families
         inverses = q.inverses[0]
         Z = np.zeros((size, len(self._unit)))
         own = np.full(len(self._unit), -1)
@@ -208,7 +220,9 @@ class GaussianNetwork(Gaussian):
         for j in own[topological_order(self.parents)]:
             if j < 0:
                 continue
-            members, real, V = families.members[j], families.real[j], inverses[j]
+            members = families.members[j]
+            real = families.real[j]
+            V = inverses[j]
             away = np.where(real[:-1], Z[:, members[:-1]] - q.m[0, members[:-1]], 0.0)
             squares = ((away @ V[:-1, :-1].T) ** 2).sum(axis=1)
             spread = np.sqrt((width + squares) / q.degrees[0, j])
@@ -222,7 +236,9 @@ class GaussianNetwork(Gaussian):
         super().check_sums(N, S)
 
     def _precisions(self, N: Array, S: Array) -> Precisions:
-        q, families, live = self._posterior(N, S), self._families, self._live
+        q = self._posterior(N, S)
+        families = self._families
+        live = self._live
         mean = self._dense(self._expected_precisions(q).mean(axis=0))[np.ix_(live, live)]
         children = np.bincount(families.members[:, :-1][families.real[:, :-1]], minlength=len(self._unit))[live]
         prior = self.degrees_of_freedom - len(self._unit) + families.sizes
@@ -243,12 +259,14 @@ class GaussianNetwork(Gaussian):
         return np.flatnonzero(self._families.first == self._families.second)
 
     def _posterior(self, N: Array, S: Array) -> FamilyPosterior:
-        families, D = self._families, len(self._unit)
+        families = self._families
+        D = len(self._unit)
         P = len(families.first)
         m0 = self._to_work(np.asarray(self.mean))
         kappa = self.mean_precision + N
         m = np.where(np.isfinite(self.rounding), (self.mean_precision * m0 + S[:, P:]) / kappa[:, None], 0.0)
-        first, second = families.first, families.second
+        first = families.first
+        second = families.second
         pairs = S[:, :P] + self.mean_precision * m0[first] * m0[second] - kappa[:, None] * m[:, first] * m[:, second]
         pairs += self.scale[first, second] / (self._unit[first] * self._unit[second])
         squares = self._squares
@@ -289,7 +307,8 @@ class GaussianNetwork(Gaussian):
 
     def _dense(self, Q: Array) -> Array:
         """The sum (D, D) of matrices (J, m, m) of families."""
-        families, D = self._families, len(self._unit)
+        families = self._families
+        D = len(self._unit)
         rows = np.broadcast_to(families.members[:, :, None], Q.shape)[families.both]
         columns = np.broadcast_to(families.members[:, None, :], Q.shape)[families.both]
         return np.asarray(np.bincount(rows * D + columns, Q[families.both], D * D).reshape(D, D))

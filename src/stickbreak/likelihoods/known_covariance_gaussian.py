@@ -115,7 +115,8 @@ class KnownCovarianceGaussian(Likelihood):
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Normal with mean m' and covariance Sigma (1 + 1 / kappa'), (n, K)."""
         kappa, m = self._update(N, S)
-        widths, D = 1.0 + 1.0 / kappa, self.n_statistics
+        widths = 1.0 + 1.0 / kappa
+        D = self.n_statistics
         squares = 2.0 * quadratic.squared_distances(self._to_work(X), m)
         half_logdet = -np.log(np.diagonal(self._whitener)).sum()
         return np.asarray(-0.5 * (D * np.log(2.0 * np.pi * widths) + squares / widths) - half_logdet)

@@ -134,8 +134,10 @@ class LogScale(Likelihood):
 
     def profile(self, N: Array, S: Array) -> Profile:
         """Mean and variance of each column, in units of the data: those of log-normals with the family's moments of log x."""
-        profile, logs = self.family.profile(N, S), self._columns
-        m, s2 = profile.means[:, logs], profile.variances[:, logs]
+        profile = self.family.profile(N, S)
+        logs = self._columns
+        m = profile.means[:, logs]
+        s2 = profile.variances[:, logs]
         means, variances = (values.astype(np.float64) for values in (profile.means, profile.variances))
         with np.errstate(over="ignore"):
             means[:, logs] = np.exp(m + 0.5 * s2)

@@ -103,7 +103,8 @@ class Multinomial(Likelihood):
 
     def log_base(self, X: Rows) -> Array:
         """Log h(x) = log n! - sum_d log x_d!, (n,)."""
-        rows, out = _compressed(X), np.empty(X.shape[0])
+        rows = _compressed(X)
+        out = np.empty(X.shape[0])
         multinomial_coefficients(rows.data, rows.indptr, out)
         return out
 
@@ -114,7 +115,8 @@ class Multinomial(Likelihood):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over kinds of log Gamma(c + s) / Gamma(c), over that of the totals, (K,)."""
-        kinds, counted = np.zeros(S.shape), S > NOTHING
+        kinds = np.zeros(S.shape)
+        counted = S > NOTHING
         kinds[counted] = log_gamma_ratio(S[counted], np.broadcast_to(self._concentration, S.shape)[counted])
         return np.asarray(
             kinds.sum(axis=1) - log_gamma_ratio(np.maximum(S.sum(axis=1), 0.0), self._concentration.sum())
@@ -122,7 +124,8 @@ class Multinomial(Likelihood):
 
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """N(x) KL(p(x) || p(c)) for the smoothed frequencies p(x) = (c + x) / N(x), N(x) = sum_d (c_d + x_d), (n, J)."""
-        c, C = self._concentration, self._concentration.sum()
+        c = self._concentration
+        C = self._concentration.sum()
         if sparse.issparse(centers):
             centers = centers.toarray()
         totals = _totals(X) + C
@@ -144,7 +147,8 @@ class Multinomial(Likelihood):
 
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial log probability of each row given its total, (n, K)."""
-        rows, out = _compressed(X), np.empty((X.shape[0], len(N)))
+        rows = _compressed(X)
+        out = np.empty((X.shape[0], len(N)))
         dirichlet_multinomials(rows.data, rows.indices, rows.indptr, self._concentration + S, out)
         return out
 

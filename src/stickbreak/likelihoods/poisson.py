@@ -152,7 +152,8 @@ class Poisson(IndependentColumns):
         if self.exposure is None:
             return profile
         columns = np.delete(profile.columns, self.exposure)
-        means, variances = profile.means[:, columns], profile.variances[:, columns]
+        means = profile.means[:, columns]
+        variances = profile.variances[:, columns]
         return Profile(columns, profile.levels[columns], means, variances, profile.chances[columns])
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
@@ -171,7 +172,9 @@ class Poisson(IndependentColumns):
 
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
         """Negative binomial: shape a trials and chance b / (b + e) of stopping."""
-        a, b, e = self.shape[columns] + sums[0], self.rate[columns] + n, self._exposures(x)
+        a = self.shape[columns] + sums[0]
+        b = self.rate[columns] + n
+        e = self._exposures(x)
         arguments = (np.array(values, np.float64).ravel() for values in np.broadcast_arrays(x, a, b, e))
         log_density = np.empty(x.size)
         negative_binomials(*arguments, log_density)
@@ -179,7 +182,8 @@ class Poisson(IndependentColumns):
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
         """KL of the rates, by their relative difference where they are near: large counts leave no digits of the other form."""
-        x, y = self._smooth(x, columns), self._smooth(center, columns)
+        x = self._smooth(x, columns)
+        y = self._smooth(center, columns)
         with np.errstate(over="ignore"):
             more = np.clip((y - x) / x, -NEAR, NEAR)
         near = x * np.maximum(more - np.log1p(more), 0.0)

@@ -314,10 +314,13 @@ class Product(Likelihood):
 
     def _sparse_features(self, X: Array) -> sparse.csr_array:
         """CSR with the same number of entries in every row."""
-        n, first = len(X), 0
-        places, values = [], []
+        n = len(X)
+        first = 0
+        places = []
+        values = []
         for part, columns in self._parts:
-            rows, F = np.ascontiguousarray(X[:, columns]), part.n_statistics
+            rows = np.ascontiguousarray(X[:, columns])
+            F = part.n_statistics
             T = features(part, rows, rows.dtype)
             if sparse.issparse(T):
                 places.append(first + T.indices.reshape(n, part.row_entries))
@@ -326,6 +329,7 @@ class Product(Likelihood):
                 places.append(np.broadcast_to(np.arange(first, first + F), (n, F)))
                 values.append(T)
             first += F
-        place, value = np.hstack(places), np.hstack(values)
+        place = np.hstack(places)
+        value = np.hstack(values)
         edges = np.arange(0, place.size + 1, place.shape[1])
         return sparse.csr_array((value.ravel(), place.ravel(), edges), (n, first))

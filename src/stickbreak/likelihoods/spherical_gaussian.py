@@ -117,7 +117,8 @@ class SphericalGaussian(Likelihood):
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """-E[tau] / 2 on the squared length, E[tau] m' on columns; b = D (E[log tau] - 1 / kappa') / 2 - E[tau] m'm' / 2."""
         kappa, m, a, b = self._update(N, S)
-        tau, D = a / b, self._D
+        tau = a / b
+        D = self._D
         constant = 0.5 * (D * (psi(a) - np.log(b) - 1.0 / kappa) - tau * ((m**2).sum(axis=1) + self.rounding))
         return np.column_stack([-0.5 * tau * quadratic.GRAIN, tau[:, None] * m]), np.asarray(constant)
 
@@ -125,7 +126,8 @@ class SphericalGaussian(Likelihood):
         """LogZ(kappa', a', b') - logZ(kappa, a, b), (K,)."""
         kappa, _, spread = self._seen(N, S)
         nothing = self._seen(np.zeros(1), np.zeros((1, self.n_statistics)))[2]  # nothing gains nothing, to the last bit
-        prior, gain = self.rate / self.unit**2 + nothing, np.maximum(spread - nothing, 0.0)
+        prior = self.rate / self.unit**2 + nothing
+        gain = np.maximum(spread - nothing, 0.0)
         ratio = normaliser_ratio(self.shape, prior, 0.5 * self._D * N, gain)
         return np.asarray(ratio - 0.5 * self._D * np.log(kappa / self.mean_precision))
 

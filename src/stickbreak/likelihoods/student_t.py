@@ -129,7 +129,8 @@ class StudentT(Gaussian):
 
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Mixture over scales u of Student-t with nu_k - D + 1 degrees of freedom and shape B_k (1 / u + 1 / kappa_k) / dof."""
-        q, Z = self._update(N, S), self._to_work(X)[:, self._live]
+        q = self._update(N, S)
+        Z = self._to_work(X)[:, self._live]
         out = np.empty((len(Z), len(N)))
         for k in range(len(N)):
             squares = quadratic.mahalanobis(Z - q.m[k], q.L[k])
@@ -151,7 +152,8 @@ class StudentT(Gaussian):
     def scaled(self, name: str, factor: float) -> Self:
         """As others; the tails no further out of range than they are."""
         if name == "tails":
-            least, most = min(self.tails, LEARNT[0]), max(self.tails, LEARNT[1])
+            least = min(self.tails, LEARNT[0])
+            most = max(self.tails, LEARNT[1])
             return replace(self, tails=float(np.clip(self.tails * factor, least, most)))
         return super().scaled(name, factor)
 
@@ -177,8 +179,11 @@ class StudentT(Gaussian):
 
         Trapezoids in log u: first over all scales that may matter, then where the integrand is within `DEPTH` of its top.
         """
-        D, nu, kappa = q.m.shape[1], self.tails, q.kappa[k]
-        dof, shape = float(q.nu[k]) - D + 1.0, self.scales.shape
+        D = q.m.shape[1]
+        nu = self.tails
+        kappa = q.kappa[k]
+        dof = float(q.nu[k]) - D + 1.0
+        shape = self.scales.shape
         logdet = float(quadratic.log_determinant(q.L[k]))
 
         def height(log_u: Array) -> Array:
@@ -193,9 +198,11 @@ class StudentT(Gaussian):
         nodes = np.linspace(low, np.maximum(high, center + 1.0), NODES, axis=1)
         heights = height(nodes)
         matter = heights >= heights.max(axis=1, keepdims=True) - DEPTH
-        first, last = matter.argmax(axis=1), NODES - 1 - matter[:, ::-1].argmax(axis=1)
+        first = matter.argmax(axis=1)
+        last = NODES - 1 - matter[:, ::-1].argmax(axis=1)
         rows = np.arange(len(squares))
-        low, high = nodes[rows, np.maximum(first - 1, 0)], nodes[rows, np.minimum(last + 1, NODES - 1)]
+        low = nodes[rows, np.maximum(first - 1, 0)]
+        high = nodes[rows, np.minimum(last + 1, NODES - 1)]
         nodes = np.linspace(low, high, NODES, axis=1)
         integral = logsumexp(height(nodes), axis=1) + np.log((high - low) / (NODES - 1))
         constant = gammaln(0.5 * (dof + D)) - gammaln(0.5 * dof) - 0.5 * D * np.log(np.pi) - 0.5 * logdet

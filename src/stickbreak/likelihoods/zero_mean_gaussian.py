@@ -120,8 +120,11 @@ class ZeroMeanGaussian(WishartPrior):
             KL[Normal(0, M(x)) || Normal(0, M(c))] = ( tr(M(c)^-1 M(x)) - D - log |M(x)| + log |M(c)| ) / 2
         """
         half = np.linalg.inv(quadratic.cholesky(self.scale)).T
-        Z, C, D = X @ half, centers @ half, len(self._unit)
-        z, c = (Z**2).sum(axis=1)[:, None], (C**2).sum(axis=1)
+        Z = X @ half
+        C = centers @ half
+        D = len(self._unit)
+        z = (Z**2).sum(axis=1)[:, None]
+        c = (C**2).sum(axis=1)
         trace = D - c / (1.0 + c) + z - (Z @ C.T) ** 2 / (1.0 + c)
         return np.asarray(0.5 * np.maximum(trace - D - np.log1p(z) + np.log1p(c), 0.0))
 

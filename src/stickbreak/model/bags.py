@@ -43,16 +43,22 @@ class BagKind(DocumentKind):
 
     def draw(self, batch: Batch, kept: Kept, summary: DocumentSummary, limits: Array, salt: int) -> Drawn:
         """Parts of documents, their tokens of a topic, drawn for each topic with chance ``limits`` (K,) per token of it."""
-        X, first = batch.X, batch.first
-        rng, E, p = np.random.default_rng([salt, first]), kept.tables.E, kept.p
+        X = batch.X
+        first = batch.first
+        rng = np.random.default_rng([salt, first])
+        E = kept.tables.E
+        p = kept.p
         topics, documents = np.nonzero(summary.counts > THRESHOLD)
         chance = np.minimum(1.0, limits[topics] * summary.counts[topics, documents])
         drawn = rng.random(len(chance)) < chance
-        topics, documents, chance = topics[drawn], documents[drawn], chance[drawn]
+        topics = topics[drawn]
+        documents = documents[drawn]
+        chance = chance[drawn]
         sizes = np.diff(X.indptr)[documents]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         entries = np.arange(indptr[-1]) + np.repeat(X.indptr[documents] - indptr[:-1], sizes)
-        words, owners = X.indices[entries], np.repeat(topics, sizes)
+        words = X.indices[entries]
+        owners = np.repeat(topics, sizes)
         share = E[words, owners] * p[np.repeat(documents, sizes), owners] / np.exp(kept.log_Z[entries])
         parts = sparse.csr_array((X.data[entries] * share, words, indptr), (len(documents), X.shape[1]))
         return Drawn(topics, documents + first, 1.0 / chance, parts)

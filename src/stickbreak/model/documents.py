@@ -48,7 +48,8 @@ class DocumentSummary(Summary):
     @classmethod
     def of(cls, rows: Summary) -> Self:
         """What rows say, of no document."""
-        nothing, none = np.zeros(rows.K), np.zeros(())
+        nothing = np.zeros(rows.K)
+        none = np.zeros(())
         local = np.empty((rows.K, 0), np.float32)
         return cls(rows.N, rows.S, rows.H, rows.base, nothing, nothing, none, none, none, local)
 
@@ -150,8 +151,10 @@ class DocumentKind(ABC):
         self, likelihood: Likelihood, prepared: Any, batch: Batch, base: bool, keep: bool
     ) -> tuple[DocumentSummary, Kept]:
         """Responsibilities and summary of a chunk of documents (Thesis Alg. 5.1), iterated from counts (K, n)."""
-        X, start = batch.X, batch.start
-        own, entries = self.observed(likelihood, prepared, X), self.entries(X)
+        X = batch.X
+        start = batch.start
+        own = self.observed(likelihood, prepared, X)
+        entries = self.entries(X)
         warm = None if start is None or start.shape[1] != len(entries.indptr) - 1 else start.T
         summary, kept = document_step(own.tables, entries, NOTHING, warm, None, own.T)
         if base:
@@ -175,7 +178,8 @@ class DocumentKind(ABC):
 
         In each document they share the prior of the topics removed, so nothing else changes: sum_k theta_dk stays.
         """
-        entries, columns = self.entries(batch.X), np.array(removed)
+        entries = self.entries(batch.X)
+        columns = np.array(removed)
         mass = np.empty(len(entries.rows))
         entry_mass(entries.indptr, entries.rows, kept.tables.E, kept.p, kept.log_Z, columns, mass)
         np.maximum(mass, FLOOR, out=mass)
@@ -220,7 +224,8 @@ def document_step(
     totals : (n,) sums of theta_d, by default those of the counts and the prior
     T : features of the rows of the tables, by default one-hot
     """
-    n, K = len(entries.indptr) - 1, own.E.shape[1]
+    n = len(entries.indptr) - 1
+    K = own.E.shape[1]
     if totals is None:
         totals = np.diff(np.append(0.0, np.cumsum(entries.counts))[entries.indptr]) + own.prior.sum() + own.rest
     if start is None:
@@ -229,10 +234,14 @@ def document_step(
     N = np.array(start, kind, order="C")
     if K > 1:
         tiny = np.float32(TINY32) if kind == np.float32 else FLOOR**2
-        counts, prior = entries.counts.astype(kind), own.prior.astype(kind)
+        counts = entries.counts.astype(kind)
+        prior = own.prior.astype(kind)
         document_counts(entries.indptr, entries.rows, counts, own.coarse, prior, tiny, CHANGE, ITERATIONS, N)
-    N, p, log_Z = N.astype(np.float64), np.empty((n, K)), np.empty(len(entries.rows))
-    R, sums = np.zeros(own.E.shape), np.zeros((4, K))
+    N = N.astype(np.float64)
+    p = np.empty((n, K))
+    log_Z = np.empty(len(entries.rows))
+    R = np.zeros(own.E.shape)
+    sums = np.zeros((4, K))
     document_statistics(*entries, log_mass, own.E, own.prior, N, p, log_Z, R, sums)
     psi_totals = psi(totals).sum()
     P = sums[0] - psi_totals

@@ -44,13 +44,17 @@ class GroupKind(DocumentKind):
 
     def draw(self, batch: Batch, kept: Kept, summary: DocumentSummary, limits: Array, salt: int) -> Drawn:
         """Rows drawn for each cluster, with chance ``limits`` (K,) per row of it."""
-        X, first = batch.X, batch.first
-        rng, E, p = np.random.default_rng([salt, first]), kept.tables.E, kept.p
+        X = batch.X
+        first = batch.first
+        rng = np.random.default_rng([salt, first])
+        E = kept.tables.E
+        p = kept.p
         R = E * np.repeat(p, np.diff(X.indptr), axis=0) / np.exp(kept.log_Z)[:, None]
         rows, topics = np.nonzero(R > THRESHOLD)
         chance = np.minimum(1.0, limits[topics] * R[rows, topics])
         drawn = rng.random(len(chance)) < chance
-        rows, topics = rows[drawn], topics[drawn]
+        rows = rows[drawn]
+        topics = topics[drawn]
         return Drawn(topics, rows, R[rows, topics] / chance[drawn], X.X[rows])
 
     def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:

@@ -40,7 +40,8 @@ def settled(model: Model, summary: Summary, names: Sequence[str], dtype: np.dtyp
     No row is visited: `tuned` again and again for the same summary.  So clusters that are changed at once, from alike to unlike
     each other, say, do not meet a prior that was learnt for others.
     """
-    learner, own = _Learner(model.likelihood, summary, dtype), _of_likelihood(names)
+    learner = _Learner(model.likelihood, summary, dtype)
+    own = _of_likelihood(names)
     for _ in range(MOST_STEPS if own else 0):
         before = learner.value
         learner.learnt(own)
@@ -85,7 +86,8 @@ class _Learner:
         value = self._value(likelihood)
         if not value > self.value or self._terms(likelihood) > max(self.most, self._terms(self.likelihood)):
             return False
-        self.likelihood, self.value = likelihood, value
+        self.likelihood = likelihood
+        self.value = value
         return True
 
     def _value(self, likelihood: Likelihood) -> float:

@@ -31,7 +31,8 @@ class Responsibilities(NamedTuple):
 
     def part(self, start: int, stop: int) -> "Responsibilities":
         """Those of some consecutive rows."""
-        a, b = self.indptr[start], self.indptr[stop]
+        a = self.indptr[start]
+        b = self.indptr[stop]
         return Responsibilities(self.indptr[start : stop + 1] - a, self.indices[a:b], self.values[a:b])
 
 
@@ -77,8 +78,11 @@ def restricted_step(
 
     The base measure is left at zero, since the rows are counted elsewhere.
     """
-    summary, pieces = Summary.zeros(*parameters.W.shape), []
-    n, F, dtype = X.shape[0], likelihood.n_statistics, parameters.W.dtype
+    summary = Summary.zeros(*parameters.W.shape)
+    pieces = []
+    n = X.shape[0]
+    F = likelihood.n_statistics
+    dtype = parameters.W.dtype
     is_sparse = sparse.issparse(X) or prefers_sparse(likelihood)
     if is_sparse:
         parameters = Parameters(np.asfortranarray(parameters.W), parameters.bias)
@@ -187,7 +191,8 @@ def softmax(C: Array, bias: Array, threshold: float, largest: float) -> Responsi
     """
     n, K = C.shape
     indptr = np.empty(n + 1, dtype=np.int64)
-    indices, values = np.empty(n * K, dtype=np.int32), np.empty(n * K, dtype=C.dtype)
+    indices = np.empty(n * K, dtype=np.int32)
+    values = np.empty(n * K, dtype=C.dtype)
     kept = softmax_rows(C, bias, threshold, largest, indptr, indices, values)
     return None if kept < 0 else Responsibilities(indptr, indices[:kept], values[:kept])
 
@@ -221,12 +226,14 @@ def _distant_scores(T: Any, parameters: Parameters) -> tuple[Array, Array]:
     With T = c t and |t| <= 1, the difference from a good cluster j,  c [ t . (W_k - W_j) + (b_k - b_j) / c ],  neither
     overflows before it is multiplied by c nor rounds what all clusters have in common.
     """
-    W, bias = parameters.W, parameters.bias
+    W = parameters.W
+    bias = parameters.bias
     size = abs(T).max(axis=1)
     c = np.maximum(size.toarray() if sparse.issparse(size) else size, 1.0).reshape(-1, 1)
     t = sparse.csr_array(T / c) if sparse.issparse(T) else T / c
     scaled = t @ W.T + bias / c
-    leader, scores = scaled.argmax(axis=1), np.empty(scaled.shape)
+    leader = scaled.argmax(axis=1)
+    scores = np.empty(scaled.shape)
     for j in np.unique(leader):
         rows = np.flatnonzero(leader == j)
         scores[rows] = t[rows] @ (W - W[j]).T + (bias - bias[j]) / c[rows]

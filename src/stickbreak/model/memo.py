@@ -56,5 +56,6 @@ class Memo:
     def copy(self) -> "Memo":
         """A memo with the same contents, sharing the summaries."""
         twin = Memo(len(self.batches))
-        twin.batches, twin._total = list(self.batches), self._total
+        twin.batches = list(self.batches)
+        twin._total = self._total
         return twin

@@ -91,7 +91,8 @@ class Workspace(threading.local):
 
     def array(self, name: str, shape: tuple[int, int], dtype: Any = np.float64) -> NDArray[Any]:
         """An array of a shape, whatever it holds; the one of the same name and type given out before is no longer valid."""
-        key, size = (name, dtype), shape[0] * shape[1]
+        key = (name, dtype)
+        size = shape[0] * shape[1]
         if key not in self._arrays or self._arrays[key].size < size:
             self._arrays[key] = np.empty(size, dtype)
         return self._arrays[key][:size].reshape(shape)
@@ -105,7 +106,8 @@ def prepared_for(likelihood: Likelihood, parameters: Parameters, source: Sequenc
     assert parameters.prior is not None
     logs = np.log(np.maximum(parameters.prior, np.exp(FLOOR)))
     K = len(parameters.bias)
-    start, A = _padded(np.exp(logs[:1]))[0], np.zeros((padded(K), padded(K)))
+    start = _padded(np.exp(logs[:1]))[0]
+    A = np.zeros((padded(K), padded(K)))
     A[:K, :K] = np.exp(logs[1:])
     table = None
     if source.codes is not None:
@@ -170,7 +172,9 @@ class _Blocks:
         self.pieces = blocks(edges, prepared.K)
         self.edges = [np.cumsum([0, *(piece.stop - piece.start for piece in pieces)]) for pieces in self.pieces]
         self.begins = np.cumsum([0, *(edges[-1] for edges in self.edges)])
-        n, Kp, F = len(X), len(prepared.start), likelihood.n_statistics
+        n = len(X)
+        Kp = len(prepared.start)
+        F = likelihood.n_statistics
         self.dense = prepared.table is None and not prefers_sparse(likelihood)
         self.keep = n * (Kp if prepared.table is not None else 3 * Kp + F * self.dense) <= KEPT
         self.known: dict[int, Scores] = {}
@@ -194,11 +198,14 @@ class _Blocks:
             return self.prepared.table._replace(codes=self.joined(i, self.X.codes))
         if i in self.known:
             return self.known[i]
-        W, bias = self.prepared.parameters.W, self.prepared.parameters.bias
+        W = self.prepared.parameters.W
+        bias = self.prepared.parameters.bias
         X = self.joined(i, self.X.rows)
         held = self.array("T", i, self.likelihood.n_statistics, 0, W.dtype) if self.dense else None
-        C, L = self.array("C", i, len(self.prepared.start)), self.array("L", i, len(self.prepared.start))
-        product, top = WORKSPACE.array("product", (len(X), len(bias)), W.dtype), np.empty(len(X))
+        C = self.array("C", i, len(self.prepared.start))
+        L = self.array("L", i, len(self.prepared.start))
+        product = WORKSPACE.array("product", (len(X), len(bias)), W.dtype)
+        top = np.empty(len(X))
         weights = self.joined(i, self.X.weights)
         T = _exponentials(self.likelihood, self.prepared.parameters, X, weights, C, L, top, held, product)
         found = Scores(C, L, top, T, np.arange(len(X)))
@@ -208,7 +215,9 @@ class _Blocks:
 
     def ahead(self, i: int, begin: Array) -> tuple[Scores, Array, Array]:
         """Scores, forward messages and scales of block i, from the messages (lanes, Kp) to the beginning of each lane."""
-        prepared, edges, found = self.prepared, self.edges[i], self.scores(i)
+        prepared = self.prepared
+        edges = self.edges[i]
+        found = self.scores(i)
         alpha = self.array("alpha", i, len(prepared.start), self.lanes)
         scale = self.array("scale", i, 1)[:, 0]
         alpha[edges[:-1] + np.arange(self.lanes)] = begin
@@ -233,7 +242,8 @@ def smoothed(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Iterat
     Forward messages are kept where memory allows, or else only those at the ends of blocks, and computed again.
     """
     edges, begin, beta = _lanes(likelihood, prepared, X)
-    Kp, work = len(prepared.start), _Blocks(likelihood, prepared, X, edges)
+    Kp = len(prepared.start)
+    work = _Blocks(likelihood, prepared, X, edges)
     ends = [begin]
 
     stored: tuple[Scores, Array, Array] | None = None
@@ -245,7 +255,8 @@ def smoothed(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Iterat
             stored = work.scores(i), work.array("alpha", i, Kp, work.lanes), work.array("scale", i, 1)[:, 0]
         found, alpha, scale = stored if stored is not None else work.ahead(i, ends[i])
         stored = None
-        R, G = WORKSPACE.array("R", (len(scale), Kp)), WORKSPACE.array("G", alpha.shape)
+        R = WORKSPACE.array("R", (len(scale), Kp))
+        G = WORKSPACE.array("G", alpha.shape)
         backward(found.L, found.codes, work.joined(i, X.first), work.edges[i], prepared.At, alpha, beta, R, G)
         yield Smoothed(work.pieces[i], work.edges[i], found, alpha, scale, R, G)
 
@@ -253,7 +264,8 @@ def smoothed(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Iterat
 def log_normaliser(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> float:
     """Log of the sum over all paths of the product of potentials, given the rows of the same sequence before the chunk."""
     edges, begin, _ = _lanes(likelihood, prepared, X, forth_only=True)
-    work, total = _Blocks(likelihood, prepared, X, edges), 0.0
+    work = _Blocks(likelihood, prepared, X, edges)
+    total = 0.0
     work.keep = False
     for i in range(len(work.pieces)):
         found, alpha, scale = work.ahead(i, begin)
@@ -269,21 +281,25 @@ def _lanes(
 
     They begin with sequences where these begin near enough, or else after a run-up that is shorter than they are.
     """
-    n, starts = len(X), np.flatnonzero(X.first(slice(0, len(X))))
-    starts, edges = starts[starts > 0], {0, n}
+    n = len(X)
+    starts = np.flatnonzero(X.first(slice(0, len(X))))
+    starts = starts[starts > 0]
+    edges = {0, n}
     for target in np.arange(1, LANES) * n // LANES:
         nearest = int(starts[np.abs(starts - target).argmin()]) if len(starts) else n
         if LANES * abs(nearest - target) <= NEAR * n or (n < LANES * LANE and nearest < n):
             edges.add(nearest)
         elif n >= LANES * LANE:
             edges.add(int(target))
-    cuts, most = sorted(edges), n / LANES
+    cuts = sorted(edges)
+    most = n / LANES
     while True:
         begin = _messages(likelihood, prepared, X, cuts[:-1], True, most)
         end = begin if begin is None or forth_only else _messages(likelihood, prepared, X, cuts[1:], False, most)
         if begin is not None and end is not None:
             return cuts, begin, end
-        cuts, most = [0, n], np.inf
+        cuts = [0, n]
+        most = np.inf
 
 
 def _messages(
@@ -295,11 +311,13 @@ def _messages(
     unlike beginnings must have become the same, or else it is made longer, up to the whole of the sequence, or to ``most``
     rows.
     """
-    Kp, K = len(prepared.start), prepared.K
+    Kp = len(prepared.start)
+    K = prepared.K
     found = np.zeros((len(cuts), Kp))
     found[:, :K] = 1.0 / K
     rest = np.array([X.before(cut) if before else X.after(cut) for cut in cuts])
-    left, length = np.flatnonzero(rest), RUN_UP
+    left = np.flatnonzero(rest)
+    length = RUN_UP
     while len(left):
         sizes = np.minimum(length, rest[left])
         if sizes.max() > most:
@@ -309,7 +327,8 @@ def _messages(
         ends = _handed_over(likelihood, prepared, X, pieces, np.concatenate(begins), before).reshape(2, len(left), Kp)
         settled = np.abs(ends[0] - ends[1]).max(axis=1) <= SETTLED
         found[left[settled]] = ends[0, settled]
-        left, length = left[~settled], 4 * length
+        left = left[~settled]
+        length = 4 * length
     return found
 
 
@@ -322,9 +341,11 @@ def _handed_over(
     first = np.concatenate(2 * [X.first(piece) for piece in pieces])
     if prepared.table is None:
         rows, weights = (np.concatenate([read(piece) for piece in pieces]) for read in (X.rows, X.weights))
-        L, codes = _table(likelihood, prepared.parameters, rows, weights).L, np.tile(np.arange(len(rows)), 2)
+        L = _table(likelihood, prepared.parameters, rows, weights).L
+        codes = np.tile(np.arange(len(rows)), 2)
     else:
-        L, codes = prepared.table.L, np.concatenate(2 * [X.codes(piece) for piece in pieces])
+        L = prepared.table.L
+        codes = np.concatenate(2 * [X.codes(piece) for piece in pieces])
     alpha, R, G = (WORKSPACE.array(name, (len(codes) + len(lane), ends.shape[1])) for name in ("run-up", "R", "G"))
     if before:
         alpha[edges[:-1] + lane] = ends
@@ -337,8 +358,10 @@ def _handed_over(
 
 def viterbi(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> NDArray[np.intp]:
     """The most probable path of each sequence of a chunk, (n,), block by block from the scores at their ends."""
-    K, work = prepared.K, _Blocks(likelihood, prepared, X, [0, len(X)])
-    A, pieces = np.ascontiguousarray(prepared.log_A), [pieces[0] for pieces in work.pieces]
+    K = prepared.K
+    work = _Blocks(likelihood, prepared, X, [0, len(X)])
+    A = np.ascontiguousarray(prepared.log_A)
+    pieces = [pieces[0] for pieces in work.pieces]
     ends: list[Array] = [np.zeros(K)]
     path = np.empty(len(X), np.intp)
 
@@ -346,7 +369,8 @@ def viterbi(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> NDArray
         rows = pieces[i]
         found = work.scores(i)
         C = found.C[found.codes]
-        score, back = ends[i].copy(), np.empty((len(C), K), np.int16)
+        score = ends[i].copy()
+        back = np.empty((len(C), K), np.int16)
         best_path(np.ascontiguousarray(C[:, :K]), X.first(rows), prepared.log_start, A, score, back)
         return score, back
 

@@ -64,16 +64,20 @@ class RowKind:
         summary: Summary,
     ) -> Summary:
         """The summary of clusters J with ``parameters`` (None: one that takes everything) that get the mass of ``removed``."""
-        X, weights = batch.X, batch.weights
+        X = batch.X
+        weights = batch.weights
         member = np.zeros(summary.K, dtype=np.bool_)
         member[list(removed)] = True
-        rows, mass = np.empty(len(weights), dtype=np.int64), np.empty(len(weights))
+        rows = np.empty(len(weights), dtype=np.int64)
+        mass = np.empty(len(weights))
         count = gather_mass(*kept, member, rows, mass)
-        rows, mass = rows[:count], mass[:count]
+        rows = rows[:count]
+        mass = mass[:count]
         if parameters is not None:
             return restricted_step(likelihood, parameters, X[rows], weights[rows], mass)[0]
         columns = list(removed)
-        N, S = summary.N[columns].sum(keepdims=True), summary.S[columns].sum(axis=0, keepdims=True)
+        N = summary.N[columns].sum(keepdims=True)
+        S = summary.S[columns].sum(axis=0, keepdims=True)
         return Summary(N, S, np.array([-np.dot(weights[rows], mass * np.log(mass))]), np.zeros(()))
 
     def draw(self, batch: Batch, kept: Responsibilities, summary: Summary, limits: Array, salt: int) -> Drawn:
@@ -91,7 +95,9 @@ ROWS = RowKind()
 def drawn_rows(batch: Batch, kept: Responsibilities, limits: Array, salt: int) -> Drawn:
     """Rows drawn for each cluster with chance ``limits`` (K,) per unit of weight."""
     n = kept.values.size
-    clusters, rows, chosen = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n)
+    clusters = np.empty(n, np.int32)
+    rows = np.empty(n, np.int64)
+    chosen = np.empty(n)
     count = select_rows(*kept, batch.weights, THRESHOLD, limits, np.uint64(salt), batch.first, clusters, rows, chosen)
     return Drawn(clusters[:count].copy(), rows[:count] + batch.first, chosen[:count].copy())
 

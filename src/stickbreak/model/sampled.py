@@ -35,12 +35,15 @@ class Sampled(NamedTuple):
 def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, Responsibilities]:
     """One local step on a sample of rows at the parameters that a summary of clusters implies."""
     parameters = model.parameters(clusters, np.dtype(np.float64))
-    summary, pieces = Summary.zeros(*parameters.W.shape), []
-    n, mass = len(sample.weights), np.ones(len(sample.weights))
+    summary = Summary.zeros(*parameters.W.shape)
+    pieces = []
+    n = len(sample.weights)
+    mass = np.ones(len(sample.weights))
     rows = n if sparse.issparse(sample.T) else block_rows(*reversed(parameters.W.shape))
     for start in range(0, n, rows):
         block = slice(start, min(start + rows, n))
-        X, weights = sample.X[block], sample.weights[block]
+        X = sample.X[block]
+        weights = sample.weights[block]
         T = sample.T[block] if rows < n else sample.T
         with np.errstate(over="ignore", invalid="ignore"):
             scores = product_with(T, parameters.W)

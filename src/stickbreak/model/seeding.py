@@ -48,7 +48,8 @@ def join_nearer(model: Model, X: Rows, seed: int, label: int, labels: NDArray[np
 
 def hard_summary(T: Any, weights: Array, labels: NDArray[np.intp]) -> Summary:
     """The summary of rows with features T (n, F), dense or CSR, each assigned wholly to the cluster of its label."""
-    n, J = len(labels), int(labels.max()) + 1
+    n = len(labels)
+    J = int(labels.max()) + 1
     R = sparse.csr_array((weights, labels, np.arange(n + 1)), (n, J))
     S = np.zeros((J, T.shape[1]))
     add_product(R, T, S)

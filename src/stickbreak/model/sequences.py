@@ -117,14 +117,22 @@ class SequenceKind:
         keep : whether the larger responsibilities are wanted, for rows to be drawn
         """
         X: Sequences = batch.X
-        K, table, source = prepared.K, prepared.table, X.source
+        K = prepared.K
+        table = prepared.table
+        source = X.source
         summary = Summary.zeros(*prepared.parameters.W.shape)
-        N, S, H, total_base = summary.N, summary.S, summary.H, summary.base
-        M, begins = np.zeros(prepared.A.shape), np.zeros(K)
+        N = summary.N
+        S = summary.S
+        H = summary.H
+        total_base = summary.base
+        M = np.zeros(prepared.A.shape)
+        begins = np.zeros(K)
         per_code = None if table is None else np.zeros(table.C.shape)
-        pieces, first = dict[int, Responsibilities](), X.first(slice(0, len(X)))
+        pieces = dict[int, Responsibilities]()
+        first = X.first(slice(0, len(X)))
         for block in smoothed(likelihood, prepared, X):
-            rows, R = block.rows, block.R[:, :K]
+            rows = block.rows
+            R = block.R[:, :K]
             here = batch.weights[rows]
             M += block.alpha.T @ block.G
             begins += R[np.flatnonzero(first[rows])].sum(axis=0)
@@ -180,13 +188,15 @@ SEQUENCES = SequenceKind()
 
 def labelled(likelihood: Likelihood, source: SequenceSource, labels: NDArray[np.intp]) -> SequenceSummary:
     """The summary of rows that are each wholly in the state of its label, with the transitions between these."""
-    n, K = len(labels), int(labels.max()) + 1
+    n = len(labels)
+    K = int(labels.max()) + 1
     summary = Summary.zeros(K, likelihood.n_statistics)
     N = summary.N
     for X, counts in _counts_of_labels(source, labels, K):
         N += counts.sum(axis=0)
         add_product(counts, features(likelihood, X), summary.S)
-    M, begins = np.zeros((K, K)), np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
+    M = np.zeros((K, K))
+    begins = np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
     follows = np.ones(n, np.bool_)
     follows[source.edges[:-1]] = False
     after = np.flatnonzero(follows)
@@ -223,7 +233,8 @@ def _add_statistics(block: Smoothed, R: Array, weights: Array | None, summary: S
 def _compressed(R: Array, threshold: float) -> Responsibilities:
     """Responsibilities R (n, K) above a threshold."""
     n, K = R.shape
-    indptr, values = np.empty(n + 1, np.int64), WORKSPACE.array("values", (1, n * K))[0]
+    indptr = np.empty(n + 1, np.int64)
+    values = WORKSPACE.array("values", (1, n * K))[0]
     indices = WORKSPACE.array("indices", (1, n * K), np.int32)[0]
     count = compress(R, threshold, indptr, indices, values)
     return Responsibilities(indptr, indices[:count].copy(), values[:count].copy())

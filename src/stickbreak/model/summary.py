@@ -50,7 +50,8 @@ class Summary:
         if np.ndim(self.N) != 1 or np.size(self.N) == 0:
             raise ValueError(f"counts of shape {np.shape(self.N)} are not those of one or more clusters.")
         for f in fields(self):
-            values, axes = getattr(self, f.name), f.metadata["cluster_axes"]
+            values = getattr(self, f.name)
+            axes = f.metadata["cluster_axes"]
             shape = (self.K,) * axes + ((F,) if f.name == "S" else (0,) if f.metadata["local"] else ())
             kinds = (np.float32, np.float64) if f.metadata["local"] else (np.float64,)
             if not isinstance(values, np.ndarray) or values.dtype not in kinds or values.shape != shape:
@@ -156,9 +157,11 @@ class Summary:
     def _combine(self, other: Self, operation: Callable[[Array, Array], Array], local: bool = False) -> Self:
         combined = {}
         for f in fields(self):
-            mine, its = getattr(self, f.name), getattr(other, f.name)
+            mine = getattr(self, f.name)
+            its = getattr(other, f.name)
             if f.metadata["local"] and not local:
-                mine, its = mine[:, :0], its[:, :0]
+                mine = mine[:, :0]
+                its = its[:, :0]
             combined[f.name] = np.asarray(operation(mine, its))
         return replace(self, **combined)
 

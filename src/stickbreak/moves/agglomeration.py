@@ -44,10 +44,12 @@ def reduced(model: Model, total: Summary, most: int) -> Summary:
 
 def agglomerated(model: Model, total: Summary) -> Summary:
     """The summary after as many merges, the best each time, as gain most together."""
-    best, found = 0.0, [[k] for k in range(total.K)]
+    best = 0.0
+    found = [[k] for k in range(total.K)]
     for step in merges(model.posterior(total)):
         if step.gain > best:
-            best, found = step.gain, step.groups
+            best = step.gain
+            found = step.groups
     return with_groups(total, found)
 
 
@@ -60,17 +62,21 @@ def merges(posterior: Posterior, barred: Sequence[tuple[int, int]] = ()) -> Iter
 
     barred : pairs that are not merged, and then not all clusters are
     """
-    model, total = posterior.model, posterior.summary
+    model = posterior.model
+    total = posterior.summary
     near = _near(posterior)
     first, second = np.nonzero(np.triu(near, 1))
     gains, together = np.full((2, total.K, total.K), -np.inf)
     allocation = model.allocation
-    shares, marginal = posterior.solution.shares, posterior.log_marginal.copy()
+    shares = posterior.solution.shares
+    marginal = posterior.log_marginal.copy()
     total = total * 1.0
     gains[first, second], together[first, second] = merge_gains(model, total, marginal, shares, first, second)
     for pair in barred:
         gains[pair] = -np.inf
-    groups, gain, left = [[k] for k in range(total.K)], 0.0, np.ones(total.K, np.bool_)
+    groups = [[k] for k in range(total.K)]
+    gain = 0.0
+    left = np.ones(total.K, np.bool_)
     while left.sum() > 1:
         a, b = (int(k) for k in np.unravel_index(int(gains.argmax()), gains.shape))
         if gains[a, b] == -np.inf and (barred or near[np.ix_(left, left)].all()):
@@ -90,7 +96,8 @@ def merges(posterior: Posterior, barred: Sequence[tuple[int, int]] = ()) -> Iter
         near[b], near[:, b], gains[b], gains[:, b] = False, False, -np.inf, -np.inf
         others = np.flatnonzero(near[a])
         others = others[others != a]
-        low, high = np.minimum(a, others), np.maximum(a, others)
+        low = np.minimum(a, others)
+        high = np.maximum(a, others)
         gains[low, high], together[low, high] = merge_gains(model, total, marginal, shares, low, high)
 
 
@@ -99,7 +106,8 @@ def ancestry(steps: Sequence[Step], K: int) -> NDArray[np.int64]:
 
     Nodes are the clusters, then what each merge leads to, in order; so every parent comes after its children.
     """
-    parents, node = np.full(K + len(steps), -1, np.int64), np.arange(K)
+    parents = np.full(K + len(steps), -1, np.int64)
+    node = np.arange(K)
     for i, step in enumerate(steps):
         parents[node[step.kept]] = parents[node[step.gone]] = node[step.kept] = K + i
     return parents
@@ -133,17 +141,21 @@ def levels_of(model: Model, total: Summary, steps: Sequence[Step], nodes: Summar
 
     nodes : the summary, without statistics, of the nodes of the tree of merges, of which the first K are the clusters
     """
-    K, allocation = total.K, model.allocation
-    N, S, shares, marginal = (
-        total.N.copy(),
-        total.S.copy(),
-        allocation.solve(total).shares * 1.0,
-        model.log_marginal(total),
-    )
-    left, node, groups, found = np.arange(K), np.arange(K), [[k] for k in range(K)], []
+    K = total.K
+    allocation = model.allocation
+    N = total.N.copy()
+    S = total.S.copy()
+    shares = allocation.solve(total).shares * 1.0
+    marginal = model.log_marginal(total)
+    left = np.arange(K)
+    node = np.arange(K)
+    groups = [[k] for k in range(K)]
+    found = []
     for i in range(len(steps) + 1):
         if i > 0:
-            kept, gone, groups = steps[i - 1].kept, steps[i - 1].gone, steps[i - 1].groups
+            kept = steps[i - 1].kept
+            gone = steps[i - 1].gone
+            groups = steps[i - 1].groups
             N[kept] += N[gone]
             S[kept] += S[gone]
             shares[kept] += shares[gone]
@@ -180,9 +192,11 @@ def merge_gains(
     model: Model, total: Summary, marginal: Array, shares: Array, first: Any, second: Any
 ) -> tuple[Array, Array]:
     """What merging pairs of clusters gains, and the log marginal of the rows of both, (n,)."""
-    some, together = max(1, PAIRS // (total.K + total.S.shape[1])), np.empty(len(first))
+    some = max(1, PAIRS // (total.K + total.S.shape[1]))
+    together = np.empty(len(first))
     for i in range(0, len(first), some):
-        a, b = first[i : i + some], second[i : i + some]
+        a = first[i : i + some]
+        b = second[i : i + some]
         together[i : i + some] = model.likelihood.log_marginal(total.N[a] + total.N[b], total.S[a] + total.S[b])
     gains = together - marginal[first] - marginal[second] + model.allocation.merge_gains(total, shares, first, second)
     return gains, together

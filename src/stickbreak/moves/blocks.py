@@ -19,11 +19,13 @@ def block_states(model: Model, source: SequenceSource, n: int, length: int, rng:
 
     length : rows of a block, where its sequence has as many
     """
-    N, S = np.zeros(n), np.zeros((n, model.likelihood.n_statistics))
+    N = np.zeros(n)
+    S = np.zeros((n, model.likelihood.n_statistics))
     rows = source.present()
     for i, row in enumerate(rows[rng.integers(len(rows), size=n)]):
         sequence = int(np.searchsorted(source.edges, row, side="right")) - 1
-        begin, end = source.edges[sequence], source.edges[sequence + 1]
+        begin = source.edges[sequence]
+        end = source.edges[sequence + 1]
         start = max(int(begin), min(int(row), int(end) - length))
         X, weights = source.take(np.arange(start, min(start + length, int(end))))
         block = hard_summary(features(model.likelihood, X), weights, np.zeros(len(weights), np.intp))
@@ -36,7 +38,8 @@ def halves(model: Model, source: SequenceSource, rows: NDArray[np.integer]) -> t
     X, weights = source.take(rows)
     places = np.unique(np.linspace(0, max(len(rows) - 2, 0), PLACES).astype(int))  # the last row before each cut
     parts = hard_summary(features(model.likelihood, X), weights, np.searchsorted(places, np.arange(len(rows))))
-    N, S = np.cumsum(parts.N), np.cumsum(parts.S, axis=0)
+    N = np.cumsum(parts.N)
+    S = np.cumsum(parts.S, axis=0)
     before = N[: len(places)], S[: len(places)]
     after = N[-1] - before[0], S[-1] - before[1]
     best = int((model.likelihood.log_marginal(*before) + model.likelihood.log_marginal(*after)).argmax())

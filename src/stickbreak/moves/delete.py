@@ -21,7 +21,9 @@ def propose_deletes(posterior: Posterior, dtype: np.dtype[np.floating], limit: i
     divergence to its nearest neighbour, or of topics, which a document may mix, to a mixture of the others.  Clusters where
     the loss is below twice the saving are proposed, cheapest first, with those others as absorbers.
     """
-    model, summary, saving = posterior.model, posterior.summary, posterior.cost
+    model = posterior.model
+    summary = posterior.summary
+    saving = posterior.cost
     if summary.K < 2:
         return []
     parameters = posterior.parameters(dtype)
@@ -47,13 +49,15 @@ def _mixture_losses(model: Model, summary: Summary, loss: Array, distance: Array
     loss_k = sum_v s_kv (log p_kv - log sum_j w_j p_jv);  the nearest others are those of the largest weight w_j.
     """
     smallest = np.argsort(summary.N, kind="stable")[: max(MOST_MIXED, summary.K // 4)]
-    p, S = model.likelihood.posterior(summary.N, summary.S).probabilities, np.maximum(summary.S[smallest], 0.0)
+    p = model.likelihood.posterior(summary.N, summary.S).probabilities
+    S = np.maximum(summary.S[smallest], 0.0)
     w = np.full((len(smallest), summary.K), 1.0 / (summary.K - 1))
     w[np.arange(len(smallest)), smallest] = 0.0
     totals = np.maximum(S.sum(axis=1, keepdims=True), NEGLIGIBLE)
     for _ in range(STEPS):
         w *= ((S / (w @ p)) @ p.T) / totals
-    loss, distance = loss.copy(), distance.copy()
+    loss = loss.copy()
+    distance = distance.copy()
     loss[smallest] = np.minimum(loss[smallest], (S * np.log(p[smallest] / (w @ p))).sum(axis=1))
     distance[smallest] = -w
     return loss, distance

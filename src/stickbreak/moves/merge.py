@@ -24,7 +24,8 @@ def propose_merges(
 
     may : whether a pair is worth trying (again)
     """
-    model, summary = posterior.model, posterior.summary
+    model = posterior.model
+    summary = posterior.summary
     if summary.K < 2:
         return [], []
     loss = summary.N[:, None] * posterior.divergences
@@ -46,8 +47,11 @@ def merge_scores(posterior: Posterior, first: NDArray[np.integer], second: NDArr
 
     Of documents that of the data term alone: sums do not tell what the others will be.
     """
-    model, summary, marginal = posterior.model, posterior.summary, posterior.log_marginal
-    N, S = summary.N, summary.S
+    model = posterior.model
+    summary = posterior.summary
+    marginal = posterior.log_marginal
+    N = summary.N
+    S = summary.S
     at_once = max(1, SUMS // max(1, S.shape[1]))
     pieces = [slice(i, i + at_once) for i in range(0, len(first), at_once)]
     pairs = [(first[piece], second[piece]) for piece in pieces]
@@ -55,6 +59,7 @@ def merge_scores(posterior: Posterior, first: NDArray[np.integer], second: NDArr
     data = np.asarray(together - marginal[first] - marginal[second])
     if not model.kind.recipe.scored:
         return data
-    slim, now = summary.without_statistics(), model.allocation.bound_at(summary, posterior.solution)
+    slim = summary.without_statistics()
+    now = model.allocation.bound_at(summary, posterior.solution)
     merged = [model.allocation.bound(model.ordered(slim.merge(a, b))) for a, b in zip(first, second)]
     return np.asarray(data + np.array(merged) - now)

@@ -101,7 +101,8 @@ class Schedule:
             proposals += self._removals(posterior, source.dtype, settling)
         if "birth" in self.kinds and not settling:
             proposals += self._births(posterior, source, drawn, run, rng)
-        model, total = posterior.model, posterior.summary
+        model = posterior.model
+        total = posterior.summary
         room = MEMORY // (8 * (model.likelihood.n_statistics + 2) * n_batches)
         chosen = []
         for proposal in sorted(proposals, key=lambda p: -p.estimate):
@@ -149,7 +150,9 @@ class Schedule:
     ) -> list[Proposal]:
         """Candidates for all states (`stickbreak.moves.states`) that have not failed before."""
         found: list[tuple[str, states.Candidate]] = []
-        model, total, saving = posterior.model, posterior.summary, posterior.cost
+        model = posterior.model
+        total = posterior.summary
+        saving = posterior.cost
         if "merge" in self.kinds and not rising:
             barred = self._barred(total.N)
             found += [("merge", c) for c in states.merged(posterior, barred)]
@@ -184,7 +187,8 @@ class Schedule:
         rng: np.random.Generator,
     ) -> list[tuple[float, int, Summary]]:
         """Gain, state and children of births that are hoped to pay."""
-        model, total = posterior.model, posterior.summary
+        model = posterior.model
+        total = posterior.summary
         chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N, rng), rng)
         fits = list(zip(chosen, run(partial(fit_children, model), chosen)))
         for target, (_, gain) in fits:
@@ -194,7 +198,8 @@ class Schedule:
 
     def _removals(self, posterior: Posterior, dtype: np.dtype[np.floating], settling: bool) -> list[Proposal]:
         """Merges and deletes worth verifying."""
-        total, saving = posterior.summary, posterior.cost
+        total = posterior.summary
+        saving = posterior.cost
         if settling and not (saving < NEGLIGIBLE).any():
             return []
         proposals: list[Proposal] = []
@@ -219,7 +224,8 @@ class Schedule:
     ) -> list[Proposal]:
         """Births worth verifying; none only when every cluster has been tried as often as it may."""
         births: list[Proposal] = []
-        model, total = posterior.model, posterior.summary
+        model = posterior.model
+        total = posterior.summary
         while not births:
             chosen = targets(model, total, self.ids, source, drawn, lambda k: self._children(k, total.N, rng), rng)
             if not chosen:
@@ -248,7 +254,8 @@ class Schedule:
         self._failed[self._key(kind, clusters)] = found._replace(times=found.times + times)
 
     def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> Failures:
-        key, rows = self._key(kind, clusters), float(counts[list(clusters)].sum())
+        key = self._key(kind, clusters)
+        rows = float(counts[list(clusters)].sum())
         found = self._failed.get(key)
         if found is None or abs(rows - found.rows) > CHANGED * found.rows:
             found = self._failed[key] = Failures(rows)

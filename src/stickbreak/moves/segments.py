@@ -33,11 +33,13 @@ def own_states(
     rows = np.split(np.argsort(group, kind="stable"), np.searchsorted(np.sort(group), np.arange(1, len(state) + 1)))
     parts = [halves(model, source, rows[i]) for i in range(len(state))]
     N, S = np.array([N for N, _ in parts]), np.array([S for _, S in parts])  # (segments, 2), (segments, 2, F)
-    whole, log_marginal = labelled(model.likelihood, source, path).take(state), model.likelihood.log_marginal
+    whole = labelled(model.likelihood, source, path).take(state)
+    log_marginal = model.likelihood.log_marginal
     rest = log_marginal(np.maximum(whole.N - N.sum(axis=1), 0.0), whole.S - S.sum(axis=1))
     gain = log_marginal(N[:, 0], S[:, 0]) + log_marginal(N[:, 1], S[:, 1]) + rest - model.log_marginal(whole)
     best = np.argsort(-gain, kind="stable")[: -(-n // 2)]
-    N, S = N[best].ravel(), S[best].reshape(2 * len(best), -1)
+    N = N[best].ravel()
+    S = S[best].reshape(2 * len(best), -1)
     N, S = N[N > 0.0], S[N > 0.0]
     own = Summary(N, S, np.zeros(len(N)), np.zeros(()))
     return SequenceSummary.of(own, np.diag(np.maximum(N - 1.0, 0.0)), np.zeros(len(N)))
@@ -46,7 +48,8 @@ def own_states(
 def alike(model: Model, total: Summary, rng: np.random.Generator) -> NDArray[np.bool_]:
     """A random state and a share of the others that explain its rows best, and whose rows it does, (K,)."""
     divergences = model.divergences(total)
-    state, share = rng.integers(total.K), rng.choice(SHARES)
+    state = rng.integers(total.K)
+    share = rng.choice(SHARES)
     nearest = np.argsort(divergences[state] + divergences[:, state], kind="stable")
     return np.isin(np.arange(total.K), nearest[: max(2, int(np.ceil(share * total.K)))])
 

@@ -55,7 +55,8 @@ def _pairs(source: SequenceSource, distance: int) -> tuple[NDArray[np.intp], NDA
 
 def _directions(source: SequenceSource, reach: int, rng: np.random.Generator) -> Array | None:
     """What each distinct row tells of its state, (U, r): r singular vectors beyond chance; None if there is none."""
-    codes, U = source.codes, len(source.X)
+    codes = source.codes
+    U = len(source.X)
     pairs = [_pairs(source, distance) for distance in range(1, reach + 1)]
     first, second = (codes[np.concatenate(ends)] for ends in zip(*pairs))
     if U < 3 or len(first) == 0:
@@ -103,7 +104,8 @@ def _grouped(places: Array, K: int, rng: np.random.Generator) -> NDArray[np.intp
 def _smoothed(source: SequenceSource, directions: Array, reach: int) -> Array:
     """The mean of ``directions`` over the rows within reach of each row, in its sequence, (T, r)."""
     own = directions[source.codes]
-    total, count = own.copy(), np.ones(len(own))
+    total = own.copy()
+    count = np.ones(len(own))
     for distance in range(1, reach + 1):
         first, second = _pairs(source, distance)
         for here, there in ((first, second), (second, first)):

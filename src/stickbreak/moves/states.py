@@ -42,7 +42,8 @@ def merged(posterior: Posterior, barred: Sequence[tuple[int, int]] = ()) -> Iter
 
     barred : pairs not to begin with
     """
-    total, saving = posterior.summary, posterior.cost
+    total = posterior.summary
+    saving = posterior.cost
     path: list[tuple[float, list[list[int]]]] = []
     for step in merges(posterior, barred):
         changed = [k for group in step.groups if len(group) > 1 for k in group]
@@ -76,7 +77,8 @@ def changed(total: Summary, chosen: Sequence[tuple[int, ...]]) -> Summary:
 
 def deleted(posterior: Posterior, may: Callable[[tuple[int, ...]], bool]) -> Iterator[Candidate]:
     """Candidates without some of the states whose rows others explain almost as well."""
-    total, saving = posterior.summary, posterior.cost
+    total = posterior.summary
+    saving = posterior.cost
     if total.K < 2:
         return
     loss = total.N * (posterior.divergences + np.diag(np.full(total.K, np.inf))).min(axis=1)
@@ -103,7 +105,8 @@ def born(total: Summary, fits: Sequence[tuple[float, int, Summary]], room: int) 
 
     fits : the gain, the state, and its children;  room : how many states more there may be
     """
-    best, states = [], 0
+    best = []
+    states = 0
     for fit in sorted(fits, key=lambda fit: -fit[0]):
         states += fit[2].K - 1
         if states <= room:
@@ -118,7 +121,9 @@ def split(total: Any, children: Sequence[tuple[int, Summary]]) -> SequenceSummar
     """The summary with states replaced by their children, which come last, and share their transitions by their counts."""
     share = np.eye(total.K)
     inner = np.zeros((total.K, 0))
-    columns, N, S = [k for k in range(total.K) if k not in {k for k, _ in children}], [], []
+    columns = [k for k in range(total.K) if k not in {k for k, _ in children}]
+    N = []
+    S = []
     for k, parts in children:
         weights = parts.N / parts.N.sum()
         inner = np.hstack([inner, np.outer(np.eye(total.K)[k], weights)])
@@ -146,15 +151,15 @@ def split(total: Any, children: Sequence[tuple[int, Summary]]) -> SequenceSummar
 
 def together(total: Any, others: Any) -> SequenceSummary:
     """The summary of sequences with other states after its own; every state leads to all of the other kind, as if once."""
-    K, J = total.K, others.K
-    share, other_share = total.N / total.N.sum(), others.N / others.N.sum()
+    K = total.K
+    J = others.K
+    share = total.N / total.N.sum()
+    other_share = others.N / others.N.sum()
     grown = total.insert_empty(J)
-    N, S, M, begins = (
-        np.append(total.N, others.N),
-        np.concatenate([total.S, others.S]),
-        grown.M.copy(),
-        grown.begins.copy(),
-    )
+    N = np.append(total.N, others.N)
+    S = np.concatenate([total.S, others.S])
+    M = grown.M.copy()
+    begins = grown.begins.copy()
     M[:K, K:], M[K:, :K] = other_share, share
     M[K:, K:] = others.M
     begins[K:] = others.begins

@@ -40,18 +40,22 @@ def verify(
     tracked : for each batch, the summary of every proposal's clusters J
     slack : what the ELBO has risen by since it was last reported (see `slack_of`)
     """
-    model, total = posterior.model, posterior.summary
+    model = posterior.model
+    total = posterior.summary
     added = [reduce(add, (batch[i] for batch in tracked)) for i in range(len(proposals))]
     marginals = [model.log_marginal(J) for J in added]
-    marginal, solution = posterior.log_marginal, posterior.solution
+    marginal = posterior.log_marginal
+    solution = posterior.solution
     scores = [
         (marginals[i] + added[i].H).sum() - (marginal + total.H)[list(proposal.removed)].sum()
         for i, proposal in enumerate(proposals)
     ]
     gains: dict[int, float] = {}
     used: set[int] = set()
-    current, columns = total.without_statistics(), np.arange(total.K)
-    shares, order = solution.shares, model.allocation.order(current)
+    current = total.without_statistics()
+    columns = np.arange(total.K)
+    shares = solution.shares
+    order = model.allocation.order(current)
     ordered = (order == columns).all()
     bound = Posterior.known(model, current.take(order), marginal[order], solution if ordered else None).bound
     rounding = FORGIVEN * abs(bound)
@@ -72,7 +76,10 @@ def verify(
             gains[i] = after - bound
             used |= set(proposals[i].removed)
             columns = np.concatenate([np.delete(columns, here), np.full(added[i].K, -1)])
-            current, marginal, shares, bound = candidate, candidate_marginal, candidate_shares, after
+            current = candidate
+            marginal = candidate_marginal
+            shares = candidate_shares
+            bound = after
     if not gains:
         return NOTHING
     removed = tuple(sorted(used))
@@ -83,7 +90,9 @@ def verify_whole(
     posterior: Posterior, proposals: Sequence[Proposal], tracked: Sequence[Sequence[Summary]], slack: float
 ) -> Verdict:
     """Accept the best of proposals that stand for all clusters, if it raises the ELBO (as `verify`)."""
-    model, total, bound = posterior.model, posterior.summary, posterior.bound
+    model = posterior.model
+    total = posterior.summary
+    bound = posterior.bound
     allowed = slack_of(slack, FORGIVEN * abs(bound))
     worth: dict[int, float] = {}
     gains: dict[int, float] = {}
@@ -102,7 +111,8 @@ def verify_whole(
 
 def _exchange(shares: np.ndarray, K: int, removed: np.ndarray, split: np.ndarray) -> np.ndarray:
     """Shares (K or K + 1,) when clusters hand theirs to others that come after the K, in the proportions ``split``."""
-    clusters, rest = shares[:K], shares[K:]
+    clusters = shares[:K]
+    rest = shares[K:]
     return np.concatenate([np.delete(clusters, removed), clusters[removed].sum() * split, rest])
 
 

@@ -179,11 +179,13 @@ def _ordered(
 
 
 def _draw_clusters(figure: Any, images: NDArray[np.floating], captions: list[str]) -> None:
-    K, shown = len(images), min(len(images), MOST_IMAGES)
+    K = len(images)
+    shown = min(len(images), MOST_IMAGES)
     widths = range(int(np.ceil(np.sqrt(shown))), int(np.ceil(np.sqrt(2 * shown))) + 1)
     columns = min(widths, key=lambda width: (-shown % width, width))  # the fewest gaps
     grid = figure.subplots(-(-shown // columns), columns, squeeze=False).ravel()
-    low, high = float(images[:shown].min()), float(images[:shown].max())
+    low = float(images[:shown].min())
+    high = float(images[:shown].max())
     for axes, image, caption in zip(grid, images, captions):
         axes.imshow(image, cmap="gray_r", vmin=low, vmax=high, interpolation="bilinear")
         axes.set_xlabel(caption, fontsize=10, color=INK, labelpad=3)

@@ -88,7 +88,8 @@ class Progress:
 
     def _left(self, lap: Lap) -> str:
         """Time for all the laps that may remain, at the mean pace on as many rows; one lap or a sample tells too little."""
-        laps, seconds = lap.number - self._stage[0], lap.seconds - self._stage[1]
+        laps = lap.number - self._stage[0]
+        seconds = lap.seconds - self._stage[1]
         if laps < 2 or lap.sample_rows:
             return "--"
         return f"<= {clock((self.max_laps - lap.number) * seconds / laps)}"

@@ -19,7 +19,8 @@ def cluster_table(model: Any, n_clusters: int = 20, names: Sequence[str] | None 
     """
     names = getattr(model, "feature_names_in_", ()) if names is None else names
     profile = model.model_.likelihood.profile(model.summary_.N, model.summary_.S)
-    states, K = hasattr(model, "n_states_"), model.summary_.K
+    states = hasattr(model, "n_states_")
+    K = model.summary_.K
     weights = model.summary_.N / model.summary_.N.sum() if states else model.weights_
     center = weights @ profile.means
     spread = np.sqrt(weights @ ((profile.means - center) ** 2 + profile.variances))
@@ -66,11 +67,13 @@ def search_table(history: Sequence[Lap]) -> Table:
         table.add_column(title, justify="right")
     table.add_column("kept")
     for ascent in ascents(history):
-        first, last = ascent.laps[0], ascent.last
+        first = ascent.laps[0]
+        last = ascent.last
         rows = f"{last.sample_rows:,}" if last.sample_rows else "all"
         clusters = f"{first.explored_clusters} to {last.explored_clusters}"
         moves = [f"{n:,}" for n in ascent.moves.values()]
-        bound, kept = f"{last.explored_bound:,.1f}", "yes" if ascent.kept else "no"
+        bound = f"{last.explored_bound:,.1f}"
+        kept = "yes" if ascent.kept else "no"
         table.add_row(last.origin, rows, str(len(ascent.laps)), clusters, *moves, bound, f"{last.seconds:.1f}", kept)
     return table
 
@@ -82,7 +85,8 @@ def print_table(table: Table) -> None:
 
 def _name(model: Any, profile: Profile, j: int, names: Sequence[str]) -> str:
     """The column that a value describes, with the level whose chance it is."""
-    column, level = int(profile.columns[j]), int(profile.levels[j])
+    column = int(profile.columns[j])
+    level = int(profile.levels[j])
     name = str(names[column]) if column < len(names) else f"x{column}"
     if level < 0:
         return name

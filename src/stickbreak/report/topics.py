@@ -94,11 +94,13 @@ def coherence(topics: ArrayLike, counts: Any, n: int = 10) -> Array:
     frequency = np.asarray(present.sum(axis=0))
     together = (present.T @ present).tocsr()
     first, second = np.triu_indices(top.shape[1], 1)
-    i, j = top[:, first], top[:, second]
+    i = top[:, first]
+    j = top[:, second]
     joint = np.asarray(together[i.ravel(), j.ravel()]).reshape(i.shape)
     value = np.where(joint == 0.0, -1.0, 1.0)
     mixed = (joint > 0.0) & (joint < X.shape[0])
-    p_ij, apart = joint[mixed] / X.shape[0], frequency[i[mixed]] * frequency[j[mixed]] / X.shape[0] ** 2
+    p_ij = joint[mixed] / X.shape[0]
+    apart = frequency[i[mixed]] * frequency[j[mixed]] / X.shape[0] ** 2
     value[mixed] = np.log(p_ij / apart) / -np.log(p_ij)
     return np.asarray(value.mean(axis=1))
 
@@ -127,14 +129,17 @@ def pyldavis(
     ------
     ValueError : shapes do not fit each other.
     """
-    p, pi, R = _topics(topics), np.asarray(shares, dtype=np.float64), np.asarray(proportions, dtype=np.float64)
+    p = _topics(topics)
+    pi = np.asarray(shares, dtype=np.float64)
+    R = np.asarray(proportions, dtype=np.float64)
     X = _counts(counts, p.shape[1])
     words = _vocabulary(vocabulary, p.shape[1])
     for name, found, expected in (("shares", pi.shape, p.shape[:1]), ("proportions", R.shape, (X.shape[0], len(p)))):
         if found != expected:
             raise ValueError(f"{name} must have the shape {expected}, to fit topics and counts; got {found}.")
     lengths = np.asarray(X.sum(axis=1))
-    documents, kept = np.flatnonzero(lengths > 0.0), np.flatnonzero(p.any(axis=0))
+    documents = np.flatnonzero(lengths > 0.0)
+    kept = np.flatnonzero(p.any(axis=0))
     R = R[documents]
     R = np.where(R.sum(axis=1, keepdims=True) > 0.0, R, pi)
     return {

@@ -93,7 +93,8 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
     estimator: Estimator = _estimator(name, record["parameters"], left)
     if left:
         raise ValueError(f"it has arrays that nothing refers to, such as {min(left)!r:.80}.")
-    model, laps = Model(likelihood, allocation, kind), _laps(record["history"])
+    model = Model(likelihood, allocation, kind)
+    laps = _laps(record["history"])
     with np.errstate(all="ignore"):  # values that are not finite are refused
         _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(kind, likelihood))
         _check_table(name, table, likelihood)
@@ -162,13 +163,15 @@ def _steps(kind: Kind, likelihood: Likelihood) -> int:
 
 def _table(record: dict[str, Any]) -> Table:
     """The columns of the data that a model was fitted to."""
-    D, names = as_whole("n_features", record["n_features"], 1), record["feature_names"]
+    D = as_whole("n_features", record["n_features"], 1)
+    names = record["feature_names"]
     if names is not None and len([as_text("a feature name", name) for name in as_list("feature_names", names)]) != D:
         raise ValueError(f"{len(names)} feature names for {D} features.")
     levels = {}
     for entry in as_list("levels", record["levels"]):
         expect(isinstance(entry, list) and len(entry) == 2, "levels", entry, "pairs of a column and its levels")
-        d, known = as_whole("column", entry[0], 0), as_list("levels", entry[1])
+        d = as_whole("column", entry[0], 0)
+        known = as_list("levels", entry[1])
         expect(d < D and d not in levels, "column", d, f"one of {D} columns, once")
         expect(all(isinstance(level, (str, bool, int, float)) for level in known), "levels", known, "texts or numbers")
         levels[d] = known
@@ -185,7 +188,8 @@ def _check_model(model: Model, summary: Summary, dtype: np.dtype[np.floating], D
     W, bias, prior = model.parameters(summary, dtype)
     if W.shape != (K, F) or bias.shape != (K,):
         raise ValueError(f"the clusters' parameters have shapes {W.shape} and {bias.shape}.")
-    profile, weights = model.likelihood.profile(summary.N, summary.S), model.allocation.mean_weights(summary)
+    profile = model.likelihood.profile(summary.N, summary.S)
+    weights = model.allocation.mean_weights(summary)
     shown = (W, bias, 0.0 if prior is None else prior, profile.means, profile.variances, weights)
     if not all(np.isfinite(values).all() for values in shown) or (weights < 0.0).any():
         raise ValueError("the clusters' parameters are not finite.")
@@ -207,7 +211,8 @@ def _check_table(name: str, table: Table, likelihood: Likelihood) -> None:
 def _check_bounds(model: Model, summary: Summary, last: float, stored: Any) -> None:
     """Refuse a model without a finite bound, or with another than that of its last lap or, if known, of the fit."""
     posterior = model.posterior(summary)
-    marginal, bound = posterior.log_marginal, posterior.bound
+    marginal = posterior.log_marginal
+    bound = posterior.bound
     terms = abs(float(summary.base)) + np.abs(marginal).sum() + np.abs(summary.H).sum() + abs(bound) + 1.0
     claimed, allowed = (last, ALIKE) if stored is None else (as_number("lower_bound", stored), SAME)
     if not (abs(claimed - bound) <= allowed * terms and last <= bound + allowed * terms):

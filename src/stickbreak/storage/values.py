@@ -102,7 +102,8 @@ def decode(value: Any, tensors: Tensors, classes: Classes) -> Any:
 
 
 def _decode_array(value: dict[str, Any], tensors: Tensors) -> Any:
-    name, order = as_text("tensor", value["tensor"]), value["order"]
+    name = as_text("tensor", value["tensor"])
+    order = value["order"]
     array = tensors.pop(name)
     expect(order in ("C", "F"), "order", order, "'C' or 'F'")
     if not as_flag("scalar", value["scalar"]):

@@ -36,7 +36,8 @@ TAILS = (0.01, 0.05, 0.1, 0.25)
 
 def constant(table: Table, found: Sequence[Finding]) -> list[Finding]:
     """Columns of measurements that are all the same, or that are all missing."""
-    sample, seen = table.sample, table.watch.total()
+    sample = table.sample
+    seen = table.watch.total()
     checked = table.roles.measured & (sample.n_rows >= FEWEST)
     empty = checked & np.isnan(seen.largest)
     same = checked & (sample.n_observed >= FEWEST) & (seen.least == seen.largest)
@@ -55,7 +56,8 @@ def set_aside(table: Table, found: Sequence[Finding]) -> list[Finding]:
 
 def nearly_unique(table: Table, found: Sequence[Finding]) -> list[Finding]:
     """Columns that name the rows: almost as many categories as rows, or whole numbers that count them."""
-    sample, seen = table.sample, table.watch.total()
+    sample = table.sample
+    seen = table.watch.total()
     enough = ~table.roles.ignored & (sample.n_observed >= SEEN)
     names = enough & table.roles.nominal & (sample.n_distinct > UNIQUE * sample.n_observed)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -90,7 +92,8 @@ def sentinels(table: Table, found: Sequence[Finding]) -> list[Finding]:
 
 def outliers(table: Table, found: Sequence[Finding]) -> list[Finding]:
     """Rows that are far from all others in some column, while hardly any other is."""
-    sample, seen = table.sample, table.watch.total()
+    sample = table.sample
+    seen = table.watch.total()
     most = max(1, min(sample.n_rows // 100, 10), sample.n_rows // 1000)
     few = table.numeric & (seen.counts > 0) & (seen.counts <= most)
     few[list(columns_of(found, "sentinels"))] = False
@@ -180,7 +183,8 @@ def _is_sentinel(values: Array, code: float) -> bool:
 
 def _isolated(table: Table, seen: Extremes, d: int) -> NDArray[np.intp]:
     """The rows that are far in column d and lie beyond a gap that no tail has."""
-    sample, own = table.sample, seen.columns == d
+    sample = table.sample
+    own = seen.columns == d
     if own.sum() < seen.counts[d]:  # not all were kept
         return np.empty(0, np.intp)
     rows: NDArray[np.intp] = seen.rows[own]

@@ -132,7 +132,8 @@ def _correlations(Z: Array) -> Array:
             products = Z.T @ Z
             squares = np.diag(products)
             return np.asarray(products / np.sqrt(np.outer(squares, squares)))
-        filled, weights = np.where(seen, Z, 0.0), seen.astype(np.float64)
+        filled = np.where(seen, Z, 0.0)
+        weights = seen.astype(np.float64)
         squares = (filled**2).T @ weights
         together = weights.T @ weights >= SEEN
         return np.where(together, filled.T @ filled / np.sqrt(squares * squares.T), np.nan)
@@ -186,7 +187,8 @@ def _exclusive(together: Array, first: int, left: NDArray[np.bool_], n: int) -> 
     ones = np.diag(together)
     free = left & (together[first] == 0.0)
     free[: first + 1] = False
-    group, total = [first], ones[first]
+    group = [first]
+    total = ones[first]
     while total < n and total + ones[free].sum() >= n:
         d = int(free.argmax())
         group.append(d)
