@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm, wishart
 from sklearn.exceptions import ConvergenceWarning
 
-from stickbreak import Mixture
+from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.likelihoods import Bernoulli, Gaussian, Sample
 from stickbreak.model import Model, local_step
@@ -297,3 +297,58 @@ def test_learning_is_a_step_that_only_the_prior_sees(known_families, naive):
     parameters = one.model_.parameters(one.summary_, np.dtype(float))
     summary, _ = local_step(one.model_.likelihood, parameters, X, np.ones(len(X)))
     naive.assert_same(one.model_.ordered(summary), two.summary_, rtol=1e-9)
+
+
+def sequences(seed=0):
+    rng = np.random.default_rng(seed)
+    states = np.repeat(rng.integers(3, size=30), 20)
+    return rng.normal(8.0 * states[:, None], 1.0, (600, 2))
+
+
+def words(seed=0):
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(40, 0.1), 3)
+    return np.array([rng.multinomial(50, p) for p in rng.dirichlet(np.full(3, 0.3), 100) @ topics]).astype(float)
+
+
+OTHERS = {
+    "states": lambda **given: HMM("gaussian", random_state=0, n_jobs=1, **given).fit(sequences()),
+    "one state": lambda **given: HMM("gaussian", random_state=0, n_jobs=1, **given).fit(
+        np.random.default_rng(0).normal(size=(400, 2))
+    ),
+    "topics": lambda **given: TopicModel(random_state=0, n_jobs=1, n_init_topics=8, **given).fit(words()),
+    "groups": lambda **given: TopicModel("diagonal_gaussian", random_state=0, n_jobs=1, **given).fit(
+        sequences(), lengths=[30] * 20
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_states_and_topics_learn_their_priors_too(name):
+    """The bound is higher than with the default prior, is that of the model, and there are as many clusters."""
+    plain = OTHERS[name]()
+    found = OTHERS[name](learn=True)
+    assert found.summary_.K == plain.summary_.K
+    assert found.lower_bound_ > plain.lower_bound_
+    assert found.lower_bound_ == found.model_.bound(found.summary_)
+    assert (np.diff(found.lower_bounds_) >= -1e-9 * abs(found.lower_bound_)).all()
+
+
+def test_concentrations_are_learnt_from_what_is_given():
+    given = {"stickiness": 3.0, "transition_concentration": 2.0, "start_concentration": 5.0}
+    found = OTHERS["states"](learn=["stickiness", "start_concentration"], **given)
+    assert found.stickiness_ > 10.0
+    assert found.transition_concentration_ == 2.0
+    assert found.model_.allocation.start_concentration != 5.0
+    assert found.lower_bound_ > OTHERS["states"](**given).lower_bound_
+    with pytest.raises(ValueError, match="learn names 'kappa', but what can be learnt is stickiness, transition_conc"):
+        OTHERS["states"](learn=["kappa"])
+    with pytest.raises(ValueError, match="learn must be True, False, or names"):
+        OTHERS["topics"](learn="concentration")
+
+
+def test_merged_states_go_on_learning():
+    found = OTHERS["states"](learn=True)
+    fewer = found.merge_states(2, sequences())
+    assert fewer.lower_bound_ == fewer.model_.bound(fewer.summary_)
+    assert fewer.n_states_ == 2

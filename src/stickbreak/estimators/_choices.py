@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from .._arguments import real, shown
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
 from ..data import ArraySource, SparseSource
-from ..inference import Algorithm, Memoized, Stochastic
+from ..inference import Algorithm, Memoized, Options, Stochastic
 from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import BAGS, ROWS, SEQUENCES, Kind, Model
 from ..model.learning import OF_LIKELIHOOD
@@ -153,33 +154,51 @@ def check_start(model: Model, K: int) -> None:
         raise ValueError(f"init has {K} clusters, but the allocation has no more than {model.allocation.max_clusters}.")
 
 
-def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
-    """The hyperparameters of a mixture to learn, as `stickbreak.model.learning.tuned` names them.
+def learnt(
+    estimator: Any, likelihood: Likelihood, concentrations: tuple[str, ...] = (CONCENTRATION,)
+) -> tuple[str, ...]:
+    """The hyperparameters that ``learn`` of an estimator names, as `stickbreak.model.learning.tuned` names them.
 
     likelihood : as it was given, before `Likelihood.resolve`
+    concentrations : of the allocation, that ``learn`` may name, too
     """
     if isinstance(estimator.learn, (bool, np.bool_)):
         return tuple(OF_LIKELIHOOD + name for name in likelihood.not_given()) if estimator.learn else ()
     own = [OF_LIKELIHOOD + name for name in likelihood.tunables()]
     found = []
     for wanted in estimator.learn:
-        named = [CONCENTRATION] if wanted == CONCENTRATION else [n for n in own if f".{n}".endswith(f".{wanted}")]
+        named = [wanted] if wanted in concentrations else [n for n in own if f".{n}".endswith(f".{wanted}")]
         if not named:
             raise ValueError(
-                f"learn names {wanted!r:.80}, but what can be learnt is {', '.join([CONCENTRATION, *own])}."
+                f"learn names {wanted!r:.80}, but what can be learnt is {', '.join([*concentrations, *own])}."
             )
         found += named
     return tuple(dict.fromkeys(found))
 
 
-def learnt_again(estimator: Any) -> tuple[str, ...]:
-    """The same of a fitted mixture, whose likelihood no longer says what was given: of one that was named, nothing."""
+def learnt_again(estimator: Any, concentrations: tuple[str, ...] = (CONCENTRATION,)) -> tuple[str, ...]:
+    """The same of a fitted model, whose likelihood no longer says what was given: of one that was named, nothing."""
     fitted = estimator.model_.likelihood
     if not isinstance(estimator.likelihood, str):
-        return learnt(estimator, estimator.likelihood)
+        return learnt(estimator, estimator.likelihood, concentrations)
     if isinstance(estimator.learn, (bool, np.bool_)):
         return tuple(OF_LIKELIHOOD + name for name in fitted.tunables()) if estimator.learn else ()
-    return learnt(estimator, fitted)
+    return learnt(estimator, fitted, concentrations)
+
+
+def with_concentrations(estimator: Any, named: tuple[str, ...], concentrations: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the concentrations that are "learn" or ``named``, and what else is named."""
+    wanted = tuple(name for name in concentrations if isinstance(getattr(estimator, name), str) or name in named)
+    return wanted + tuple(name for name in named if name not in concentrations)
+
+
+def learning(options: Options, names: tuple[str, ...]) -> Options:
+    """Options that learn hyperparameters: those of the allocation from the start, those of the likelihood late.
+
+    A likelihood that is learnt from one topic or state would bar every split.
+    """
+    own = tuple(name for name in names if name.startswith(OF_LIKELIHOOD))
+    return replace(options, learn=tuple(name for name in names if name not in own), learn_late=own)
 
 
 def continued(estimator: Any, likelihood: Likelihood, source: ArraySource, learn: tuple[str, ...]) -> Likelihood:
@@ -212,11 +231,6 @@ def check(estimator: Any) -> None:
     _require(
         _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
     )
-    fits = isinstance(estimator.learn, (bool, np.bool_)) or (
-        isinstance(estimator.learn, (list, tuple, AbstractSet))
-        and all(isinstance(name, str) for name in estimator.learn)
-    )
-    _require(fits, "learn", estimator, "True, False, or names of hyperparameters in a list, tuple or set")
     _named("allocation", estimator, ("dp", "finite"), "update")
     _require_allocation(estimator, ROWS)
     if isinstance(estimator.init, str):
@@ -260,6 +274,11 @@ def _check_fit(estimator: Any) -> None:
         estimator,
         "None or a whole number >= 1, below 2^63",
     )
+    fits = isinstance(estimator.learn, (bool, np.bool_)) or (
+        isinstance(estimator.learn, (list, tuple, AbstractSet))
+        and all(isinstance(name, str) for name in estimator.learn)
+    )
+    _require(fits, "learn", estimator, "True, False, or names of hyperparameters in a list, tuple or set")
     _require(_real(estimator.tol) and estimator.tol >= 0, "tol", estimator, "a number of at least 0")
     jobs = estimator.n_jobs
     _require(

@@ -34,6 +34,7 @@ from ._start import OfModel, Translation, label_codes
 
 Array = NDArray[np.floating]
 
+CONCENTRATIONS = "document_concentration", "concentration"  # that can be learnt
 WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
 MOST_TOKENS = 1e12  # of a document: the local step divides counts by numbers down to 1e-26 in float32
@@ -80,10 +81,16 @@ def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
     )
 
 
-def learnt(estimator: Any) -> tuple[str, ...]:
-    """The concentrations to learn."""
-    names = ("document_concentration", "concentration")
-    return tuple(name for name in names if isinstance(getattr(estimator, name), str))
+def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
+    """The hyperparameters to learn: concentrations that are "learn", and those that ``learn`` names."""
+    if estimator.likelihood == "multinomial":
+        likelihood = Multinomial()  # its pseudo-count was not given by the user
+    return choices.with_concentrations(estimator, choices.learnt(estimator, likelihood, CONCENTRATIONS), CONCENTRATIONS)
+
+
+def learnt_again(estimator: Any) -> tuple[str, ...]:
+    """The same of a fitted model."""
+    return choices.with_concentrations(estimator, choices.learnt_again(estimator, CONCENTRATIONS), CONCENTRATIONS)
 
 
 def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, threads: Threads) -> Columns:
@@ -173,9 +180,14 @@ def of_one_topic(mixtures: Sequence[tuple[float, int]], bound: float) -> list[Fi
 
 
 def choose_start(
-    estimator: Any, model: Model, source: BagSource | GroupSource, threads: Threads, rng: np.random.Generator
+    estimator: Any,
+    model: Model,
+    source: BagSource | GroupSource,
+    threads: Threads,
+    rng: np.random.Generator,
+    learn: tuple[str, ...],
 ) -> Summary:
-    """The summary that ``estimator.init`` stands for."""
+    """The summary that ``estimator.init`` stands for; ``learn`` names the hyperparameters to learn."""
     init = estimator.init
     K = min(estimator.n_init_topics, model.allocation.max_clusters)
     if "birth" in choices.moves(estimator) and whole_counts(source):
@@ -192,7 +204,7 @@ def choose_start(
         return _from_array(as_array(init, "init"), model, source)
     if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_DOCUMENTS, rng)
-        options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learnt(estimator))
+        options = choices.learning(Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE)), learn)
         search = TopicSearch(
             model,
             sample,
@@ -200,20 +212,22 @@ def choose_start(
             Session(threads),
             rng,
             options,
-            make_chain=partial(make_chain, estimator, model, sample),
+            make_chain=partial(make_chain, estimator, model, sample, learn),
         )
         search.run(_by_name(init, model, sample, K, rng))
         return search.total.without_local() * (source.total_weight / sample.total_weight)
     return _by_name(init, model, source, K, rng)
 
 
-def make_chain(estimator: Any, model: Model, source: ArraySource, rng: np.random.Generator) -> Chain | None:
+def make_chain(
+    estimator: Any, model: Model, source: ArraySource, learn: tuple[str, ...], rng: np.random.Generator
+) -> Chain | None:
     """The sampler that finds the first topics of words before laps.
 
     None if ``init`` is not a name or the data are not whole counts.
     """
     if isinstance(estimator.init, str) and whole_counts(source):
-        return Chain(model, source, rng, "document_concentration" in learnt(estimator))
+        return Chain(model, source, rng, "document_concentration" in learn)
     return None
 
 

@@ -35,6 +35,7 @@ from ._start import OfModel, Translation, label_codes
 Array = NDArray[np.floating]
 
 FIRST_STICKINESS, FIRST_CONCENTRATION = 50.0, 1.0  # where they are learnt
+CONCENTRATIONS = "stickiness", "transition_concentration", "start_concentration", "concentration"  # that can be learnt
 BLOCK_ROWS = 50  # of the blocks that states start from, where sequences are as long
 SEARCH_ROWS = 20_000  # of the sample on which stochastic inference finds its states
 ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
@@ -185,16 +186,25 @@ def allocation(estimator: Any) -> Allocation:
     return HDPMarkovChain(alpha, kappa, first, gamma)
 
 
-def learnt(estimator: Any) -> tuple[str, ...]:
-    """The concentrations to learn."""
-    names = ("stickiness", "transition_concentration", "concentration")
-    return tuple(name for name in names if isinstance(getattr(estimator, name), str))
+def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
+    """The hyperparameters to learn: concentrations that are "learn", and those that ``learn`` names."""
+    return choices.with_concentrations(estimator, choices.learnt(estimator, likelihood, CONCENTRATIONS), CONCENTRATIONS)
+
+
+def learnt_again(estimator: Any) -> tuple[str, ...]:
+    """The same of a fitted model."""
+    return choices.with_concentrations(estimator, choices.learnt_again(estimator, CONCENTRATIONS), CONCENTRATIONS)
 
 
 def choose_start(
-    estimator: Any, model: Model, source: SequenceSource, threads: Threads, rng: np.random.Generator
+    estimator: Any,
+    model: Model,
+    source: SequenceSource,
+    threads: Threads,
+    rng: np.random.Generator,
+    learn: tuple[str, ...],
 ) -> Summary:
-    """The summary that ``estimator.init`` stands for."""
+    """The summary that ``estimator.init`` stands for; ``learn`` names the hyperparameters to learn."""
     init = estimator.init
     if not isinstance(init, str):
         if hasattr(init, "fit"):
@@ -206,7 +216,7 @@ def choose_start(
         return found * float(source.total_weight / found.N.sum())
     if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_ROWS, rng)
-        options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learnt(estimator))
+        options = choices.learning(Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE)), learn)
         search = StateSearch(model, sample, choices.MOVES, Session(threads), rng, options)
         search.run(one_cluster(model))
         return search.total * (source.total_weight / sample.total_weight)

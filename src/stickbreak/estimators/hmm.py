@@ -80,6 +80,10 @@ class HMM(ClusterMixin, Estimator):
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
+    learn : bool or sequence of str, default False
+        What else to learn between laps, to values that raise the ELBO, once there are several states.  True: the
+        hyperparameters of the likelihood that were not given; or names, such as "scale", also of numbers that were given
+        above.  What is "learn" above is learnt in any case.
     tol : float >= 0, default 0.005
         Nats: converged when a lap raises the ELBO by less than this for each state, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
@@ -155,6 +159,7 @@ class HMM(ClusterMixin, Estimator):
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
+        learn: bool | Sequence[str] = False,
         tol: float = 0.005,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -173,6 +178,7 @@ class HMM(ClusterMixin, Estimator):
         self.moves = moves
         self.n_init = n_init
         self.max_laps = max_laps
+        self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -391,7 +397,9 @@ class HMM(ClusterMixin, Estimator):
                 threads,
                 rng,
                 options,
-                lambda rng: sequences.choose_start(self, model, source, threads, rng),
+                lambda rng: sequences.choose_start(
+                    self, model, source, threads, rng, options.learn + options.learn_late
+                ),
                 StateSearch,
             )
             self.selection_ = selection
@@ -428,7 +436,8 @@ class HMM(ClusterMixin, Estimator):
         room = memory.room(self, likelihood, source, columns)
         model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), SEQUENCES, room)
         batches = memory.n_batches(self, model.likelihood, source)
-        return Problem(model, source, Options(batches, self.max_laps, self.tol, learn=sequences.learnt(self)))
+        options = Options(batches, self.max_laps, self.tol)
+        return Problem(model, source, choices.learning(options, sequences.learnt(self, likelihood)))
 
     def _add(self, X: Any, lengths: Any) -> str | None:
         with Threads(self.n_jobs) as threads:
@@ -441,7 +450,9 @@ class HMM(ClusterMixin, Estimator):
         """The rows of X, checked, for the fitted model to be fitted to anew."""
         source, columns = self._source(X, lengths, threads)
         sequences.check_observed(source)
-        return Again(source, columns.missing, sequences.learnt(self), lambda: self._paths(source, columns, threads))
+        return Again(
+            source, columns.missing, sequences.learnt_again(self), lambda: self._paths(source, columns, threads)
+        )
 
     def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Columns]:
         check_is_fitted(self)

@@ -73,6 +73,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 300
         Most passes over the data.
+    learn : bool or sequence of str, default False
+        What else to learn between laps, to values that raise the ELBO, once there are several topics.  True: the
+        hyperparameters of the likelihood that were not given; or names, such as "concentration" of words, also of numbers
+        that were given above.  What is "learn" above is learnt in any case.
     tol : float >= 0, default 0.03
         Nats: converged when a lap raises the ELBO by less than this for each topic.
     n_jobs : int or None, default None
@@ -142,6 +146,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 300,
+        learn: bool | Sequence[str] = False,
         tol: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -158,6 +163,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.moves = moves
         self.n_init = n_init
         self.max_laps = max_laps
+        self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -388,6 +394,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         rng = np.random.default_rng(seed)
         with Threads(self.n_jobs) as threads:
             likelihood = documents.likelihood(self, source)
+            learn = documents.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
             documents.check_counts(source)
             documents.check_tokens(source)
@@ -395,7 +402,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             kind = documents.kind_of(source)
             model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
             batches = memory.n_batches(self, model.likelihood, source)
-            options = Options(batches, self.max_laps, self.tol, learn=documents.learnt(self))
+            options = choices.learning(Options(batches, self.max_laps, self.tol), learn)
             mixtures: list[tuple[float, int]] = []
             total, model, history, trouble = self._ascend(
                 model,
@@ -403,10 +410,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 threads,
                 rng,
                 options,
-                lambda rng: documents.choose_start(self, model, source, threads, rng),
+                lambda rng: documents.choose_start(self, model, source, threads, rng, learn),
                 partial(
                     TopicSearch,
-                    make_chain=partial(documents.make_chain, self, model, source),
+                    make_chain=partial(documents.make_chain, self, model, source, learn),
                     on_mixture=lambda *found: mixtures.append(found),
                 ),
             )
@@ -427,7 +434,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """The documents, checked, for the fitted model to be fitted to anew."""
         source, columns = self._source(X, lengths, threads)
         documents.check_tokens(source)
-        return Again(source, columns.missing, documents.learnt(self))
+        return Again(source, columns.missing, documents.learnt_again(self))
 
     def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[Any, Columns]:
         check_is_fitted(self)

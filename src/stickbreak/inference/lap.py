@@ -216,8 +216,9 @@ def _finished(
     barren = 0 if born else state.barren + 1
     learns = state.learns or (state.total.K > 1 and barren >= BARREN)
     posterior = state.posterior
-    if options.learn and learns:
-        model, solution = tuned(posterior.model, state.total, options.learn, source.dtype, posterior.solution)
+    learn = options.learn + (options.learn_late if learns else ())
+    if learn:
+        model, solution = tuned(posterior.model, state.total, learn, source.dtype, posterior.solution)
         posterior = Posterior.known(model, state.total, None, solution)
     bound = _check(problem, posterior.bound, state.bound, "a move, or the end of a lap")
     proposals = state.schedule.plan(

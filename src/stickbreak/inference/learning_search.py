@@ -49,7 +49,7 @@ class LearningSearch(RowSearch):
             super()._begin(start, options)
             return
         if not self._affords(SEEDS):
-            super()._begin(start, replace(options, learn_late=True))
+            super()._begin(start, replace(options, learn=(), learn_late=options.learn))
             if self._in_hand.total.K == 1:
                 self._compete(self._in_hand.model, self._in_hand.total, options)
             return

@@ -28,7 +28,7 @@ class Options:
     tol : converged when a lap raises the bound by less than so many nats for each cluster
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
     learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
-    learn_late : learn only once there are several clusters, and no more were born for two laps
+    learn_late : the same, but only once there are several clusters, and no more were born for two laps
     check : verify after every step that the bound has not decreased
     share : converged also, with a prior that is learnt, by a gain below this share of what the parameters of all clusters cost
     moved : but not while the count of a cluster changes by more than this share of the rows
@@ -39,7 +39,7 @@ class Options:
     tol: float = 0.01
     accelerate: bool = True
     learn: tuple[str, ...] = ()
-    learn_late: bool = False
+    learn_late: tuple[str, ...] = ()
     check: bool = False
     share: float = 0.0
     moved: float = MOVED
@@ -99,7 +99,7 @@ class State(NamedTuple):
     step : how far to extrapolate
     stalled : whether the last lap gained nothing
     quiet, barren : laps in a row that changed little, and without births
-    learns : whether hyperparameters are learnt
+    learns : whether what is learnt late is learnt now
     done : whether the ascent is over
     """
 

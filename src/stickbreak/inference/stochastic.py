@@ -152,8 +152,9 @@ class StochasticLaps:
                 xi = self.schedule.step(t)
                 mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
         posterior = model.posterior(mixed)
-        if self.options.learn:
-            model, solution = tuned(model, mixed, self.options.learn, dtype, posterior.solution)
+        learn = self.options.learn + self.options.learn_late
+        if learn:
+            model, solution = tuned(model, mixed, learn, dtype, posterior.solution)
             posterior = Posterior.known(model, mixed, None, solution)
         bound = posterior.bound
         before = state.posterior.summary.N
