@@ -196,7 +196,7 @@ def fits(draw, estimator: str, likelihood: str | None = None) -> Case:
         lengths=draw(mostly(LENGTHS[: 3 if groups else 4], WRONG_LENGTHS, 9))
         if estimator == "HMM" or groups
         else "none given",
-        learns=estimator == "Mixture" and draw(mostly((False,), (True,), 4)),
+        learns=draw(mostly((False,), (True,), 4)),
         parameters=draw(_parameters(estimator)),
         hyperparameters=draw(_hyperparameters(likelihood)),
         seed=draw(st.integers(0, 999)),
