@@ -25,12 +25,22 @@ class GlobalStep(NamedTuple):
     prior: Array | None = None
 
 
-class Solution(NamedTuple):
-    """The optimum of an allocation for a summary, or another point.
+class Solution(Protocol):
+    """The optimum of an allocation for a summary, or another point."""
 
-    shares : expected weights of the clusters (K,); of documents and sequences also of the rest (K + 1,)
-    value : the part of the bound that depends on them (`Allocation.bound_at`)
-    """
+    @property
+    def shares(self) -> Array:
+        """Expected weights of the clusters (K,); of documents and sequences also of the rest (K + 1,)."""
+        ...
+
+    @property
+    def value(self) -> float:
+        """The part of the bound that depends on them (`Allocation.bound_at`)."""
+        ...
+
+
+class Solved(NamedTuple):
+    """A solution that was searched for."""
 
     shares: Array
     value: float

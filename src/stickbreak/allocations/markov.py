@@ -13,7 +13,7 @@ from scipy.special import expit, psi, zeta
 from .._arguments import as_floats, check_count, real, shown
 from ..kernels import transitions as kernels
 from ..kernels.special import log_rise
-from ._base import RANGE, Array, GlobalStep, Solution, check_concentration, within_range
+from ._base import RANGE, Array, GlobalStep, Solution, Solved, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .line_search import best_factor
 from .mixture import DirichletProcess
@@ -218,7 +218,7 @@ class HDPMarkovChain(ChainPrior):
 
     def at(self, summary: States, shares: Array) -> Solution:
         """The solution with these shares (K + 1,)."""
-        return Solution(shares, self._objective(summary.transitions)(stick_logits(shares))[0])
+        return Solved(shares, self._objective(summary.transitions)(stick_logits(shares))[0])
 
     def tuned(self, summary: States, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
@@ -245,7 +245,7 @@ class HDPMarkovChain(ChainPrior):
             shares = np.append(tables + FEWEST_TABLES, max(self.concentration, FEWEST_TABLES))
         start = stick_logits(shares / shares.sum())
         x, value = best_sticks(self._objective(counted), start, np.append(tables, 0.0) + K + 1.0)
-        return Solution(stick_means(expit(x)), value)
+        return Solved(stick_means(expit(x)), value)
 
     @property
     def _shift(self) -> float:
@@ -324,7 +324,7 @@ class FiniteMarkovChain(ChainPrior):
 
     def at(self, summary: States, shares: Array) -> Solution:
         """These shares; the bound is that of equal ones."""
-        return Solution(shares, self._value(summary))
+        return Solved(shares, self._value(summary))
 
     def _value(self, summary: States) -> float:
         equal = np.append(np.ones(summary.K), self.n_states - summary.K) / self.n_states

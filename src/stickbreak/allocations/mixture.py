@@ -3,6 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,24 @@ from ..kernels.special import log_rise
 from ._base import Array, GlobalStep, Solution, check_concentration, within_range
 from .line_search import best_factor
 from .summaries import Counts
+
+
+@dataclass(frozen=True, eq=False)
+class OfCounts:
+    """A solution that needs no search, computed when it is asked for: the local step of rows needs neither part of it."""
+
+    allocation: "MixturePrior"
+    summary: Counts
+
+    @cached_property
+    def shares(self) -> Array:
+        """Posterior mean weights of the clusters, (K,)."""
+        return self.allocation.mean_weights(self.summary)
+
+    @cached_property
+    def value(self) -> float:
+        """The bound."""
+        return self.allocation.bound(self.summary)
 
 
 class MixturePrior(ABC):
@@ -32,11 +51,13 @@ class MixturePrior(ABC):
 
     def solve(self, summary: Counts) -> Solution:
         """Posterior mean weights of the clusters, (K,), and the bound."""
-        return self.at(summary, self.mean_weights(summary))
+        return OfCounts(self, summary)
 
     def at(self, summary: Counts, shares: Array) -> Solution:
         """These shares; the bound is that of the optimum, which needs none."""
-        return Solution(shares, self.bound(summary))
+        found = OfCounts(self, summary)
+        found.__dict__["shares"] = shares
+        return found
 
     def merge_gains(
         self, summary: Counts, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]

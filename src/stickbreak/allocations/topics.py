@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
 from .._arguments import as_floats, check_count
-from ._base import CURVATURE, RANGE, Array, GlobalStep, Solution, check_concentration, within_range
+from ._base import CURVATURE, RANGE, Array, GlobalStep, Solution, Solved, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .line_search import best_factor
 from .mixture import DirichletProcess
@@ -147,16 +147,16 @@ class HierarchicalDirichletProcess(TopicPrior):
         if D == 0.0:  # a start, of counts alone
             counts = np.append(summary.N, self.concentration)
             counts = np.maximum(counts, LEAST_SHARE * counts.sum())  # an empty topic may have documents yet
-            return Solution(counts / counts.sum(), 0.0)
+            return Solved(counts / counts.sum(), 0.0)
         P = np.append(summary.P, summary.P_rest)
         shares = _dirichlet_mean(P / D, alpha)
         x, value = best_sticks(lambda x: self._value(x, P, D), stick_logits(shares), D * (1.0 + alpha * shares))
-        return Solution(stick_means(expit(x)), value)
+        return Solved(stick_means(expit(x)), value)
 
     def at(self, summary: Documents, shares: Array) -> Solution:
         """The solution with these shares (K + 1,)."""
         P = np.append(summary.P, summary.P_rest)
-        return Solution(shares, self._value(stick_logits(shares), P, float(summary.D))[0])
+        return Solved(shares, self._value(stick_logits(shares), P, float(summary.D))[0])
 
     def _value(self, x: Array, P: Array, D: float) -> tuple[float, Array]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 5.37)."""
@@ -230,11 +230,11 @@ class LatentDirichlet(TopicPrior):
         if not self.symmetric:  # topics not in use have no share
             means = _dirichlet_mean(summary.P / D, alpha) if D else np.full(summary.K, 1.0 / summary.K)
             shares = np.append(means, 0.0)
-        return self.at(summary, shares) if D else Solution(shares, 0.0)
+        return self.at(summary, shares) if D else Solved(shares, 0.0)
 
     def at(self, summary: Documents, shares: Array) -> Solution:
         """The solution with these shares (K + 1,); symmetric ones are always equal."""
-        return Solution(shares, self._value(summary, shares))
+        return Solved(shares, self._value(summary, shares))
 
     def _value(self, summary: Documents, shares: Array) -> float:
         if self.symmetric:
