@@ -113,6 +113,63 @@ def test_a_search_taken_up_again_ends_in_the_same_bits(name, monkeypatch):
         assert len(new) == laps - known  # what was known is not done again
 
 
+class Interrupted(Journal):
+    """As if Ctrl-C came with a lap."""
+
+    def note(self, leg):
+        super().note(leg)
+        if len(leg.laps) == 2 and len(self.legs) == self.last:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.filterwarnings("ignore:interrupted")
+@pytest.mark.parametrize("ascent", [1, 3])
+def test_a_search_that_was_interrupted_on_a_sample_is_taken_up_again(ascent, monkeypatch):
+    """The lap that makes the sample's model one of all rows is not part of the search."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30_000, 2)) + rng.integers(4, size=(30_000, 1)) * 6.0
+
+    def fit():
+        return Mixture(random_state=0, n_jobs=1, learn=()).fit(X)
+
+    whole = fit()
+    assert any(lap.sample_rows for lap in whole.history_)
+    journal = Interrupted()
+    journal.last = ascent
+    monkeypatch.setattr(Estimator, "_journal", lambda self: journal)
+    assert fit().history_[-2].sample_rows > 0
+    monkeypatch.setattr(Estimator, "_journal", lambda self: Journal(journal.legs, journal.fit))
+    assert_equal_fits(fit(), whole)
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_a_fit_that_ran_out_of_laps_goes_on_with_more(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((500, 2)) + np.arange(500)[:, None] % 4 * 6.0
+
+    def fit(laps):
+        return Mixture(random_state=0, n_jobs=1, max_laps=laps, tol=1e-9).fit(X)
+
+    whole = fit(1000)
+    journal = Journal()
+    monkeypatch.setattr(Estimator, "_journal", lambda self: journal)
+    fit(3)
+    monkeypatch.setattr(Estimator, "_journal", lambda self: Journal(journal.legs, journal.fit))
+    assert_equal_fits(fit(1000), whole)
+
+
+def test_a_journal_of_another_fit_is_refused(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((90, 2))
+    journal = Journal()
+    monkeypatch.setattr(Estimator, "_journal", lambda self: journal)
+    Mixture(random_state=0).fit(X)
+    others = [(Mixture(random_state=0), X + 1.0), (Mixture(random_state=1), X), (Mixture(random_state=0), X[:80])]
+    for estimator, data in others:
+        monkeypatch.setattr(Estimator, "_journal", lambda self: Journal(journal.legs, journal.fit))
+        with pytest.raises(ValueError, match="the journal is that of another fit"):
+            estimator.fit(data)
+    Mixture(random_state=0, n_jobs=2, max_laps=900).fit(X)
+
+
 class Travelling(Threads):
     """Every task, item and result is pickled on its way, as if workers were elsewhere."""
 

@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess
-from stickbreak.likelihoods import REGISTRY, Bernoulli, Categorical, Multinomial, Poisson, Sample, _base
+from stickbreak.likelihoods import REGISTRY, Bernoulli, Categorical, Multinomial, Poisson, Sample
+from stickbreak.likelihoods import features as making
 from stickbreak.likelihoods.features import features, prefers_sparse
 from stickbreak.model import Model, local_step
 
@@ -230,7 +231,7 @@ def test_categories_of_many_levels_are_the_same_by_either_path(monkeypatch, know
     assert T.dtype == dtype
     np.testing.assert_array_equal(T.toarray(), likelihood.features(X, np.full(T.shape, 7.0, dtype)))
     by_csr = fit(X, family.make(6), tol=1e-5)
-    monkeypatch.setattr(_base, "SPARSE_SHARE", 10**9)
+    monkeypatch.setattr(making, "SPARSE_SHARE", 10**9)
     assert not prefers_sparse(likelihood)
     by_dense = fit(X, family.make(6), tol=1e-5)
     tight = 1e-9 if dtype == np.float64 else 1e-5

@@ -10,7 +10,7 @@ from scipy import sparse
 import stickbreak
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.data import SequenceSource
-from stickbreak.likelihoods import Categorical, DiagonalGaussian, Product, Sample, _base
+from stickbreak.likelihoods import Categorical, DiagonalGaussian, Product, Sample, features
 from stickbreak.model.products import add_product
 from stickbreak.model.sequences import labelled
 
@@ -29,7 +29,7 @@ def table(levels, D, n=240, holes=0.05, noise=0.1):
 
 
 def dense(monkeypatch):
-    monkeypatch.setattr(_base, "SPARSE_SHARE", 10**9)
+    monkeypatch.setattr(features, "SPARSE_SHARE", 10**9)
 
 
 @pytest.mark.parametrize("D", [1, 3])

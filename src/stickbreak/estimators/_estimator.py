@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -30,6 +31,8 @@ from . import _choices as choices
 from ._hierarchy import Hierarchy
 
 Array = NDArray[np.floating]
+
+PACE = ("max_laps", "n_jobs", "verbose")  # parameters that may change when a fit is taken up again
 
 
 class Table(NamedTuple):
@@ -132,7 +135,9 @@ class Estimator(BaseEstimator, ABC):
         trouble = None
         with self._progress(source) as on_lap:
             for stream in streams:
-                session = Session(executor, on_lap, self._journal())
+                journal = self._journal()
+                journal.open(partial(self._fit_of, source))
+                session = Session(executor, on_lap, journal)
                 ascent = begin(model, source, session=session, rng=stream, options=options)
                 interrupted = False
                 try:
@@ -230,6 +235,13 @@ class Estimator(BaseEstimator, ABC):
     def _journal(self) -> Journal:
         """Where a search notes how far it is."""
         return NoJournal()
+
+    def _fit_of(self, source: ArraySource) -> str:
+        """What is fitted to what, as a hash; how far, how fast and how loudly does not matter."""
+        from .. import __version__
+
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in PACE}
+        return str(joblib.hash((type(self).__name__, __version__, given, source), "sha1", coerce_mmap=True))
 
     def _progress(self, source: ArraySource) -> Any:
         if not self.verbose:

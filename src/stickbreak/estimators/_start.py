@@ -157,8 +157,8 @@ class OfModel:
 
     def __call__(self, chunk: Chunk, X: Rows) -> Array:
         """Those of the rows X of a chunk; a ValueError names the first value that the other model cannot use."""
-        rows = self.translate(X)
         likelihood = self.reader.model.likelihood
+        rows = likelihood.known(self.translate(X))
         fine = usable(likelihood, rows, self.may_miss)
         if not fine.all():
             value, row, column = first_trouble(rows, fine, chunk.start)

@@ -74,7 +74,7 @@ def first_lap(
     starts = [_of_batch(counts, batch) for batch in problem.batches]
     seen = _pass(problem, begun, model, leap, sizes, starts)
     begun = begun._replace(posterior=model.posterior(seen.memo.total), memo=seen.memo, drawn=seen.drawn)
-    return _finished(problem, begun, [], seen.rows_per_second, rising=False)
+    return _finished(problem, begun, [], seen.rows_per_second)
 
 
 def lap(problem: Problem, state: State) -> tuple[State, Record]:
@@ -108,7 +108,7 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     _check(problem, posterior.bound, state.bound, "a lap")
     stalled = not leap.taken and not posterior.bound > state.bound
     if lowered and not state.proposals:  # only rounding is left to gain
-        return _finished(problem, state._replace(before=None, stalled=stalled), [], speed, rising=False)
+        return _finished(problem, state._replace(before=None, stalled=stalled), [], speed)
     step = min(max(seen.step * FASTER, FIRST_STEP), LONGEST_STEP) if problem.options.accelerate else seen.step
     reported = problem.reported(state.bound, state.total.K).bound
     lapped = state._replace(
@@ -205,8 +205,7 @@ def _finished(
     state: State,
     records: list[MoveRecord],
     speed: float,
-    earlier: float = -np.inf,
-    rising: bool = True,
+    earlier: float = np.inf,
 ) -> tuple[State, Record]:
     """The end of a lap: drop clusters without rows, order the others, learn, and plan the next lap."""
     options = problem.options
@@ -229,7 +228,7 @@ def _finished(
         state.rng,
         len(problem.batches),
         settling=state.settle > 0,
-        rising=rising and bound - earlier > RISING * abs(bound),
+        rising=bound - earlier > RISING * abs(bound),
     )
     state = state._replace(
         posterior=posterior, bound=bound, settle=state.settle - 1, proposals=proposals, barren=barren, learns=learns

@@ -182,13 +182,12 @@ class Laps:
             self._last = known.state, laps[-1]
         elif first is not None:
             laps.append(self._record(problem, *first(problem)))
-            journal.note(Leg(self.state, tuple(laps), False))
-        if known is not None and known.over:
-            return
+            journal.note(Leg(self.state, tuple(laps)))
         while not self.state.done and len(history) < self.options.max_laps:
             laps.append(self._record(problem, *lap(problem, self.state)))
-            journal.note(Leg(self.state, tuple(laps), False))
-        journal.note(Leg(self.state, tuple(laps), True))
+            journal.note(Leg(self.state, tuple(laps)))
+        if known is None and not laps:
+            journal.note(Leg(self.state, ()))
 
     def _record(self, problem: Problem, state: State, record: Record) -> Lap:
         """Make a state that of the ascent, and tell of the lap that led to it."""

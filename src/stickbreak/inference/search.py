@@ -15,7 +15,7 @@ from ..moves.birth import fit_children
 from ..moves.sample import targets
 from .executor import Executor
 from .laps import Laps, Result
-from .session import Session
+from .session import NoJournal, Session
 from .state import Options
 from .trace import Lap
 
@@ -66,6 +66,7 @@ class Search(ABC):
             sampled.run(start)
         except KeyboardInterrupt:
             if sampled.result is not None:
+                self.session = replace(self.session, journal=NoJournal())  # a search taken up again is not interrupted
                 self.best = self._laps(sampled.found, (), replace(self.options, max_laps=0))
                 self.best.run(self._scaled(sampled))
             raise

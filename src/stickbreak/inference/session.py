@@ -10,11 +10,10 @@ from .trace import Lap
 
 
 class Leg(NamedTuple):
-    """The state after the last lap of an ascent so far, its laps, and whether it is over."""
+    """The state after the last lap of an ascent so far, and its laps."""
 
     state: Any
     laps: tuple[Lap, ...]
-    over: bool
 
 
 @dataclass
@@ -22,16 +21,28 @@ class Journal:
     """The ascents of a search in their order, each with its last state: the state of the search.
 
     A search decides what to do next from the data and from what its ascents came to, with random numbers that follow from a
-    seed.  So one that is given the journal of another, and begins like it, makes the same decisions, takes the outcome of
-    every ascent that was over from the journal, goes on with the last one where it was, and ends in the same bits.
+    seed.  So one that is given the journal of another, and begins like it, makes the same decisions: it does not repeat the
+    laps of the journal, goes on with the last ascent where it was, and ends in the same bits.
 
     Attributes
     ----------
-    legs : so far
+    legs : one for each ascent so far, and one for each time that an ascent went on to another tolerance
+    fit : what was fitted to what, if that is known; another fit can do nothing with the legs
     """
 
     legs: list[Leg] = field(default_factory=list)
+    fit: str | None = None
     _place: int = 0
+
+    def open(self, fit: Callable[[], str]) -> None:
+        """Begin a fit, or take it up again."""
+        now = fit()
+        if self.fit is not None and self.fit != now:
+            raise ValueError(
+                "the journal is that of another fit: the data, a parameter of the estimator or the version of stickbreak "
+                "differ.  Give the same, or begin without the journal."
+            )
+        self.fit = now
 
     def next(self) -> Leg | None:
         """What is known of the ascent that begins or goes on now."""
@@ -43,13 +54,12 @@ class Journal:
         """What is known of it now, after another lap."""
         self.legs[self._place - 1 :] = [leg]
 
-    def reopened(self) -> "Journal":
-        """The same journal, to be read from the beginning."""
-        return Journal(list(self.legs))
-
 
 class NoJournal(Journal):
     """Of a search that is not to be taken up again."""
+
+    def open(self, fit: Callable[[], str]) -> None:
+        """Nothing is kept."""
 
     def note(self, leg: Leg) -> None:
         """Nothing is kept."""
@@ -63,6 +73,7 @@ class Session:
     ----------
     executor : where tasks run
     on_lap : is told of every lap
+    journal : what is known of the ascents, if the search is taken up again
     history : the laps so far
     began : when the search began, on the clock of `time.perf_counter`
     """

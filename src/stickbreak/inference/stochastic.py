@@ -97,7 +97,7 @@ class StochasticState(NamedTuple):
 class StochasticLaps:
     """Steps along noisy natural gradients: each batch, scaled to the whole data set, is mixed into a decaying summary.
 
-    The bound of the decaying summary is an estimate; `search` ends with one lap at fixed parameters, whose bound is exact, and
+    The bound of the decaying summary is an estimate; `run` ends with one lap at fixed parameters, whose bound is exact, and
     without the clusters to which no row belongs.
 
     Attributes
@@ -130,7 +130,7 @@ class StochasticLaps:
             going = not state.settled and len(history) < self.options.max_laps - 1
             state = self._epoch(state) if going else self._exact(state)
             laps.append(self._record(began, state))
-            self.session.journal.note(Leg(state, tuple(laps), state.exact))
+            self.session.journal.note(Leg(state, tuple(laps)))
 
     def _epoch(self, state: StochasticState) -> StochasticState:
         """One step for each batch, in random order."""

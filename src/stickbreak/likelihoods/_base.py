@@ -158,6 +158,10 @@ class Likelihood(ABC):
         """Which values of X (n, D), or which stored values of CSR rows (m,), may be used."""
         return np.asarray(np.abs(X) <= np.minimum(self.largest, float(np.finfo(X.dtype).max)).astype(X.dtype))
 
+    def known(self, X: Any) -> Any:
+        """Rows X (n, D) with missing values for codes of levels that this likelihood does not have."""
+        return X
+
     @property
     def largest(self) -> Any:
         """The largest size of a value, a number or (D,): its square, in units of the column too, must not overflow."""

@@ -107,6 +107,10 @@ class Categorical(Likelihood):
         largest = (MOST_LEVELS if self.n_levels is None else np.asarray(self.n_levels)) - 1
         return np.asarray(np.isnan(X) | ((X >= 0.0) & (largest >= X) & (np.floor(X) == X)))
 
+    def known(self, X: Any) -> Any:
+        """With missing values for whole numbers that are no codes of known levels."""
+        return np.where(self.valid(X) | (np.floor(X) != X), X, np.nan).astype(X.dtype)
+
     def may_miss(self, D: int) -> NDArray[np.bool_]:
         """All columns."""
         return np.ones(D, np.bool_)

@@ -155,6 +155,13 @@ class Product(Likelihood):
             fine[:, columns] &= part.valid(np.ascontiguousarray(X[:, columns]))
         return fine
 
+    def known(self, X: Any) -> Any:
+        """With missing values where a part has them."""
+        X = X.copy()
+        for part, columns in self._parts:
+            X[:, columns] = part.known(np.ascontiguousarray(X[:, columns]))
+        return X
+
     def takes_targets(self) -> bool:
         """Whether a part does."""
         return any(part.takes_targets() for part, _ in self.parts.values())

@@ -59,7 +59,9 @@ class Schedule:
 
     def copy(self) -> Self:
         """The same, to go on with."""
-        return replace(self, ids=list(self.ids), _failed=dict(self._failed))
+        alive = set(self.ids)
+        failed = {key: found for key, found in self._failed.items() if alive.issuperset(key[1])}
+        return replace(self, ids=list(self.ids), _failed=failed)
 
     def start(self, K: int) -> None:
         """Give K clusters their identities."""
@@ -258,7 +260,7 @@ class Schedule:
         rows = float(counts[list(clusters)].sum())
         found = self._failed.get(key)
         if found is None or abs(rows - found.rows) > CHANGED * found.rows:
-            found = self._failed[key] = Failures(rows)
+            return Failures(rows)
         return found
 
     def _key(self, kind: str, clusters: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
