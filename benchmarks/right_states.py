@@ -38,6 +38,7 @@ class Shape(NamedTuple):
 
 
 SHAPES = (Shape(1, 4000, 20), Shape(500, 20, 5), Shape(1, 4000, 2), Shape(1, 20_000, 100, 0.005))
+UNSEEN = 200  # rows of a process before the first, which is then no row unlike the others
 STATES, SMALL_STATES = (1, 4, 8, 25), (1, 4, 8)
 Rows = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
 
@@ -82,10 +83,11 @@ def counts(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
 def process(D: int) -> Rows:
     def rows(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
         slope, level = rng.uniform(-0.9, 0.9, (K, D)), 2.0 * rng.standard_normal((K, D))
+        z = np.append(np.full(UNSEEN, z[0]), z)
         X = np.zeros((len(z), D))
         for t in range(1, len(z)):
             X[t] = level[z[t]] + slope[z[t]] * X[t - 1] + 0.5 * rng.standard_normal(D)
-        return X
+        return X[UNSEEN:]
 
     return rows
 
@@ -96,11 +98,11 @@ def second_order(D: int) -> Rows:
     def rows(z: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
         radius, angle = rng.uniform(0.3, 0.95, (K, D)), rng.uniform(0.0, np.pi, (K, D))
         near, far = 2.0 * radius * np.cos(angle), -(radius**2)
-        z = np.append(np.full(200, z[0]), z)
+        z = np.append(np.full(UNSEEN, z[0]), z)
         X = np.zeros((len(z), D))
         for t in range(2, len(X)):
             X[t] = near[z[t]] * X[t - 1] + far[z[t]] * X[t - 2] + rng.standard_normal(D)
-        return X[200:]
+        return X[UNSEEN:]
 
     return rows
 
