@@ -166,7 +166,7 @@ class Laps:
             settled = self._settled(*before)
             self.converged = self._hopeless(before[0]) or (settled and self.settle < 0)
             if settled and not self.converged:
-                self.settle = 0  # nothing is left to wait for
+                self.settle, self._quiet = 0, 0  # nothing is left to wait for; moves are yet to be tried
 
     def _hopeless(self, bound: float) -> bool:
         """Whether the model in hand is too far above for an excursion that gained so little since ``bound``."""
@@ -330,7 +330,8 @@ class Laps:
         self.bound = self._check(
             self.model.bound(self.total, log_marginal, solution), self.bound, "a move, or the end of a lap"
         )
-        rising = self._recorded > -np.inf and self.bound - self._recorded > RISING * abs(self.bound)
+        fast = max(RISING * abs(self.bound), self.options.tol * self.total.K)  # no ascent ends before moves are tried
+        rising = self._recorded > -np.inf and self.bound - self._recorded > fast
         self._recorded = self.bound
         self._record(records)
         self.settle -= 1
