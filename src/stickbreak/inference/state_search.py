@@ -21,7 +21,7 @@ from .search import Search
 PATIENCE, AT_FIRST = 16, 9  # excursions without gain after which there are no more
 COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
 PER_ROW, COARSEST = 1e-4, 0.5  # nats for each state: the tolerance of excursions grows with the rows, up to a limit
-SETTLE = 5  # laps before the states of an excursion must pay
+SETTLE = 5  # laps before the states of an excursion, or of a given start, must pay
 LONGEST_EXCURSION, ENOUGH = 30, 2  # laps; quiet ones, after which moves that are left are not tried
 SEVERAL = 3  # states, of which a part is not all
 FEW = 0.3  # of the states, from which another ascent begins
@@ -66,11 +66,11 @@ class StateSearch(Search):
         self.outcome.polish(self.options)
 
     def begin(self, start: Summary, enough: int = sys.maxsize) -> None:
-        """Ascend once with all moves: what comes before excursions.
+        """Ascend once with all moves, once given states have settled: what comes before excursions.
 
         enough : quiet laps in a row, after which moves that are left are not tried
         """
-        self.best = self._laps(self.model, self.moves, self._coarse)
+        self.best = self._laps(self.model, self.moves, self._coarse, settle=SETTLE if start.K > 1 else 0)
         self.best.enough = enough
         self.best.run(start)
 
