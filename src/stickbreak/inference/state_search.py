@@ -86,9 +86,10 @@ class StateSearch(Search):
 
     def _explore(self) -> None:
         anew = [("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped)]
+        added = [("splits", self._split), ("segments", self._with_segments), ("another ascent", self._with_another)]
         if self._sequences.codes is not None:
             anew.insert(0, ("pairs of rows", self._from_pairs))
-        added = (("splits", self._split), ("segments", self._with_segments), ("another ascent", self._with_another))
+            added.append(("pairs added", self._with_pairs))
         kinds = [kind for one in added for kind in (*anew, one)]
         failures, turn, patience = 0, 0, AT_FIRST
         while self._may_grow() and failures < patience:
@@ -137,6 +138,10 @@ class StateSearch(Search):
 
     def _from_pairs(self, laps: Laps) -> Summary | None:
         return spectral_states(laps.model, self._sequences, self.rng.spawn(1)[0])
+
+    def _with_pairs(self, laps: Laps) -> Summary | None:
+        found = self._from_pairs(laps)
+        return None if found is None else states.together(laps.total, found)
 
     def _with_segments(self, laps: Laps) -> Summary:
         path, rng = self._path(laps), self.rng.spawn(1)[0]
