@@ -83,6 +83,7 @@ def test_a_process_that_swings_has_one_state():
     assert found.selection_[0].family == "autoregressive_gaussian of order 2"
     assert found.model_.likelihood.order == 2
     assert found.n_states_ == 1
+    assert found.data_check_ == []
 
 
 def test_a_model_that_chose_autoregressive_rows_does_what_others_do(models):

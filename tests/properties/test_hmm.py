@@ -167,6 +167,19 @@ def test_excursions_within_excursions_lose_nothing(kind, allocation):
         assert_rises(search(model, source, start, n_batches=n_batches, max_laps=80), source)
 
 
+def test_no_ascent_ends_before_moves_were_tried():
+    """Also where all laps are quiet while states settle, or gain less than the tolerance and still more than a share."""
+    model, source, _ = problem("diagonal_gaussian", "hdp", 2)
+    start = random_start(model, source, 6, 3)
+    rng = np.random.default_rng(0)
+    with Threads(1) as threads:
+        schedule = Schedule(("merge", "delete"), model.kind.recipe)
+        found = Laps(model, source, schedule, Session(threads), rng, Options(tol=1e6, moved=1.0), settle=4)
+        found.enough = 2
+        found.run(start)
+    assert any(record.tried for lap in found.history for record in lap.moves)
+
+
 @every
 def test_blocks_without_a_row_that_is_observed(allocation):
     """Of a hundred rows three are left."""

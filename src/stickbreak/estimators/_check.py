@@ -24,7 +24,8 @@ def checked(
     columns = survey(estimator, likelihood, source, threads, watch)
     D = source.n_columns
     ignored = ~likelihood.describes(D) | likelihood.compositional(D)
-    aside = ~likelihood.describes(D) & choices.automatically(estimator)
+    own = np.arange(D) < estimator.n_features_in_  # those that follow are rows before, of sequences
+    aside = ~likelihood.describes(D) & own & choices.automatically(estimator)
     roles = Roles(likelihood.nominal(D), likelihood.measured(D) & ~ignored, ignored, aside)
     names = getattr(estimator, "feature_names_in_", None)
     return columns, data_check(Table(sample, watch, roles, names))

@@ -88,8 +88,9 @@ def judged(problem: Problem, state: State, after: State) -> State:
     quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
     settled = quiet >= (problem.enough if after.proposals else 1)
     done = _hopeless(problem, after.bound - state.bound, after.bound) or (settled and after.settle < 0)
-    settle = 0 if settled and not done else after.settle  # nothing is left to wait for
-    return after._replace(quiet=quiet, settle=settle, done=done)
+    if settled and not done:  # nothing is left to wait for; moves are yet to be tried
+        return after._replace(quiet=0, settle=0, done=False)
+    return after._replace(quiet=quiet, done=done)
 
 
 def _lap(problem: Problem, state: State) -> tuple[State, Record]:
@@ -220,6 +221,7 @@ def _finished(
         model, solution = tuned(posterior.model, state.total, learn, source.dtype, posterior.solution)
         posterior = Posterior.known(model, state.total, None, solution)
     bound = _check(problem, posterior.bound, state.bound, "a move, or the end of a lap")
+    fast = max(RISING * abs(bound), options.tol * state.total.K)  # no ascent ends before moves are tried
     proposals = state.schedule.plan(
         posterior,
         source,
@@ -228,7 +230,7 @@ def _finished(
         state.rng,
         len(problem.batches),
         settling=state.settle > 0,
-        rising=bound - earlier > RISING * abs(bound),
+        rising=bound - earlier > fast,
     )
     state = state._replace(
         posterior=posterior, bound=bound, settle=state.settle - 1, proposals=proposals, barren=barren, learns=learns

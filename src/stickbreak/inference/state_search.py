@@ -23,7 +23,7 @@ from .state import Options
 PATIENCE, AT_FIRST = 16, 9  # excursions without gain after which there are no more
 COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
 PER_ROW, COARSEST = 1e-4, 0.5  # nats for each state: the tolerance of excursions grows with the rows, up to a limit
-SETTLE = 5  # laps before the states of an excursion must pay
+SETTLE = 5  # laps before the states of an excursion, or of a given start, must pay
 LONGEST_EXCURSION, ENOUGH = 30, 2  # laps; quiet ones, after which moves that are left are not tried
 SEVERAL = 3  # states, of which a part is not all
 FEW = 0.3  # of the states, from which another ascent begins
@@ -68,11 +68,11 @@ class StateSearch(Search):
         self.outcome.polish(self.options)
 
     def begin(self, start: Summary, enough: int = sys.maxsize) -> None:
-        """Ascend once with all moves: what comes before excursions.
+        """Ascend once with all moves, once given states have settled: what comes before excursions.
 
         enough : quiet laps in a row, after which moves that are left are not tried
         """
-        self.best = self._laps(self.model, self.moves, self._coarse)
+        self.best = self._laps(self.model, self.moves, self._coarse, settle=SETTLE if start.K > 1 else 0)
         self.best.enough = enough
         self.best.run(start)
 
@@ -88,11 +88,14 @@ class StateSearch(Search):
 
     def _explore(self) -> None:
         anew = [("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped)]
+        added = [("splits", self._split), ("segments", self._with_segments), ("another ascent", self._with_another)]
         if self._sequences.codes is not None:
             anew.insert(0, ("pairs of rows", self._from_pairs))
-        added = (("splits", self._split), ("segments", self._with_segments), ("another ascent", self._with_another))
+            added.append(("pairs added", self._with_pairs))
         kinds = [kind for one in added for kind in (*anew, one)]
-        failures, turn, patience = 0, 0, AT_FIRST
+        failures = 0
+        turn = 0
+        patience = AT_FIRST
         while self._may_grow() and failures < patience:
             before = self.outcome.bound
             origin, change = kinds[turn % len(kinds)]
@@ -104,7 +107,8 @@ class StateSearch(Search):
             gain = self.outcome.bound - before
             failures += 1
             if gain > self._coarse.tol * self.outcome.total.K:
-                failures, patience = 0, self.patience
+                failures = 0
+                patience = self.patience
 
     def _excursion(self, start: Summary, origin: str) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better."""
@@ -139,6 +143,10 @@ class StateSearch(Search):
 
     def _from_pairs(self, laps: Laps) -> Summary | None:
         return spectral_states(laps.model, self._sequences, self.rng.spawn(1)[0])
+
+    def _with_pairs(self, laps: Laps) -> Summary | None:
+        found = self._from_pairs(laps)
+        return None if found is None else states.together(laps.total, found)
 
     def _with_segments(self, laps: Laps) -> Summary:
         path, rng = self._path(laps), self.rng.spawn(1)[0]

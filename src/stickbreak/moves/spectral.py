@@ -22,9 +22,9 @@ Array = NDArray[np.floating]
 REACHES = (1, 3, 8)  # rows to either side that count as nearby
 MOST_DIRECTIONS = 64  # eigenvectors
 DENSE = 500  # distinct rows, up to which all eigenvectors are computed
-CHANCE = 1.1  # times the largest eigenvalue that independent rows would have
 MORE = 2  # states beyond the number of eigenvalues, which merge if they do not pay
 ROUNDS = 20  # of k-means
+ORDERS = 3  # random ones, which show the largest eigenvalue of chance
 
 
 def spectral_states(model: Model, source: SequenceSource, rng: np.random.Generator) -> Summary | None:
@@ -54,32 +54,45 @@ def _pairs(source: SequenceSource, distance: int) -> tuple[NDArray[np.intp], NDA
 
 
 def _directions(source: SequenceSource, reach: int, rng: np.random.Generator) -> Array | None:
-    """What each distinct row tells of its state, (U, r): r singular vectors beyond chance; None if there is none."""
+    """What each distinct row tells of its state, (U, r): r singular vectors beyond chance; None if there is none.
+
+    Chance is the largest eigenvalue of the same rows in random orders.
+    """
     codes = source.codes
     U = len(source.X)
     pairs = [_pairs(source, distance) for distance in range(1, reach + 1)]
-    first, second = (codes[np.concatenate(ends)] for ends in zip(*pairs))
+    first, second = (np.concatenate(ends) for ends in zip(*pairs))
     if U < 3 or len(first) == 0:
         return None
-    pair = np.append(first, second), np.append(second, first)
-    near = sparse.coo_array((np.ones(len(pair[0])), pair), (U, U)).tocsr()
-    seen = near.sum(axis=1)
-    scale = 1.0 / np.sqrt(np.maximum(seen, 1.0))
-    values, vectors = _eigen(sparse.diags_array(scale) @ near @ sparse.diags_array(scale), rng)
-    chance = CHANCE * 2.0 * np.sqrt(np.count_nonzero(seen) / len(first))
-    order = np.argsort(-np.abs(values), kind="stable")[
-        1 : 1 + MOST_DIRECTIONS
-    ]  # the first tells only how often rows are seen
+    near, scale = _near(codes, first, second, U)
+    values, vectors = _eigen(near, MOST_DIRECTIONS + 1, rng)
+    seen = np.flatnonzero(source.observed(Chunk(0, source.n_rows)) > 0.0)
+    chance = 0.0
+    for _ in range(ORDERS):
+        shuffled = codes.copy()
+        shuffled[seen] = rng.permutation(codes[seen])
+        sizes = np.abs(_eigen(_near(shuffled, first, second, U)[0], 2, rng)[0])
+        chance = max(chance, float(np.sort(sizes)[-2]))
+    # the first of each tells only how often rows are seen
+    order = np.argsort(-np.abs(values), kind="stable")[1 : 1 + MOST_DIRECTIONS]
     kept = order[np.abs(values[order]) > chance]
     return np.asarray(scale[:, None] * vectors[:, kept]) if len(kept) else None
 
 
-def _eigen(near: Any, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of a symmetric sparse matrix: all, or those largest in size."""
+def _near(codes: NDArray[np.intp], first: NDArray[np.intp], second: NDArray[np.intp], U: int) -> tuple[Any, Array]:
+    """How often distinct rows stand near each other, beside what their numbers explain, (U, U), and its scale (U,)."""
+    pair = codes[np.append(first, second)], codes[np.append(second, first)]
+    near = sparse.coo_array((np.ones(len(pair[0])), pair), (U, U)).tocsr()
+    scale = 1.0 / np.sqrt(np.maximum(near.sum(axis=1), 1.0))
+    return sparse.diags_array(scale) @ near @ sparse.diags_array(scale), scale
+
+
+def _eigen(near: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of a symmetric sparse matrix: all, or the n largest in size."""
     if near.shape[0] <= DENSE:
         values, vectors = np.linalg.eigh(near.toarray())
     else:
-        values, vectors = eigsh(near, MOST_DIRECTIONS + 1, v0=rng.standard_normal(near.shape[0]))
+        values, vectors = eigsh(near, n, v0=rng.standard_normal(near.shape[0]))
     return values, vectors
 
 
