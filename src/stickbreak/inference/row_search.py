@@ -7,11 +7,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Summary
-from ..moves.birth import propose_birth
-from ..moves.sample import poor_targets
+from ..model import Drawn, Summary
+from ..moves import Schedule
+from ..moves.birth import fit_children, propose_birth
+from ..moves.sample import Draw, most_drawn, poor_targets, targets
 from .laps import MOVED, Laps, Options
-from .merging import MergingSearch
+from .merging import LONGEST, PATIENCE, MergingSearch
+from .search import GAMBLE, Hopeful
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
@@ -55,7 +57,7 @@ class RowSearch(MergingSearch[Survey]):
       clusters that promise most show whether the pieces of one cluster are better as one where no single merge pays;
     - births from the rows that each cluster explains worst, among which are those of clusters too rare for a sample;
     - splits: every cluster with a chance is split in two, laps go on until the pieces have settled, and what does not pay
-      is merged or deleted.
+      is merged or deleted; when nothing else helps, also those that only samples as large as clusters need can show.
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
     when that gains next to nothing, too, or changes no cluster where laps take long.  Where they do and there are as many
@@ -63,7 +65,7 @@ class RowSearch(MergingSearch[Survey]):
     """
 
     _found_on_sample: int = 0  # clusters
-    _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 3)  # bounds at which each change did not help
+    _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 4)  # bounds at which each change did not help
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -133,8 +135,9 @@ class RowSearch(MergingSearch[Survey]):
     def _round(self, options: Options) -> None:
         """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
         assert self.best is not None
-        changes, large = (self._merge_more, self._give_birth, self._split_all), self._is_large(self.best.total.K)
-        for kind in (1, 2, 0) if large else (0, 1, 2):
+        changes = (self._merge_more, self._give_birth, self._split_all, self._split_again)
+        large = self._is_large(self.best.total.K)
+        for kind in (1, 2, 0, 3) if large else (0, 1, 2, 3):
             best = self.best
             before = best.bound
             if before - self._in_vain[kind] < NOTHING:
@@ -174,7 +177,16 @@ class RowSearch(MergingSearch[Survey]):
     def _split_all(self, laps: Laps, options: Options) -> bool:
         """An excursion from all clusters split that have a chance; whether it, or its clusters merged, beat the best model."""
         may = "birth" in self.moves and not self._known(laps.total.K) and len(self.history) < self.options.max_laps
-        start = self._split(laps) if may else None
+        return may and self._split_from(laps, self._hopeful(laps), options)
+
+    def _split_again(self, laps: Laps, options: Options) -> bool:
+        """The same of clusters whose samples are too small to tell splits that pay, fitted to larger ones until they settle."""
+        may = "birth" in self.moves and len(self.history) < self.options.max_laps
+        drawn = self._survey(laps).seen.drawn if may else []
+        return len(drawn) > 0 and self._split_from(laps, self._settled_splits(laps, drawn), options)
+
+    def _split_from(self, laps: Laps, hopeful: Hopeful, options: Options) -> bool:
+        start = self._with_splits(laps, hopeful)
         if start is None:
             return False
         settle = SETTLE if options.n_batches == 1 else QUICK_SETTLE
@@ -183,30 +195,77 @@ class RowSearch(MergingSearch[Survey]):
         kept = self._keep(self.best or laps, trial) > 0.0
         return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept
 
-    def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
-        """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance.
+    def _hopeful(self, laps: Laps) -> Hopeful:
+        """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance."""
+        return self._beyond_chance(laps, super()._hopeful(laps), laps.drawn)
+
+    def _settled_splits(self, laps: Laps, drawn: list[Drawn]) -> Hopeful:
+        """The same of clusters of which these rows were drawn; laps without moves over them end where parents are far ahead."""
+        model, total, cost, hopeful = laps.model, laps.total, laps.model.parameter_cost(laps.total), []
+        for target in targets(model, total, laps.schedule.ids, self.source, drawn, lambda k: 2, self.rng.spawn(1)[0]):
+            children, _ = fit_children(model, replace(target, least=-np.inf))
+            source = type(self.source)(target.X, target.weights)
+            options = Options(tol=self.options.tol, max_laps=LONGEST)
+            one, two = (
+                Laps(model, source, Schedule((), self.rng, draws=False), self.threads, self.rng, options)
+                for _ in range(2)
+            )
+            one.run(target.summary)
+            two.floor, two.patience = one, PATIENCE
+            if children.K == 2:
+                two.run(model.ordered(children))
+                gain = two.bound - one.bound
+                if two.total.K == 2 and gain > -GAMBLE * cost[target.cluster]:
+                    hopeful.append((gain, target.cluster, two.total))
+        return self._beyond_chance(laps, sorted(hopeful, key=lambda fit: -fit[0]), drawn)
+
+    def _beyond_chance(self, laps: Laps, hopeful: Hopeful, drawn: list[Drawn]) -> Hopeful:
+        """The splits that explain rows drawn better than rows of one cluster can be, by chance.
 
         Parameters fitted to rows of one cluster explain them better by half a nat each, for every row that a row of the sample
         stands for.  Each e-fold of rows adds as much to what the parameters cost.
         """
-        model, total, hopeful = laps.model, laps.total, super()._hopeful(laps)
-        cost = model.parameter_cost(total)
-        try:
-            more = model.parameter_cost(total * np.e)
-        except FloatingPointError:  # clusters as narrow as rounding allows
+        model, cost, halves = laps.model, laps.model.parameter_cost(laps.total), self._halves(laps)
+        if halves is None:
             return hopeful
-        halves = (more - cost) * [self._rows_each(laps, i) for i in laps.schedule.ids]
+        each = [_rows_each(drawn, i) for i in laps.schedule.ids]
         return [
             (gain, k, children)
             for gain, k, children in hopeful
-            if gain + model.parameter_cost(children).sum() - cost[k] > CHANCE * halves[k]
+            if gain + model.parameter_cost(children).sum() - cost[k] > CHANCE * halves[k] * each[k]
         ]
 
     @staticmethod
-    def _rows_each(laps: Laps, identity: int) -> float:
-        """How many rows each row drawn for a cluster stands for."""
-        drawn = np.concatenate([part.chosen[part.owners == identity] for part in laps.drawn])
-        return max(1.0, float(drawn.mean())) if len(drawn) > 0 else 1.0
+    def _halves(laps: Laps) -> NDArray[np.floating] | None:
+        """Half a nat for each parameter of each cluster, (K,); None for clusters as narrow as rounding allows."""
+        try:
+            return np.asarray(laps.model.parameter_cost(laps.total * np.e) - laps.model.parameter_cost(laps.total))
+        except FloatingPointError:
+            return None
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> Survey:
-        return survey(laps.model, laps.total, self.source, self.threads, parents)
+        draw = self._larger_samples(laps) if "birth" in self.moves else None
+        return survey(laps.model, laps.total, self.source, self.threads, parents, draw)
+
+    def _larger_samples(self, laps: Laps) -> Draw | None:
+        """How rows are drawn of clusters whose samples cannot tell a split that just pays from chance: so many that they can.
+
+        None where no cluster is so large, or samples are as large as they may be.
+        """
+        model, N, halves = laps.model, laps.total.N, self._halves(laps)
+        if halves is None:
+            return None
+        most = min(most_drawn(model, self.source), MOST_NUMBERS // max(self.source.row_size * len(N), 1))
+        wanted = np.minimum(CHANCE * halves / model.parameter_cost(laps.total) * N, most)
+        limits = np.where(wanted > min(model.kind.sample_size, most), wanted / np.maximum(N, 1.0), 0.0)
+        return (
+            Draw(limits, int(self.rng.spawn(1)[0].integers(2**63)), np.array(laps.schedule.ids))
+            if limits.any()
+            else None
+        )
+
+
+def _rows_each(drawn: list[Drawn], identity: int) -> float:
+    """How many rows each row drawn for a cluster stands for."""
+    chosen = np.concatenate([part.chosen[part.owners == identity] for part in drawn])
+    return max(1.0, float(chosen.mean())) if len(chosen) > 0 else 1.0

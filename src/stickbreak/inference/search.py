@@ -18,6 +18,7 @@ from .laps import Laps, Options, Result
 from .trace import Lap
 
 Array = NDArray[np.floating]
+Hopeful = list[tuple[float, int, Summary]]  # gain, cluster and children of splits, best first
 
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
 
@@ -140,8 +141,12 @@ class Search(ABC):
 
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
+        return self._with_splits(laps, self._hopeful(laps))
+
+    def _with_splits(self, laps: Laps, hopeful: Hopeful) -> Summary | None:
+        """The summary with these splits, as many of them as there may be; None where there are none."""
         total, model = laps.total, laps.model
-        hopeful = self._hopeful(laps)[: max(0, model.max_clusters - total.K)]
+        hopeful = hopeful[: max(0, model.max_clusters - total.K)]
         if not hopeful:
             return None
         start = total.as_start.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
@@ -149,7 +154,7 @@ class Search(ABC):
             start = start.exchange((), model.kind.start(children))
         return model.ordered(start)
 
-    def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
+    def _hopeful(self, laps: Laps) -> Hopeful:
         """Gain, cluster and children of the splits in two that have a chance, best first."""
         total, model = laps.total, laps.model
         samples = targets(model, total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])

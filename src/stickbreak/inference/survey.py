@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from ..data import ArraySource, Chunk
 from ..kernels.assign import merged_entropies, owners
 from ..likelihoods._base import Rows, features
-from ..model import Model, Parameters, Summary
+from ..model import Batch, Drawn, Model, Parameters, Summary
 from ..model.local import Responsibilities, block_rows, local_step
 from ..model.products import row_products
+from ..model.rows import drawn_rows
 from ..moves.agglomeration import row_nodes
-from ..moves.sample import Poor
+from ..moves.sample import Draw, Poor
 from .executor import Threads
 
 Array = NDArray[np.floating]
@@ -25,40 +26,54 @@ ENOUGH = 1 << 18  # rows of chunks, among which the worst are then chosen
 
 
 class Survey(NamedTuple):
-    """A summary of all rows, that of the nodes of a tree of merges without statistics, and rows explained worst."""
+    """A summary of all rows, that of the nodes of a tree of merges without statistics, rows explained worst, rows drawn."""
 
     total: Summary
     nodes: Summary
     poor: Poor
+    drawn: list[Drawn]
 
 
-def survey(model: Model, total: Summary, source: ArraySource, threads: Threads, parents: NDArray[np.int64]) -> Survey:
+def survey(
+    model: Model,
+    total: Summary,
+    source: ArraySource,
+    threads: Threads,
+    parents: NDArray[np.int64],
+    draw: Draw | None = None,
+) -> Survey:
     """Visit all rows once with the parameters that a summary of all rows implies.
 
     parents : the tree of merges of the clusters (`stickbreak.moves.agglomeration.ancestry`)
+    draw : how rows are drawn, if they are
     """
     parameters, most = model.parameters(total, source.dtype), np.minimum(MOST, SHARE * total.N).astype(np.intp)
 
     def task(chunk: Chunk) -> Survey:
         X, weights = source.read(chunk)
+        batch = Batch(X, weights, chunk.start)
         summary, kept = local_step(model.likelihood, parameters, X, weights, base=False)
         H = np.zeros(len(parents))
         merged_entropies(*kept, weights, parents, H)
         nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)
-        return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most))
+        drawn = [] if draw is None else [draw.named(drawn_rows(batch, kept, draw.limits, draw.salt))]
+        return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most), drawn)
 
     results = threads.map(task, [chunk for batch in source.batches(1) for chunk in batch])
     whole = next(results)
-    poor, waiting = [whole.poor], 0
+    poor, drawn, waiting = [whole.poor], whole.drawn, 0
     for part in results:  # added as they come: all chunks together have no room
         whole.total.add_in_place(part.total)
         whole.nodes.add_in_place(part.nodes)
         poor.append(part.poor)
+        drawn += part.drawn
         waiting += len(part.poor.rows)
         if waiting > ENOUGH:
             poor, waiting = [_worst(poor, most)], 0
     source.release()
-    return Survey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base), _worst(poor, most))
+    return Survey(
+        replace(whole.total, base=total.base), replace(whole.nodes, base=total.base), _worst(poor, most), drawn
+    )
 
 
 def _poor(

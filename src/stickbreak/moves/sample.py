@@ -52,9 +52,14 @@ class Draw:
 
 def plan_draw(model: Model, source: ArraySource, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
     """Draw about as many rows of each cluster of ``counts`` (K,) as a sample needs, or as 32 MiB of features hold."""
-    wanted = max(1, min(model.kind.sample_size, FEATURES // entries(model.likelihood, source.row_size)))
+    wanted = max(1, min(model.kind.sample_size, most_drawn(model, source)))
     limits = wanted / np.maximum(counts, 1e-300)
     return Draw(limits, int(rng.integers(2**63)), np.array(ids))
+
+
+def most_drawn(model: Model, source: ArraySource) -> int:
+    """How many rows of a cluster have features that 32 MiB hold."""
+    return FEATURES // entries(model.likelihood, source.row_size)
 
 
 def poor_targets(
