@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import Drawn, Summary
-from ..moves import Schedule
-from ..moves.birth import fit_children, propose_birth
-from ..moves.sample import Draw, most_drawn, poor_targets, targets
+from ..moves.birth import propose_birth
+from ..moves.sample import Draw, most_drawn, poor_targets
 from .laps import MOVED, Laps, Options
-from .merging import LONGEST, PATIENCE, MergingSearch
+from .merging import MergingSearch
 from .search import GAMBLE, Hopeful
 from .survey import Survey, survey
 
@@ -180,10 +179,10 @@ class RowSearch(MergingSearch[Survey]):
         return may and self._split_from(laps, self._hopeful(laps), options)
 
     def _split_again(self, laps: Laps, options: Options) -> bool:
-        """The same of clusters whose samples are too small to tell splits that pay, fitted to larger ones until they settle."""
+        """The same of clusters whose samples are too small to tell splits that pay, from larger ones."""
         may = "birth" in self.moves and len(self.history) < self.options.max_laps
         drawn = self._survey(laps).seen.drawn if may else []
-        return len(drawn) > 0 and self._split_from(laps, self._settled_splits(laps, drawn), options)
+        return len(drawn) > 0 and self._split_from(laps, self._telling_splits(laps, drawn), options)
 
     def _split_from(self, laps: Laps, hopeful: Hopeful, options: Options) -> bool:
         start = self._with_splits(laps, hopeful)
@@ -197,27 +196,11 @@ class RowSearch(MergingSearch[Survey]):
 
     def _hopeful(self, laps: Laps) -> Hopeful:
         """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance."""
-        return self._beyond_chance(laps, super()._hopeful(laps), laps.drawn)
+        return self._telling_splits(laps, laps.drawn)
 
-    def _settled_splits(self, laps: Laps, drawn: list[Drawn]) -> Hopeful:
-        """The same of clusters of which these rows were drawn; laps without moves over them end where parents are far ahead."""
-        model, total, cost, hopeful = laps.model, laps.total, laps.model.parameter_cost(laps.total), []
-        for target in targets(model, total, laps.schedule.ids, self.source, drawn, lambda k: 2, self.rng.spawn(1)[0]):
-            children, _ = fit_children(model, replace(target, least=-np.inf))
-            source = type(self.source)(target.X, target.weights)
-            options = Options(tol=self.options.tol, max_laps=LONGEST)
-            one, two = (
-                Laps(model, source, Schedule((), self.rng, draws=False), self.threads, self.rng, options)
-                for _ in range(2)
-            )
-            one.run(target.summary)
-            two.floor, two.patience = one, PATIENCE
-            if children.K == 2:
-                two.run(model.ordered(children))
-                gain = two.bound - one.bound
-                if two.total.K == 2 and gain > -GAMBLE * cost[target.cluster]:
-                    hopeful.append((gain, target.cluster, two.total))
-        return self._beyond_chance(laps, sorted(hopeful, key=lambda fit: -fit[0]), drawn)
+    def _telling_splits(self, laps: Laps, drawn: list[Drawn]) -> Hopeful:
+        """The same, fitted to these rows."""
+        return self._beyond_chance(laps, self._fitted_splits(laps, drawn, thorough=True), drawn)
 
     def _beyond_chance(self, laps: Laps, hopeful: Hopeful, drawn: list[Drawn]) -> Hopeful:
         """The splits that explain rows drawn better than rows of one cluster can be, by chance.
@@ -248,21 +231,20 @@ class RowSearch(MergingSearch[Survey]):
         return survey(laps.model, laps.total, self.source, self.threads, parents, draw)
 
     def _larger_samples(self, laps: Laps) -> Draw | None:
-        """How rows are drawn of clusters whose samples cannot tell a split that just pays from chance: so many that they can.
+        """How rows are drawn of clusters whose samples cannot tell a split that just pays from chance; None where all can.
 
-        None where no cluster is so large, or samples are as large as they may be.
+        So many are drawn that they can tell a split that is just worth an excursion, or as many as have room.
         """
         model, N, halves = laps.model, laps.total.N, self._halves(laps)
         if halves is None:
             return None
+        telling = CHANCE * halves / model.parameter_cost(laps.total) * N
         most = min(most_drawn(model, self.source), MOST_NUMBERS // max(self.source.row_size * len(N), 1))
-        wanted = np.minimum(CHANCE * halves / model.parameter_cost(laps.total) * N, most)
-        limits = np.where(wanted > min(model.kind.sample_size, most), wanted / np.maximum(N, 1.0), 0.0)
-        return (
-            Draw(limits, int(self.rng.spawn(1)[0].integers(2**63)), np.array(laps.schedule.ids))
-            if limits.any()
-            else None
-        )
+        usual = min(model.kind.sample_size, most)
+        limits = np.where(telling > usual, np.minimum(telling / (1.0 - GAMBLE), most) / np.maximum(N, 1.0), 0.0)
+        if not (limits > 0.0).any() or most == usual:
+            return None
+        return Draw(limits, int(self.rng.spawn(1)[0].integers(2**63)), np.array(laps.schedule.ids))
 
 
 def _rows_each(drawn: list[Drawn], identity: int) -> float:

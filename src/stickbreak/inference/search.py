@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..model import Model, Summary
+from ..model import Drawn, Model, Summary
 from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
@@ -156,10 +156,16 @@ class Search(ABC):
 
     def _hopeful(self, laps: Laps) -> Hopeful:
         """Gain, cluster and children of the splits in two that have a chance, best first."""
+        return self._fitted_splits(laps, laps.drawn)
+
+    def _fitted_splits(self, laps: Laps, drawn: list[Drawn], thorough: bool = False) -> Hopeful:
+        """The same, fitted to these rows."""
         total, model = laps.total, laps.model
-        samples = targets(model, total, laps.schedule.ids, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
+        samples = targets(model, total, laps.schedule.ids, self.source, drawn, lambda k: 2, self.rng.spawn(1)[0])
         cost = model.parameter_cost(total)
-        samples = [replace(sample, least=-GAMBLE * float(cost[sample.cluster])) for sample in samples]
+        samples = [
+            replace(sample, least=-GAMBLE * float(cost[sample.cluster]), thorough=thorough) for sample in samples
+        ]
         fits = self.threads.map(lambda target: fit_children(model, target), samples)
         hopeful = [
             (gain, t.cluster, children)

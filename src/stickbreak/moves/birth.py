@@ -21,6 +21,11 @@ CHILDREN = (2, 3, 4, 5, 6, 8, 10)
 FEWEST, MOST, WORK = 15, 60, 1 << 23  # steps of a fit: as many as look at so many numbers of features, within limits
 ROUGH = 4  # the fewest steps before children are merged for the first time
 SETTLED = 1e-3  # a fit stops when no child's share of the rows changes by more than this
+MOST_THOROUGH, THOROUGH = (
+    300,
+    1 << 13,
+)  # steps of a thorough fit: as many as look at so many numbers of a row's features
+LITTLE = 0.01  # nats: a thorough fit stops when a step gains less
 SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
 
 
@@ -43,6 +48,7 @@ class Target:
         the very bound the move changes (of documents, that of a mixture of their parts)
     starts : with which children to begin; of several the one that promises most is followed
     least : a fit ends where it is not going to gain so much
+    thorough : whether to fit until children settle, also where they overlap and steps gain little
     """
 
     cluster: int
@@ -52,6 +58,7 @@ class Target:
     starts: tuple[Start, ...]
     seed: int
     least: float = 0.0
+    thorough: bool = False
 
 
 def propose_birth(model: Model, target: Target) -> Proposal:
@@ -74,8 +81,12 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     begun = [_begun(model, target, start, first, sample, rng) for start in target.starts]
     children, smallest = max(begun, key=lambda fit: _value(model, fit[0])) if len(begun) > 1 else begun[0]
     while children.K > 1:
-        steps = _steps(children, sample, FEWEST)
-        children, kept = _settled(model, children, sample, smallest, steps, parent + target.least)
+        if target.thorough:
+            steps = int(np.clip(THOROUGH // children.S.size, FEWEST, MOST_THOROUGH))
+        else:
+            steps = _steps(children, sample, FEWEST)
+        hope = parent + target.least
+        children, kept = _settled(model, children, sample, smallest, steps, hope, thorough=target.thorough)
         found = _merged(model, children, kept, target.weights)
         if found.K == children.K:
             break
@@ -156,11 +167,13 @@ def _settled(
     steps: int,
     hope: float = -np.inf,
     others: Summary | None = None,
+    thorough: bool = False,
 ) -> tuple[Summary, Responsibilities]:
     """The children after some local steps on the rows, without those that have fewer rows than ``smallest``.
 
     hope : steps end where two children, at the pace of the last step, are not going to reach this bound
     others : of rows that stay in the largest child
+    thorough : two children have settled when a step gains little, even if it moves no rows: shares stand still where they turn
     """
     value = -np.inf
     for left in reversed(range(steps)):
@@ -169,14 +182,14 @@ def _settled(
         if others is not None:
             children.N[before.argmax()] += others.N[0]
             children.S[before.argmax()] += others.S[0]
-        settled = np.abs(children.N - before).max() < SETTLED * children.N.sum()
+        settled = np.abs(children.N - before).max() < SETTLED * children.N.sum() and not (thorough and children.K == 2)
         if children.K > 1 and children.N.min() < smallest:  # one at a time: its rows may make others large enough
             children = children.take(np.delete(np.arange(children.K), children.N.argmin()))
         elif settled:
             break
         if children.K == 2:
             last, value = value, _value(model, children)
-            if value + left * (value - last) < hope:
+            if value + left * (value - last) < hope or (thorough and value - last < LITTLE):
                 break
     return children, kept
 
