@@ -32,15 +32,20 @@ class LearningSearch(RowSearch):
     rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help.  The rounds that
     follow learn all along.
 
-    Where laps take long, there is one, from one cluster, that learns once no more clusters are born.
+    Where laps take long, there is one, from one cluster, that learns once no more clusters are born.  One cluster that is left
+    of all rows is split with the prior as it was, too: more rows may show what a sample did not.
 
     rivals : the responsibilities (n, K) of rows X (n, D) according to other models, such as those of simpler families
     """
 
     rivals: Sequence[Rival] = ()
+    given: Model | None = None  # with the prior as it was
+
+    def __post_init__(self) -> None:
+        self.given = self.given or self.model
 
     def _sampled(self, rows: int, options: Options) -> Self:
-        return replace(super()._sampled(rows, options), rivals=self.rivals)
+        return replace(super()._sampled(rows, options), rivals=self.rivals, given=self.given)
 
     def _begin(self, start: Summary, options: Options) -> None:
         if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:
@@ -63,6 +68,14 @@ class LearningSearch(RowSearch):
                 break
             rows = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
             gain = self._compete(self.model, self.model.ordered(rows), options)
+
+    def _split_again(self, laps: Laps, options: Options) -> bool:
+        if laps.total.K > 1 or not options.learn or self.given is None or not self._may_grow():
+            return super()._split_again(laps, options)
+        alone = self._laps(self.given, (), replace(options, learn=()), self.best, origin="splits")
+        alone.run(laps.total)
+        drawn = self._survey(alone).seen.drawn or alone.drawn
+        return self._split_from(alone, self._telling_splits(alone, drawn), options)
 
     def _affords(self, K: int) -> bool:
         """Whether laps with K clusters are quick enough for ascents that may come to nothing."""
