@@ -70,6 +70,7 @@ class LearningSearch(RowSearch):
             gain = self._compete(self.model, self.model.ordered(rows), options)
 
     def _split_again(self, laps: Laps, options: Options) -> bool:
+        """Of one cluster with the prior as it was: one that is learnt from it bars every split."""
         if laps.total.K > 1 or not options.learn or self.given is None or not self._may_grow():
             return super()._split_again(laps, options)
         alone = self._laps(self.given, (), replace(options, learn=()), self.best, origin="splits")

@@ -45,6 +45,11 @@ def smallest_sample(N: int, row_size: int, F: int) -> int:
     return N
 
 
+def most_larger(row_size: int, K: int) -> int:
+    """Rows of a larger sample of one of K clusters at most, so that all have room."""
+    return MOST_NUMBERS // max(row_size * K, 1)
+
+
 @dataclass
 class RowSearch(MergingSearch[Survey]):
     """Find the best mixture that moves can reach (see `Search` and `MergingSearch`).
@@ -185,6 +190,7 @@ class RowSearch(MergingSearch[Survey]):
         return len(drawn) > 0 and self._split_from(laps, self._telling_splits(laps, drawn), options)
 
     def _split_from(self, laps: Laps, hopeful: Hopeful, options: Options) -> bool:
+        """An excursion from these splits; whether it, or its clusters merged, beat the best model."""
         start = self._with_splits(laps, hopeful)
         if start is None:
             return False
@@ -238,8 +244,8 @@ class RowSearch(MergingSearch[Survey]):
         model, N, halves = laps.model, laps.total.N, self._halves(laps)
         if halves is None:
             return None
-        telling = CHANCE * halves / model.parameter_cost(laps.total) * N
-        most = min(most_drawn(model, self.source), MOST_NUMBERS // max(self.source.row_size * len(N), 1))
+        telling = CHANCE * halves / np.maximum(model.parameter_cost(laps.total), NOTHING) * N
+        most = min(most_drawn(model, self.source), most_larger(self.source.row_size, len(N)))
         usual = min(model.kind.sample_size, most)
         limits = np.where(telling > usual, np.minimum(telling / (1.0 - GAMBLE), most) / np.maximum(N, 1.0), 0.0)
         if not (limits > 0.0).any() or most == usual:

@@ -21,11 +21,9 @@ CHILDREN = (2, 3, 4, 5, 6, 8, 10)
 FEWEST, MOST, WORK = 15, 60, 1 << 23  # steps of a fit: as many as look at so many numbers of features, within limits
 ROUGH = 4  # the fewest steps before children are merged for the first time
 SETTLED = 1e-3  # a fit stops when no child's share of the rows changes by more than this
-MOST_THOROUGH, THOROUGH = (
-    300,
-    1 << 13,
-)  # steps of a thorough fit: as many as look at so many numbers of a row's features
-LITTLE = 0.01  # nats: a thorough fit stops when a step gains less
+MOST_THOROUGH = 300  # steps of a thorough fit,
+THOROUGH = 1 << 13  # or as many as look at so many numbers of the features of one row
+LITTLE = 0.01  # nats: a thorough fit stops when a step gains less (close-pairs of right_number.py)
 SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
 
 
