@@ -65,7 +65,7 @@ class RowSearch(MergingSearch[Survey]):
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
     when that gains next to nothing, too, or changes no cluster where laps take long.  Where they do and there are as many
-    clusters as on the sample, only births are tried, since the search there has tried all else.
+    clusters as on the sample, only births and splits from larger samples are tried, since the search there has tried all else.
     """
 
     _found_on_sample: int = 0  # clusters
