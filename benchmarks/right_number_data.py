@@ -184,6 +184,13 @@ def far(name: str, D: int, distance: float, sizes: str) -> DataSet:
     return gaussians(name, labels(100_000, shares(2, sizes)), centers)
 
 
+def close_pairs(D: int, N: int, distance: float) -> DataSet:
+    """Nine Gaussians of unit standard deviation: three far from all others, and three pairs so far apart."""
+    far_apart = apart(np.random.default_rng(5), 6, D, 10.0)
+    centers = np.vstack([far_apart, far_apart[:3] + distance * np.eye(1, D)])
+    return gaussians(f"close-pairs-d{D}-n{N}-{distance:g}sd", labels(N, shares(9, "equal")), centers)
+
+
 def data_sets() -> Iterator[DataSet]:
     """All of them."""
     for N in (200, 2000, 20_000, 200_000, 2_000_000):
@@ -192,6 +199,8 @@ def data_sets() -> Iterator[DataSet]:
     yield gaussians("readme", np.repeat(np.arange(4), 50_000), np.array([[-9.0], [-3.0], [3.0], [9.0]]) * np.ones(2))
     yield far("few-far", 2, 8.0, "1%")
     yield far("very-few-far", 8, 12.0, "0.1%")
+    for D, N, distance in CLOSE_PAIRS:
+        yield close_pairs(D, N, distance)
     for D, K, N, distance, sizes in GAUSSIAN:
         yield grown(D, K, N, distance, sizes)
     for D, K, N, distance, sizes in DIAGONAL:
@@ -206,6 +215,7 @@ def data_sets() -> Iterator[DataSet]:
     yield tables(20_000, 10)
 
 
+CLOSE_PAIRS = ((4, 10_000, 2.2), (2, 20_000, 1.8), (2, 100_000, 1.5), (2, 1_000_000, 1.3))
 GAUSSIAN = (
     (1, 2, 200, 6.0, "equal"),
     (1, 2, 20_000, 3.0, "equal"),

@@ -69,6 +69,15 @@ def test_a_fit_ends_where_it_cannot_gain_what_is_wanted():
     assert fit_children(model, replace(patient, least=1e6))[1] < gain
 
 
+def test_a_thorough_fit_goes_on_where_shares_stand_still():
+    """Of two clusters that overlap: their shares of the rows turn before the steps have gained what is to be gained."""
+    X, _, model = mixture((3000, 3000), D=2, apart=2.0)
+    for seed in range(3):
+        quick = target(model, X, Start(2), seed=seed, least=-np.inf)
+        assert fit_children(model, quick)[1] < 0.0
+        assert fit_children(model, replace(quick, thorough=True))[1] > 40.0
+
+
 def test_children_among_odd_rows_also_get_rows_that_are_not():
     X, _, model = mixture((100, 2000), apart=10.0)
     children, _ = fit_children(model, target(model, X, Start(6, 40), Start(2, 10)))

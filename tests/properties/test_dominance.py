@@ -7,7 +7,7 @@ import pytest
 from scipy.special import xlogy
 
 from baselines import Rival, baselines, fitted, joined
-from right_number_data import grown, of_family, tables
+from right_number_data import close_pairs, grown, labels, of_family, tables
 
 NEAR = 1.0  # nats
 CASES = [  # data and the seed of the fit
@@ -39,6 +39,24 @@ def test_no_rival_beats_a_default_fit(data, seed):
     fit = fitted(X, data.likelihood, random_state=seed, n_jobs=1)
     gaps = {rival: fit.lower_bound_ - bound for rival, bound in baselines(fit, X, truth).items()}
     assert {rival: gap for rival, gap in gaps.items() if gap < -NEAR} == {}
+
+
+def behind_truth(X, truth):
+    """What a default fit is behind one that starts at the truth and learns the prior from there."""
+    fit, best = (fitted(X, "gaussian", random_state=1, n_jobs=1, **more) for more in ({}, {"init": truth, "moves": ()}))
+    return best.lower_bound_ - fit.lower_bound_
+
+
+def test_clusters_that_overlap_are_told_apart():
+    """A split of two that overlap shows only after many steps."""
+    assert behind_truth(*close_pairs(4, 10_000, 2.2).rows()) < NEAR
+
+
+def test_what_only_many_rows_show_is_found():
+    """In 3,000 of 60,000 rows nothing does, and a prior learnt from one cluster bars its split."""
+    truth, rng = labels(60_000, np.ones(2)), np.random.default_rng(0)
+    X = rng.standard_normal((len(truth), 1)) + 1.7 * truth[:, None]
+    assert behind_truth(X, truth) < NEAR
 
 
 def test_rivals_beat_a_fit_that_cannot_split():

@@ -32,7 +32,8 @@ def best_factor(value: Callable[[float], float]) -> float:
         return 1.0
     best = height(step)
     while best > here and LEAP <= abs(step) <= WIDEST / 2.0 and (further := height(2.0 * step)) > best:
-        step, best = 2.0 * step, further
+        step = 2.0 * step
+        best = further
     while best <= here and abs(step) > NEAR:
         step /= SHORTER
         best = height(step)
@@ -43,7 +44,8 @@ def _newton_step(behind: float, here: float, ahead: float) -> float:
     """Where the parabola through three heights has its top, no further than `WIDEST`; zero if that gains too little."""
     if not (np.isfinite(behind) and np.isfinite(ahead)):
         return float(np.copysign(NEAR, ahead - behind)) if ahead != behind else 0.0
-    slope, curvature = (ahead - behind) / (2.0 * NEAR), (ahead - 2.0 * here + behind) / NEAR**2
+    slope = (ahead - behind) / (2.0 * NEAR)
+    curvature = (ahead - 2.0 * here + behind) / NEAR**2
     if curvature >= 0.0:
         return float(np.copysign(LEAP, slope)) if abs(slope) * LEAP > LEAST_GAIN else 0.0
     step = -slope / curvature

@@ -59,7 +59,8 @@ class _Libraries:
         If the limit found was one and other code has raised it since, the raised limit is the one to restore.
         """
         for library in self.of_process:
-            now, before = library.num_threads, self.before.get(library.filepath)
+            now = library.num_threads
+            before = self.before.get(library.filepath)
             if before is None or (before[1] == 1 and now > 1):
                 self.before[library.filepath] = library, now
             if now != 1:

@@ -43,7 +43,8 @@ class Descent:
 
     def run(self, start: Summary) -> Summary:
         """A summary of as many states as may be, of which ``model`` then has the hyperparameters learnt."""
-        most, allowed = self.model.max_clusters, self.model.allocation.max_clusters
+        most = self.model.max_clusters
+        allowed = self.model.allocation.max_clusters
         total = start
         while most < total.K:
             total = self._settled(total, BETWEEN if self.session.history else LAPS)
@@ -52,7 +53,8 @@ class Descent:
         return total
 
     def _settled(self, total: Summary, laps: int) -> Summary:
-        model, rng = of_states(self.model, total.K), self.rng.spawn(1)[0]
+        model = of_states(self.model, total.K)
+        rng = self.rng.spawn(1)[0]
         options = replace(self.options, max_laps=len(self.session.history) + min(laps, self.options.max_laps))
         found = Laps(model, self.source, Schedule((), model.kind.recipe), self.session, rng, options)
         found.run(model.ordered(total))
@@ -103,7 +105,8 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
     else:
         counts = np.bincount(source.codes, source.observed(Chunk(0, source.n_rows)), len(source.X))
         X = np.asarray(source.X, dtype=source.dtype)
-        nearest, cell = np.full(len(X), np.inf), np.zeros(len(X), np.intp)
+        nearest = np.full(len(X), np.inf)
+        cell = np.zeros(len(X), np.intp)
         for j, seed in enumerate(np.argsort(-counts, kind="stable")[:n]):
             join_nearer(model, X, int(seed), j, cell, nearest)
         cells = labelled(model.likelihood, source, cell[source.codes])

@@ -76,9 +76,11 @@ def _of_piece(
 def _nodes(entries: Entries, kept: Kept, summary: DocumentSummary, parents: NDArray[np.int64]) -> DocumentSummary:
     """The summary, without statistics, of the nodes of a tree of topics in the documents of a chunk."""
     sums = np.zeros((3, len(parents)))
-    prior, N = upwards(kept.tables.prior, parents), upwards(summary.N, parents)
+    prior = upwards(kept.tables.prior, parents)
+    N = upwards(summary.N, parents)
     merged_statistics(*entries, kept.tables.E, prior, kept.p, kept.log_Z, kept.counts, parents, sums)
     P = sums[0] - psi(kept.totals).sum()
-    none, local = np.empty((len(parents), 0)), np.empty((len(parents), 0), np.float32)
+    none = np.empty((len(parents), 0))
+    local = np.empty((len(parents), 0), np.float32)
     own = summary.without_statistics() * 1.0  # for it is added to
     return replace(own, N=N, S=none, H=sums[2], P=P, Q=sums[1] - prior * P, counts=local)

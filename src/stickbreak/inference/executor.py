@@ -112,8 +112,10 @@ class Threads:
 
     def _leave(self) -> None:
         """Wait for the threads, restore the limits, then the handler of interrupts."""
-        pool, self._pool = self._pool, None
-        held, self._hold = self._hold, None
+        pool = self._pool
+        self._pool = None
+        held = self._hold
+        self._hold = None
         try:
             if pool is not None:
                 pool.shutdown(wait=True, cancel_futures=True)

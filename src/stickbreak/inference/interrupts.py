@@ -41,7 +41,8 @@ def begin() -> bool:
         handler = signal.getsignal(signal.SIGINT)
         if not callable(handler):  # ignored, fatal, or not of Python: nothing will be raised here
             return False
-        _State.previous, _State.pending = handler, False
+        _State.previous = handler
+        _State.pending = False
         signal.signal(signal.SIGINT, _handle)
     _State.users += 1
     return True
@@ -83,7 +84,8 @@ def _handle(number: int, frame: FrameType | None) -> None:
 def _after_fork() -> None:
     """Reset the state in a child process, which runs outside the shielded functions of its parent."""
     if _State.users:
-        _State.users, _State.pending = 0, False
+        _State.users = 0
+        _State.pending = False
         if signal.getsignal(signal.SIGINT) is _handle:
             signal.signal(signal.SIGINT, _State.previous)
 

@@ -34,15 +34,20 @@ class LearningSearch(RowSearch):
     rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help.  The rounds that
     follow learn all along.
 
-    Where laps take long, there is one, from one cluster, that learns once no more clusters are born.
+    Where laps take long, there is one, from one cluster, that learns once no more clusters are born.  One cluster that is left
+    of all rows is split with the prior as it was, too: more rows may show what a sample did not.
 
     rivals : the responsibilities (n, K) of rows X (n, D) according to other models, such as those of simpler families
     """
 
     rivals: Sequence[Rival] = ()
+    given: Model | None = None  # with the prior as it was
+
+    def __post_init__(self) -> None:
+        self.given = self.given or self.model
 
     def _sampled(self, rows: int, options: Options) -> Self:
-        return replace(super()._sampled(rows, options), rivals=self.rivals)
+        return replace(super()._sampled(rows, options), rivals=self.rivals, given=self.given)
 
     def _begin(self, start: Summary, options: Options) -> None:
         if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:
@@ -59,12 +64,21 @@ class LearningSearch(RowSearch):
         for rival in self.rivals:
             self._compete_from(rival, options)
         gain = np.inf
-        while gain > 0.0 and len(self.history) < self.options.max_laps:
+        while gain > 0.0 and self._laps_left > 0:
             seeds = min(max(SEEDS, MORE * self._in_hand.total.K), self.model.max_clusters)
             if not self._affords(seeds):
                 break
             rows = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
             gain = self._compete(self.model, self.model.ordered(rows), options)
+
+    def _split_again(self, laps: Laps, options: Options) -> bool:
+        """Of one cluster with the prior as it was: one that is learnt from it bars every split."""
+        if laps.total.K > 1 or not options.learn or self.given is None or not self._may_grow():
+            return super()._split_again(laps, options)
+        alone = self._laps(self.given, (), replace(options, learn=()), self._in_hand, origin="splits")
+        alone.run(laps.total)
+        drawn = self._survey(alone).seen.drawn or alone.drawn
+        return self._split_from(alone, self._telling_splits(alone, drawn), options)
 
     def _affords(self, K: int) -> bool:
         """Whether laps with K clusters are quick enough for ascents that may come to nothing."""
@@ -78,16 +92,11 @@ class LearningSearch(RowSearch):
     def _compete(self, model: Model, start: Summary, options: Options, settle: int = 0) -> float:
         """An ascent that learns, with merges and deletes; births can wait.  What it gained, zero if the best model stays."""
         best = self._in_hand
-        if len(self.history) >= self.options.max_laps:
+        if self._laps_left <= 0:
             return 0.0
         trial = self._laps(model, self._removals, options, best, settle)
         trial.run(start)
         return self._keep(best, trial)
-
-    @property
-    def _in_hand(self) -> Laps:
-        assert self.best is not None
-        return self.best
 
 
 def _of_rival(rival: Rival, chunk: Chunk, X: Rows) -> NDArray[np.floating]:

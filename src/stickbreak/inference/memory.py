@@ -22,7 +22,7 @@ from ..moves.schedule import MEMORY as TRACKED
 from ..moves.segments import MOST as SEGMENTS
 from .gibbs import CHUNK_TOKENS, TOKENS
 from .lap import LOCAL
-from .row_search import sample_rows
+from .row_search import most_larger, sample_rows
 
 NUMBER = 8  # bytes
 SMALL = 1 << 28  # bytes; a fit that needs less is not worth asking how much there is
@@ -32,6 +32,7 @@ SUMS = 4  # summaries of the whole data at a time: the total, the one before, th
 KEPT_ENTRIES, LIKELY = 1.5, 4  # numbers of a responsibility that is kept, with its index; how many a row seldom exceeds
 PATHS = 12  # integers for each row of sequences, while a path is cut into segments and these become states
 PRIOR_KEPT = 0.5  # of what a prior takes while it is made
+DRAWN = 3  # numbers of a row drawn: its cluster, its number, what it stands for
 LIVE = 2  # summaries of a batch at a time: as it is, and as it was
 
 
@@ -59,8 +60,15 @@ class Footprint:
         return 0.0
 
     def search(self, sizes: "Sizes", K: int) -> float:
-        """Of a search between laps: a sample of the rows, and samples of that, as large as one third of it."""
-        return 4 / 3 * sample_rows(sizes.rows, sizes.columns, sizes.statistics) * sizes.columns
+        """Of a search between laps: a sample of the rows, and samples of that, as large as one third of it; or larger samples
+        of the clusters.
+        """
+        sample = 4 / 3 * sample_rows(sizes.rows, sizes.columns, sizes.statistics) * sizes.columns
+        most = min(FEATURES // max(sizes.entries, 1), most_larger(sizes.columns, K))
+        if most <= self.sample:
+            return sample
+        fit = 2 * min(most, sizes.rows) * sizes.entries
+        return max(sample, min(K * most, sizes.rows) * (sizes.columns + DRAWN) + fit)
 
     def tracked(self, sizes: "Sizes", K: int) -> float:
         """Of proposals on all batches: their summaries, as many as `stickbreak.moves.schedule` lets there be."""

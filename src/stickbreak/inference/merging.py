@@ -78,22 +78,24 @@ class MergingSearch(Search, Generic[S]):
 
     def _merge_more(self, laps: Laps, options: Options, through_losses: bool = True) -> bool:
         """Ascents from an ascent's clusters merged, also through losses; whether one beats the best model."""
-        best = self.best
-        assert best is not None
+        best = self._in_hand
         if "merge" not in self.moves or laps.total.K < 2:
             return False
-        failures, self._merged = 0, None
+        failures = 0
+        self._merged = None
         for start, groups in self._levels(laps, GAMBLE if through_losses else 0.0):
             limit = min(self.options.max_laps, len(self.history) + LONGEST)
             large = self._is_large(start.K)
             if failures == (FEW_TRIALS if large else TRIALS) or limit == len(self.history):
                 break
             tol = options.tol * (1.0 if large else FINE)
-            trial = self._laps(laps.model, (), replace(options, max_laps=limit, tol=tol), self.best, origin="merges")
+            trial = self._laps(
+                laps.model, (), replace(options, max_laps=limit, tol=tol), self._in_hand, origin="merges"
+            )
             trial.patience = PATIENCE if large else np.inf
             self._merged = trial
             trial.run(start, self._counts(laps, groups))
-            failures = 0 if self._keep(self.best or best, trial) > 0.0 else failures + 1
+            failures = 0 if self._keep(self._in_hand, trial) > 0.0 else failures + 1
         return self.best is not best
 
     def _levels(self, laps: Laps, gamble: float) -> Iterator[tuple[Summary, list[list[int]]]]:

@@ -46,7 +46,8 @@ def one_topic_each(
     tol : as `Options.tol`
     """
     model = best.model
-    flat, rows = Model(model.likelihood, model.allocation.flat, room=model.max_clusters), SparseSource(source.X)
+    flat = Model(model.likelihood, model.allocation.flat, room=model.max_clusters)
+    rows = SparseSource(source.X)
     options = Options(max_laps=FIRST_LAPS, tol=tol)
     first = Laps(flat, rows, Schedule(()), session.aside(), rng, options)
     first.run(best.total.as_start)
@@ -64,7 +65,8 @@ def one_topic_each(
 
 def _tokens(model: Model, total: Summary, rows: SparseSource, executor: Executor) -> Array:
     """The tokens (K, N) that each cluster has in each document."""
-    parameters, chunks = model.parameters(total, rows.dtype), rows.batches(1)[0]
+    parameters = model.parameters(total, rows.dtype)
+    chunks = rows.batches(1)[0]
     return np.hstack(list(executor.over(rows, partial(_tokens_of, model, parameters), chunks)))
 
 

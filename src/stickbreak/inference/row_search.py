@@ -1,23 +1,27 @@
 """The search for the clusters of a mixture: ascents with moves, merges through losses, births from odd rows, splits."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Summary
+from ..model import Drawn, Summary
 from ..moves.birth import propose_birth
-from ..moves.sample import poor_targets
+from ..moves.sample import Draw, most_drawn, poor_targets
 from .laps import Laps
 from .merging import MergingSearch
+from .search import GAMBLE, Split
 from .state import MOVED, Options
 from .survey import Survey, survey
 
 COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
-SHARE = 5e-4  # where laps take long, or to this share of what the parameters of the clusters cost (many_rows.py)
-LAST_SHARE = 1e-4  # to which the search then settles in the end (many_rows.py)
+SHARE = (
+    5e-4  # where laps take long, or to this share of what the parameters of the clusters cost (benchmarks/many_rows.py)
+)
+LAST_SHARE = 1e-4  # to which the search then settles in the end (benchmarks/many_rows.py)
 DRIFT = 0.01  # of the rows, by which counts of clusters may then still change in a lap
 SETTLE = 12  # laps of one batch before the clusters of an excursion must pay
 QUICK_SETTLE = 6  # laps of several batches: the parameters take a step with each
@@ -34,7 +38,8 @@ MOST_NUMBERS = 1 << 26  # of a sample: 512 MiB
 
 def sample_rows(N: int, row_size: int, F: int) -> int:
     """Rows of the sample on which a search of N rows of so many numbers and F statistics begins; none where that is no help."""
-    fewest, most = max(FEWEST_ROWS, ROWS_PER_STATISTIC * F), MOST_NUMBERS // max(row_size, 1)
+    fewest = max(FEWEST_ROWS, ROWS_PER_STATISTIC * F)
+    most = MOST_NUMBERS // max(row_size, 1)
     return min(max(fewest, N // SMALLER), most) if fewest <= most and WORTH_A_SAMPLE * fewest < N else 0
 
 
@@ -43,6 +48,11 @@ def smallest_sample(N: int, row_size: int, F: int) -> int:
     while (rows := sample_rows(N, row_size, F)) > 0:
         N = rows
     return N
+
+
+def most_larger(row_size: int, K: int) -> int:
+    """Rows of a larger sample of one of K clusters at most, so that all have room."""
+    return MOST_NUMBERS // max(row_size * K, 1)
 
 
 @dataclass
@@ -56,33 +66,35 @@ class RowSearch(MergingSearch[Survey]):
       clusters that promise most show whether the pieces of one cluster are better as one where no single merge pays;
     - births from the rows that each cluster explains worst, among which are those of clusters too rare for a sample;
     - splits: every cluster with a chance is split in two, laps go on until the pieces have settled, and what does not pay
-      is merged or deleted.
+      is merged or deleted; when nothing else helps, also those that only samples as large as clusters need can show.
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
     when that gains next to nothing, too, or changes no cluster where laps take long.  Where they do and there are as many
-    clusters as on the sample, only births are tried, since the search there has tried all else.
+    clusters as on the sample, only births and splits from larger samples are tried, since the search there has tried all else.
     """
 
     _found_on_sample: int = 0  # clusters
-    _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 3)  # bounds at which each change did not help
+    _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 4)  # bounds at which each change did not help
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         self.begin(start)
-        assert self.best is not None
-        gain, least = np.inf, 0.0
-        while gain > least and len(self.history) < self.options.max_laps:
-            least = self._worthwhile(self.best)
-            bound, counts = self.best.bound, self.best.total.N
-            coarse = self._coarse(self.best.total.K)
+        gain = np.inf
+        least = 0.0
+        while gain > least and self._laps_left > 0:
+            before = self._in_hand
+            least = self._worthwhile(before)
+            bound = before.bound
+            counts = before.total.N
+            coarse = self._coarse(before.total.K)
             self._round(coarse)
-            if self._gain(bound, counts) <= least and not self._known(self.best.total.K):
+            if self._gain(bound, counts) <= least and not self._known(self._in_hand.total.K):
                 self._again(coarse, sys.maxsize)
             gain = self._gain(bound, counts)
-        last = replace(self.options, share=LAST_SHARE) if self._is_large(self.best.total.K) else self.options
-        self.best.polish(last)
-        if self.best.bound - self._in_vain[0] >= NOTHING and self._merge_more(self.best, last):
-            self.best.polish(last)
+        last = replace(self.options, share=LAST_SHARE) if self._is_large(self._in_hand.total.K) else self.options
+        self._in_hand.polish(last)
+        if self._in_hand.bound - self._in_vain[0] >= NOTHING and self._merge_more(self._in_hand, last):
+            self._in_hand.polish(last)
 
     def _worthwhile(self, best: Laps) -> float:
         """What a round must gain for another: where laps take long, as much as the parameters of a cluster cost."""
@@ -93,8 +105,7 @@ class RowSearch(MergingSearch[Survey]):
 
     def _gain(self, bound: float, counts: NDArray[np.floating]) -> float:
         """What was gained since a bound; nothing where laps take long and the clusters are those that had these counts."""
-        best = self.best
-        assert best is not None
+        best = self._in_hand
         N = best.total.N
         same = self._is_large(len(N)) and len(N) == len(counts)
         if same and np.abs(np.sort(N) - np.sort(counts)).max() <= MOVED * N.sum():
@@ -133,10 +144,10 @@ class RowSearch(MergingSearch[Survey]):
 
     def _round(self, options: Options) -> None:
         """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
-        assert self.best is not None
-        changes, large = (self._merge_more, self._give_birth, self._split_all), self._is_large(self.best.total.K)
-        for kind in (1, 2, 0) if large else (0, 1, 2):
-            best = self.best
+        changes = (self._merge_more, self._give_birth, self._split_all, self._split_again)
+        large = self._is_large(self._in_hand.total.K)
+        for kind in (1, 2, 0, 3) if large else (0, 1, 2, 3):
+            best = self._in_hand
             before = best.bound
             if before - self._in_vain[kind] < NOTHING:
                 continue
@@ -149,9 +160,8 @@ class RowSearch(MergingSearch[Survey]):
 
     def _again(self, options: Options, tries: int = 1) -> None:
         """Ascend from the best model with all moves, whatever has failed before; what fails so often is given up."""
-        best = self.best
-        assert best is not None
-        if len(self.history) >= self.options.max_laps:
+        best = self._in_hand
+        if self._laps_left <= 0:
             return
         again = self._laps(best.model, self.moves, options, best, origin="again")
         again.schedule.tries = tries
@@ -165,7 +175,8 @@ class RowSearch(MergingSearch[Survey]):
         """Births from the rows that each cluster explains worst, verified like others; the ascent goes on with them."""
         if "birth" not in self.moves or laps.model.max_clusters <= laps.total.K:
             return False
-        poor, rng = self._survey(laps).seen.poor, self.rng.spawn(1)[0]
+        poor = self._survey(laps).seen.poor
+        rng = self.rng.spawn(1)[0]
         targets = poor_targets(laps.model, laps.total, laps.identities, self.source, laps.drawn, poor, rng)
         births = self.executor.map(partial(propose_birth, laps.model), targets)
         laps.offer([birth for birth in births if birth.estimate > 0.0])
@@ -174,40 +185,84 @@ class RowSearch(MergingSearch[Survey]):
 
     def _split_all(self, laps: Laps, options: Options) -> bool:
         """An excursion from all clusters split that have a chance; whether it, or its clusters merged, beat the best model."""
-        may = "birth" in self.moves and not self._known(laps.total.K) and len(self.history) < self.options.max_laps
-        start = self._split(laps) if may else None
+        may = self._may_grow() and not self._known(laps.total.K)
+        return may and self._split_from(laps, self._hopeful(laps), options)
+
+    def _split_again(self, laps: Laps, options: Options) -> bool:
+        """The same of clusters whose samples are too small to tell splits that pay, from larger ones."""
+        may = self._may_grow()
+        drawn = self._survey(laps).seen.drawn if may else []
+        return len(drawn) > 0 and self._split_from(laps, self._telling_splits(laps, drawn), options)
+
+    def _split_from(self, laps: Laps, hopeful: list[Split], options: Options) -> bool:
+        """An excursion from these splits; whether it, or its clusters merged, beat the best model."""
+        start = self._with_splits(laps, hopeful)
         if start is None:
             return False
         settle = SETTLE if options.n_batches == 1 else QUICK_SETTLE
-        trial = self._laps(laps.model, self._removals, options, self.best, settle, "splits")
+        trial = self._laps(laps.model, self._removals, options, self._in_hand, settle, "splits")
         trial.run(start)
-        kept = self._keep(self.best or laps, trial) > 0.0
+        kept = self._keep(self._in_hand, trial) > 0.0
         return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept
 
-    def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
-        """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance.
+    def _hopeful(self, laps: Laps) -> list[Split]:
+        """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance."""
+        return self._telling_splits(laps, laps.drawn)
+
+    def _telling_splits(self, laps: Laps, drawn: Sequence[Drawn]) -> list[Split]:
+        """The same, fitted to these rows."""
+        return self._beyond_chance(laps, self._fitted_splits(laps, drawn, thorough=True), drawn)
+
+    def _beyond_chance(self, laps: Laps, hopeful: list[Split], drawn: Sequence[Drawn]) -> list[Split]:
+        """The splits that explain rows drawn better than rows of one cluster can be, by chance.
 
         Parameters fitted to rows of one cluster explain them better by half a nat each, for every row that a row of the sample
         stands for.  Each e-fold of rows adds as much to what the parameters cost.
         """
-        model, total, hopeful = laps.model, laps.total, super()._hopeful(laps)
+        model = laps.model
         cost = laps.posterior.cost
-        try:
-            more = model.parameter_cost(total * np.e)
-        except FloatingPointError:  # clusters as narrow as rounding allows
+        halves = self._halves(laps)
+        if halves is None:
             return hopeful
-        halves = (more - cost) * [self._rows_each(laps, i) for i in laps.identities]
+        each = [_rows_each(drawn, identity) for identity in laps.identities]
         return [
             (gain, k, children)
             for gain, k, children in hopeful
-            if gain + model.parameter_cost(children).sum() - cost[k] > CHANCE * halves[k]
+            if gain + model.parameter_cost(children).sum() - cost[k] > CHANCE * halves[k] * each[k]
         ]
 
     @staticmethod
-    def _rows_each(laps: Laps, identity: int) -> float:
-        """How many rows each row drawn for a cluster stands for."""
-        drawn = np.concatenate([part.chosen[part.owners == identity] for part in laps.drawn])
-        return max(1.0, float(drawn.mean())) if len(drawn) > 0 else 1.0
+    def _halves(laps: Laps) -> NDArray[np.floating] | None:
+        """Half a nat for each parameter of each cluster, (K,); None for clusters as narrow as rounding allows."""
+        try:
+            return np.asarray(laps.model.parameter_cost(laps.total * np.e) - laps.model.parameter_cost(laps.total))
+        except FloatingPointError:
+            return None
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> Survey:
-        return survey(laps.model, laps.total, self.source, self.executor, parents)
+        draw = self._larger_samples(laps) if "birth" in self.moves else None
+        return survey(laps.model, laps.total, self.source, self.executor, parents, draw)
+
+    def _larger_samples(self, laps: Laps) -> Draw | None:
+        """How rows are drawn of clusters whose samples cannot tell a split that just pays from chance; None where all can.
+
+        So many are drawn that they can tell a split that is just worth an excursion, or as many as have room.
+        """
+        model = laps.model
+        N = laps.total.N
+        halves = self._halves(laps)
+        if halves is None:
+            return None
+        telling = CHANCE * halves / np.maximum(laps.posterior.cost, NOTHING) * N
+        most = min(most_drawn(model, self.source), most_larger(self.source.row_size, len(N)))
+        usual = min(model.kind.sample_size, most)
+        limits = np.where(telling > usual, np.minimum(telling / (1.0 - GAMBLE), most) / np.maximum(N, 1.0), 0.0)
+        if not (limits > 0.0).any() or most == usual:
+            return None
+        return Draw(limits, int(self.rng.spawn(1)[0].integers(2**63)), np.array(laps.identities))
+
+
+def _rows_each(drawn: Sequence[Drawn], identity: int) -> float:
+    """How many rows each row drawn for a cluster stands for."""
+    chosen = np.concatenate([part.chosen[part.owners == identity] for part in drawn])
+    return max(1.0, float(chosen.mean())) if len(chosen) > 0 else 1.0

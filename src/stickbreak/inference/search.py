@@ -1,6 +1,7 @@
 """What searches for the number of clusters, topics or states share: ascents, excursions, and the best model so far."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..model import Model, Summary
+from ..model import Drawn, Model, Summary
 from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
@@ -20,6 +21,7 @@ from .state import Options
 from .trace import Lap
 
 Array = NDArray[np.floating]
+Split = tuple[float, int, Summary]  # gain, cluster and children
 
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
 
@@ -53,7 +55,8 @@ class Search(ABC):
 
     def _sampled(self, rows: int, options: Options) -> Self:
         """The same search on a sample of so many rows, for up to half of the laps that are left."""
-        sample, rng = self.source.sample(rows, self.rng.spawn(1)[0]), self.rng.spawn(1)[0]
+        sample = self.source.sample(rows, self.rng.spawn(1)[0])
+        rng = self.rng.spawn(1)[0]
         options = replace(options, n_batches=1, max_laps=(len(self.history) + options.max_laps) // 2)
         return type(self)(self.model, sample, self.moves, self.session, rng, options, sample.n_rows)
 
@@ -77,6 +80,13 @@ class Search(ABC):
         return sampled.total * (self.source.total_weight / sampled.source.total_weight)
 
     @property
+    def _in_hand(self) -> Laps:
+        """The ascent with the best model so far, excursions that are not over apart."""
+        if self.best is None:
+            raise RuntimeError("the search has not begun")
+        return self.best
+
+    @property
     def executor(self) -> Executor:
         """Where tasks run."""
         return self.session.executor
@@ -91,7 +101,7 @@ class Search(ABC):
         return self.options.max_laps - len(self.history)
 
     def _may_grow(self) -> bool:
-        return "birth" in self.moves and len(self.history) < self.options.max_laps
+        return "birth" in self.moves and self._laps_left > 0
 
     @property
     def _removals(self) -> tuple[str, ...]:
@@ -108,9 +118,8 @@ class Search(ABC):
     @property
     def outcome(self) -> Laps:
         """The ascent with the best model, also when the search was interrupted."""
-        if self.best is None:
-            raise RuntimeError("the search has not begun")
-        return self.trial if self.trial is not None and self.trial.beats(self.best) else self.best
+        best = self._in_hand
+        return self.trial if self.trial is not None and self.trial.beats(best) else best
 
     @property
     def result(self) -> Result | None:
@@ -154,8 +163,13 @@ class Search(ABC):
 
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
-        total, model = laps.total, laps.model
-        hopeful = self._hopeful(laps)[: max(0, model.max_clusters - total.K)]
+        return self._with_splits(laps, self._hopeful(laps))
+
+    def _with_splits(self, laps: Laps, hopeful: list[Split]) -> Summary | None:
+        """The summary with these splits, as many of them as there may be; None where there are none."""
+        total = laps.total
+        model = laps.model
+        hopeful = hopeful[: max(0, model.max_clusters - total.K)]
         if not hopeful:
             return None
         start = total.as_start.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
@@ -163,11 +177,19 @@ class Search(ABC):
             start = start.exchange((), model.kind.start(children))
         return model.ordered(start)
 
-    def _hopeful(self, laps: Laps) -> list[tuple[float, int, Summary]]:
+    def _hopeful(self, laps: Laps) -> list[Split]:
         """Gain, cluster and children of the splits in two that have a chance, best first."""
-        total, model, cost = laps.total, laps.model, laps.posterior.cost
-        samples = targets(model, total, laps.identities, self.source, laps.drawn, lambda k: 2, self.rng.spawn(1)[0])
-        samples = [replace(sample, least=-GAMBLE * float(cost[sample.cluster])) for sample in samples]
+        return self._fitted_splits(laps, laps.drawn)
+
+    def _fitted_splits(self, laps: Laps, drawn: Sequence[Drawn], thorough: bool = False) -> list[Split]:
+        """The same, fitted to these rows."""
+        total = laps.total
+        model = laps.model
+        cost = laps.posterior.cost
+        samples = targets(model, total, laps.identities, self.source, drawn, lambda k: 2, self.rng.spawn(1)[0])
+        samples = [
+            replace(sample, least=-GAMBLE * float(cost[sample.cluster]), thorough=thorough) for sample in samples
+        ]
         fits = self.executor.map(partial(fit_children, model), samples)
         hopeful = [
             (gain, t.cluster, children)

@@ -112,7 +112,7 @@ class StateSearch(Search):
 
     def _excursion(self, start: Summary, origin: str) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better."""
-        if len(self.history) >= self.options.max_laps:
+        if self._laps_left <= 0:
             return
         best = self.outcome
         coarse = self._coarse
@@ -128,7 +128,9 @@ class StateSearch(Search):
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
         """More states than there may be, after some laps, merged until there are as many as may be, in two steps."""
-        wide, most, rng = of_states(model, start.K), model.allocation.max_clusters, self.rng.spawn(1)[0]
+        wide = of_states(model, start.K)
+        most = model.allocation.max_clusters
+        rng = self.rng.spawn(1)[0]
         for K in (start.K, int(np.sqrt(start.K * most))):
             start = reduced(wide, start, K)
             laps = Laps(wide, self.source, Schedule((), model.kind.recipe), self.session.aside(), rng, options)
@@ -149,7 +151,8 @@ class StateSearch(Search):
         return None if found is None else states.together(laps.total, found)
 
     def _with_segments(self, laps: Laps) -> Summary:
-        path, rng = self._path(laps), self.rng.spawn(1)[0]
+        path = self._path(laps)
+        rng = self.rng.spawn(1)[0]
         found: Summary = states.together(laps.total, own_states(laps.model, self._sequences, path, laps.total.K, rng))
         return found
 
@@ -178,7 +181,8 @@ class StateSearch(Search):
 
     def _path(self, laps: Laps) -> NDArray[np.intp]:
         """The most probable state of every row, given all rows, (T,)."""
-        model, source = laps.model, self._sequences
+        model = laps.model
+        source = self._sequences
         prepared = model.kind.prepare(model.likelihood, model.parameters(laps.total, source.dtype), source)
         paths = self.executor.over(source, partial(_path_of, model, prepared), source.whole())
         return np.concatenate(list(paths))

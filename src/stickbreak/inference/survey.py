@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from ..data import ArraySource, Chunk
 from ..kernels.assign import merged_entropies, owners
 from ..likelihoods.features import Rows, features
-from ..model import Model, Parameters, Summary
+from ..model import Batch, Drawn, Model, Parameters, Summary
 from ..model.local import Responsibilities, block_rows, local_step
 from ..model.products import row_products
+from ..model.rows import drawn_rows
 from ..moves.agglomeration import row_nodes
-from ..moves.sample import Poor
+from ..moves.sample import Draw, Poor
 from .executor import Executor
 
 Array = NDArray[np.floating]
@@ -26,33 +27,49 @@ ENOUGH = 1 << 18  # rows of chunks, among which the worst are then chosen
 
 
 class Survey(NamedTuple):
-    """A summary of all rows, that of the nodes of a tree of merges without statistics, and rows explained worst."""
+    """A summary of all rows, that of the nodes of a tree of merges without statistics, rows explained worst, rows drawn."""
 
     total: Summary
     nodes: Summary
     poor: Poor
+    drawn: list[Drawn]
 
 
-def survey(model: Model, total: Summary, source: ArraySource, executor: Executor, parents: NDArray[np.int64]) -> Survey:
+def survey(
+    model: Model,
+    total: Summary,
+    source: ArraySource,
+    executor: Executor,
+    parents: NDArray[np.int64],
+    draw: Draw | None = None,
+) -> Survey:
     """Visit all rows once with the parameters that a summary of all rows implies.
 
     parents : the tree of merges of the clusters (`stickbreak.moves.agglomeration.ancestry`)
+    draw : how rows are drawn, if they are
     """
-    parameters, most = model.parameters(total, source.dtype), np.minimum(MOST, SHARE * total.N).astype(np.intp)
+    parameters = model.parameters(total, source.dtype)
+    most = np.minimum(MOST, SHARE * total.N).astype(np.intp)
 
-    task = partial(_of_chunk, model, parameters, parents, most)
+    task = partial(_of_chunk, model, parameters, parents, most, draw)
     results = executor.over(source, task, [chunk for batch in source.batches(1) for chunk in batch])
     whole = next(results)
-    poor, waiting = [whole.poor], 0
+    poor = [whole.poor]
+    drawn = whole.drawn
+    waiting = 0
     for part in results:  # added as they come: all chunks together have no room
         whole.total.add_in_place(part.total)
         whole.nodes.add_in_place(part.nodes)
         poor.append(part.poor)
+        drawn += part.drawn
         waiting += len(part.poor.rows)
         if waiting > ENOUGH:
-            poor, waiting = [_worst(poor, most)], 0
+            poor = [_worst(poor, most)]
+            waiting = 0
     source.release()
-    return Survey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base), _worst(poor, most))
+    return Survey(
+        replace(whole.total, base=total.base), replace(whole.nodes, base=total.base), _worst(poor, most), drawn
+    )
 
 
 def _of_chunk(
@@ -60,6 +77,7 @@ def _of_chunk(
     parameters: Parameters,
     parents: NDArray[np.int64],
     most: NDArray[np.intp],
+    draw: Draw | None,
     source: ArraySource,
     chunk: Chunk,
 ) -> Survey:
@@ -69,7 +87,9 @@ def _of_chunk(
     H = np.zeros(len(parents))
     merged_entropies(*kept, weights, parents, H)
     nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)
-    return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most))
+    batch = Batch(X, weights, chunk.start)
+    drawn = [] if draw is None else [draw.named(drawn_rows(batch, kept, draw.limits, draw.salt))]
+    return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most), drawn)
 
 
 def _poor(
@@ -77,9 +97,11 @@ def _poor(
 ) -> Poor:
     """The rows of a chunk that their clusters explain worst, each counted to the one with the largest responsibility."""
     n = X.shape[0]
-    owner, share = np.empty(n, np.int64), np.empty(n)
+    owner = np.empty(n, np.int64)
+    share = np.empty(n)
     owners(*kept, owner, share)
-    scores, dtype = model.likelihood.log_base(X) + parameters.bias[owner], parameters.W.dtype
+    scores = model.likelihood.log_base(X) + parameters.bias[owner]
+    dtype = parameters.W.dtype
     rows = block_rows(model.likelihood.n_statistics, 1)
     for start in range(0, n, rows):
         block = slice(start, min(start + rows, n))

@@ -84,7 +84,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             wanted = 2 * self.total.K
         if self._may_grow():
             self._with_one_topic_each(coarse)
-        while len(self.history) < self.options.max_laps:
+        while self._laps_left > 0:
             K = self.total.K
             self._anneal(chain, self.total, coarse)
             fewer = self._nearly_as_good()
@@ -124,7 +124,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _nearly_as_good(self) -> Summary | None:
         """The outcome of the last ascent from fewer topics, if it lacks less than what the parameters of one cost."""
-        best, trial = self.outcome, self._merged
+        best = self.outcome
+        trial = self._merged
         if trial is None or trial.total.K >= best.total.K or self._laps_left <= 0:
             return None
         near = best.bound - trial.bound < float(best.posterior.cost.mean())
@@ -138,7 +139,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         annealed = chain.from_summary(before.total, 1, self.executor)
         annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.executor)
         self._excursion(annealed, options)
-        gain, more = self.outcome.bound - before.bound, self.total.K - before.total.K
+        gain = self.outcome.bound - before.bound
+        more = self.total.K - before.total.K
         cost = float(self.outcome.posterior.cost.mean())
         return gain > WORTHWHILE_TOPIC * cost * max(1, more)
 
@@ -152,17 +154,18 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""
-        while self.best is not None:
+        while True:
             tries = 1 if self.source.total_weight * self.total.K > FAST else REFRESHES
             while tries > 0 and self._refresh() > WORTH * self.total.K:
                 tries -= 1
-            if not self._merge_more(self.best, self.options):
+            if not self._merge_more(self._in_hand, self.options):
                 break
 
     def _refresh(self) -> float:
         """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""
-        best, bound = self.outcome, self.outcome.bound
-        if len(self.history) < self.options.max_laps:
+        best = self.outcome
+        bound = self.outcome.bound
+        if self._laps_left > 0:
             again = self._laps(self.model, self._removals, self.options, best, origin="topics alone")
             again.patience = FRESH_PATIENCE
             again.run(best.total.as_start)
@@ -174,7 +177,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _merge_all(self, laps: Laps, options: Options) -> None:
         """Merge what is better merged as it is, again after each ascent from there."""
         while self._merge_more(laps, options, through_losses=False):
-            laps = self.best or laps
+            laps = self._in_hand
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> DocumentSurvey:
         return document_survey(laps.model, laps.total, self.source, self.executor, parents, laps.counts)

@@ -123,7 +123,8 @@ def merged_entropies(indptr, indices, values, weights, parents, H):
     weights : (n,) in;  parents : (2 K - 1,) in: of the K clusters and of each merge, after its children; -1 for the root
     H : (2 K - 1,) in and out, float64
     """
-    nodes, masses = np.empty(parents.size, np.int64), np.empty(parents.size)
+    nodes = np.empty(parents.size, np.int64)
+    masses = np.empty(parents.size)
     for i in range(indptr.size - 1):
         count = 0
         for p in range(indptr[i], indptr[i + 1]):
@@ -137,7 +138,8 @@ def merged_entropies(indptr, indices, values, weights, parents, H):
             for p in range(1, count):
                 if parents[nodes[p]] < parent:
                     parent = parents[nodes[p]]
-            mass, left = 0.0, 0
+            mass = 0.0
+            left = 0
             for p in range(count):
                 if parents[nodes[p]] == parent:
                     mass += masses[p]

@@ -63,7 +63,8 @@ def negative_binomials(x, prior, rate, exposure, out):
     """
     for i in range(out.size):
         both = rate[i] + exposure[i]
-        share, rest = max(exposure[i] / both, _TINY), max(rate[i] / both, _TINY)
+        share = max(exposure[i] / both, _TINY)
+        rest = max(rate[i] / both, _TINY)
         if is_few(x[i], prior[i]):
             out[i] = log_choices(x[i], prior[i]) + x[i] * math.log(share) - prior[i] * math.log1p(exposure[i] / rate[i])
         else:
@@ -95,10 +96,12 @@ def _one_row(data, indices, start, stop, c, C):
         n += data[p]
     if n <= _TINY:
         return 0.0
-    share, rest = max(n / (C + n), _TINY), max(C / (C + n), _TINY)
+    share = max(n / (C + n), _TINY)
+    rest = max(C / (C + n), _TINY)
     total, few, many = 0.0, 0.0, 0.0  # sums of few counts, and of the pseudo-counts of kinds with many
     for p in range(start, stop):
-        x, prior = data[p], c[indices[p]]
+        x = data[p]
+        prior = c[indices[p]]
         if is_few(x, prior):
             total += log_choices(x, prior)
             few += x
@@ -112,7 +115,8 @@ def _one_row(data, indices, start, stop, c, C):
 @_jit
 def _sum_of_few(data, indices, start, stop, c):
     """The sum of c over kinds without many counts."""
-    total, at = 0.0, start
+    total = 0.0
+    at = start
     for d in range(c.size):
         stored = at < stop and indices[at] == d
         if not stored or is_few(data[at], c[d]):
@@ -129,13 +133,15 @@ def multinomial_coefficients(data, indptr, out):
     data, indptr : rows as CSR, >= 0;  out : (n,) out
     """
     for i in range(out.size):
-        before, total = 0.0, 0.0
+        before = 0.0
+        total = 0.0
         for p in range(indptr[i], indptr[i + 1]):
             x = data[p]
             if is_few(x, before + 1.0):
                 total += log_choices(x, before + 1.0)
             else:
-                less, more = min(x, before), max(x, before)
+                less = min(x, before)
+                more = max(x, before)
                 total += rise(less, more + 1.0)[0] - math.lgamma(less + 1.0)
             before += x
         out[i] = total

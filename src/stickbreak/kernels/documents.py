@@ -74,7 +74,9 @@ def document_counts(indptr, rows, counts, E, prior, tiny, tol, most, N):
     returns : iterations done, of all documents
     """
     K = E.shape[1]
-    x, p, acc = np.empty_like(prior), np.empty_like(prior), np.empty_like(prior)
+    x = np.empty_like(prior)
+    p = np.empty_like(prior)
+    acc = np.empty_like(prior)
     done = 0
     for d in range(indptr.size - 1):
         if indptr[d] == indptr[d + 1]:
@@ -118,7 +120,8 @@ def document_statistics(indptr, rows, counts, log_mass, E, prior, N, p, log_Z, R
     sums : (4, K) in and out: sum_d [psi(theta_dk)], sum_d log Gamma(theta_dk), sum_d N_dk log p_dk, sum_e c_e r_ek log Z_e
     """
     K = E.shape[1]
-    acc, logs = np.empty(K), np.empty(K)
+    acc = np.empty(K)
+    logs = np.empty(K)
     for d in range(indptr.size - 1):
         q = p[d]
         for k in range(K):
@@ -126,12 +129,14 @@ def document_statistics(indptr, rows, counts, log_mass, E, prior, N, p, log_Z, R
         acc[:] = 0.0
         logs[:] = 0.0
         for e in range(indptr[d], indptr[d + 1]):
-            row, out = E[rows[e]], R[rows[e]]
+            row = E[rows[e]]
+            out = R[rows[e]]
             Z = 0.0
             for k in range(K):
                 Z += row[k] * q[k]
             log_Z[e] = np.log(Z)
-            s, part = counts[e] / Z, log_Z[e] - (log_mass[e] if log_mass.size else 0.0)
+            s = counts[e] / Z
+            part = log_Z[e] - (log_mass[e] if log_mass.size else 0.0)
             for k in range(K):
                 t = s * row[k]
                 acc[k] += t
@@ -166,8 +171,10 @@ def merged_statistics(indptr, rows, counts, E, prior, p, log_Z, N, parents, sums
     prior : (nodes,) in: pseudo-counts of the nodes;  parents : (nodes,) in: each after its children, -1 for the root
     sums : (3, nodes) in and out: sum_d psi(theta_d), sum_d log Gamma(theta_d), - sum_e c_e r_e log r_e
     """
-    K, last = E.shape[1], parents.size - 1
-    n, r = np.zeros(parents.size), np.zeros(parents.size)
+    K = E.shape[1]
+    last = parents.size - 1
+    n = np.zeros(parents.size)
+    r = np.zeros(parents.size)
     for d in range(indptr.size - 1):
         n[:K] = N[d]
         n[K:] = 0.0
@@ -178,7 +185,8 @@ def merged_statistics(indptr, rows, counts, E, prior, p, log_Z, N, parents, sums
             sums[0, j] += digamma(theta)
             sums[1, j] += math.lgamma(theta)
         for e in range(indptr[d], indptr[d + 1]):
-            row, scale = E[rows[e]], np.exp(-log_Z[e])
+            row = E[rows[e]]
+            scale = np.exp(-log_Z[e])
             for k in range(K):
                 r[k] = row[k] * p[d, k] * scale
             r[K:] = 0.0
@@ -216,13 +224,16 @@ def gibbs_sweep(indptr, words, z, E, cumulative, totals, seed, R):
     seed : a number for each sweep and chunk;  R : (V, K) int32 in and out: tokens by word and topic
     """
     K = E.shape[1]
-    n, place = np.zeros(K, np.float32), np.empty(K, np.int64)
-    present, weight = np.empty(K, np.int64), np.empty(K, np.float32)
+    n = np.zeros(K, np.float32)
+    place = np.empty(K, np.int64)
+    present = np.empty(K, np.int64)
+    weight = np.empty(K, np.float32)
     state = np.uint64(seed)
     for d in range(indptr.size - 1):
         many = _count_topics(z[indptr[d] : indptr[d + 1]], n, present, place)
         for i in range(indptr[d], indptr[d + 1]):
-            row, old = E[words[i]], z[i]
+            row = E[words[i]]
+            old = z[i]
             shrink = np.float32(1.0)
             if old >= 0:
                 n[old] -= 1.0

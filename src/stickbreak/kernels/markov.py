@@ -30,17 +30,40 @@ _NOTHING = np.exp(-345.0)  # of forward messages
 @_jit
 def _times(X, at, A, Y, v):
     """The products Y[v : v + 4] of rows at[v : v + 4] of X (n, Kp) with A (Kp, Kp): four rows of A at a time, read once."""
-    K, w, x, y = A.shape[0], v + 1, v + 2, v + 3
-    p, q, r, s = at[v], at[w], at[x], at[y]
+    K = A.shape[0]
+    w = v + 1
+    x = v + 2
+    y = v + 3
+    p = at[v]
+    q = at[w]
+    r = at[x]
+    s = at[y]
     Y[v : v + 4] = 0.0
     for i in range(0, K, 4):
-        j, m, n = i + 1, i + 2, i + 3
-        pi, pj, pm, pn = X[p, i], X[p, j], X[p, m], X[p, n]
-        qi, qj, qm, qn = X[q, i], X[q, j], X[q, m], X[q, n]
-        ri, rj, rm, rn = X[r, i], X[r, j], X[r, m], X[r, n]
-        si, sj, sm, sn = X[s, i], X[s, j], X[s, m], X[s, n]
+        j = i + 1
+        m = i + 2
+        n = i + 3
+        pi = X[p, i]
+        pj = X[p, j]
+        pm = X[p, m]
+        pn = X[p, n]
+        qi = X[q, i]
+        qj = X[q, j]
+        qm = X[q, m]
+        qn = X[q, n]
+        ri = X[r, i]
+        rj = X[r, j]
+        rm = X[r, m]
+        rn = X[r, n]
+        si = X[s, i]
+        sj = X[s, j]
+        sm = X[s, m]
+        sn = X[s, n]
         for k in range(K):
-            ik, jk, mk, nk = A[i, k], A[j, k], A[m, k], A[n, k]
+            ik = A[i, k]
+            jk = A[j, k]
+            mk = A[m, k]
+            nk = A[n, k]
             Y[v, k] += pi * ik + pj * jk + pm * mk + pn * nk
             Y[w, k] += qi * ik + qj * jk + qm * mk + qn * nk
             Y[x, k] += ri * ik + rj * jk + rm * mk + rn * nk
@@ -67,9 +90,11 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
     alpha : (n + lanes, Kp) in: alpha[edges[i] + i], of the row before each lane;  the others out
     scale : (n,) out: c_t
     """
-    lanes, K = edges.size - 1, L.shape[1]
+    lanes = edges.size - 1
+    K = L.shape[1]
     fours = -(-lanes // 4) * 4
-    Y, at = np.zeros((fours, K)), np.zeros(fours, np.int64)
+    Y = np.zeros((fours, K))
+    at = np.zeros(fours, np.int64)
     for step in range(_longest(edges)):
         for i in range(lanes):
             at[i] = min(edges[i] + step, edges[i + 1]) + i
@@ -79,7 +104,9 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
             t = edges[i] + step
             if t >= edges[i + 1]:
                 continue
-            ahead, likelihood, message = start if first[t] else Y[i], L[codes[t]], alpha[t + i + 1]
+            ahead = start if first[t] else Y[i]
+            likelihood = L[codes[t]]
+            message = alpha[t + i + 1]
             for k in range(K):
                 message[k] = ahead[k] * likelihood[k]
             total = 0.0
@@ -109,11 +136,13 @@ def _combine(alpha, likelihood, beta, r, g):
 @_inline
 def _hand_back(alpha, y, g, beta):
     """Scale g so that sum_jk alpha_j A_jk g_k = 1, and y = A g to the message ``beta`` to the row before, all (Kp,)."""
-    both, total = 0.0, 0.0
+    both = 0.0
+    total = 0.0
     for k in range(y.size):
         both += alpha[k] * y[k]
         total += y[k]
-    both, total = 1.0 / both, 1.0 / total
+    both = 1.0 / both
+    total = 1.0 / total
     for k in range(y.size):
         g[k] *= both
         beta[k] = y[k] * total
@@ -132,9 +161,11 @@ def backward(L, codes, first, edges, At, alpha, beta, R, G):
     beta : (lanes, Kp) in: backward messages to each lane's last row, out: those to the row before it; each sums to one
     R : (n, Kp), G : (n + lanes, Kp) out
     """
-    lanes, K = edges.size - 1, L.shape[1]
+    lanes = edges.size - 1
+    K = L.shape[1]
     fours = -(-lanes // 4) * 4
-    Y, at = np.zeros((fours, K)), np.zeros(fours, np.int64)
+    Y = np.zeros((fours, K))
+    at = np.zeros(fours, np.int64)
     for i in range(lanes):
         G[edges[i + 1] + i] = 0.0
     for step in range(_longest(edges)):

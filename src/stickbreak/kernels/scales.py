@@ -79,5 +79,6 @@ def add_scales(indptr, indices, values, weights, U, likely, entropy, S):
 
 def add_scales_reference(R: Array, weights: Array, U: Array, likely: float, entropy: float) -> Array:
     """What `add_scales` adds to the last two statistics for dense responsibilities R (n, K), (K, 2)."""
-    wR, log_u = weights[:, None] * R, np.log(U)
+    wR = weights[:, None] * R
+    log_u = np.log(U)
     return np.stack([(wR * (log_u - U + likely)).sum(axis=0), (wR * (log_u + entropy)).sum(axis=0)], axis=1)

@@ -18,7 +18,8 @@ def csr_scores(indptr, indices, data, Wt, C):
         row = C[i]
         row[:] = 0.0
         for p in range(indptr[i], indptr[i + 1]):
-            value, w = data[p], Wt[indices[p]]
+            value = data[p]
+            w = Wt[indices[p]]
             for k in range(K):
                 row[k] += value * w[k]
 

@@ -28,7 +28,8 @@ def digamma(x):
 @_jit
 def trigamma_times(x):
     """X psi'(x) - 1 for x > 0, by the same recurrence and series."""
-    total, y = 0.0, x
+    total = 0.0
+    y = x
     while y < _SHIFT:
         total += 1.0 / (y * y)
         y += 1.0
@@ -51,13 +52,16 @@ def rise(count, prior):
         return 0.0, 0.0
     if count > _HUGE and prior < _FAR:  # the two terms differ so much that nothing cancels
         return math.lgamma(prior + count) - math.lgamma(prior), digamma(prior + count) - digamma(prior)
-    value, slope = 0.0, 0.0
+    value = 0.0
+    slope = 0.0
     if prior < _FAR:
         above, by_above, below, by_below = 1.0, 0.0, 1.0, 0.0  # products of prior + count and of prior, and derivatives
         while prior < _FAR and prior <= count:
             total = prior + count
-            by_above, above = by_above * total + above, above * total
-            by_below, below = by_below * prior + below, below * prior
+            by_above = by_above * total + above
+            above = above * total
+            by_below = by_below * prior + below
+            below = below * prior
             prior += 1.0
         if by_above > 0.0:
             value -= math.log(above) - math.log(below)
@@ -72,14 +76,23 @@ def rise(count, prior):
         slope += by_growth / (1.0 + growth)
         value -= math.log1p(growth)
     total = prior + count
-    i, j, log = 1.0 / prior, 1.0 / total, math.log1p(count / prior)
+    i = 1.0 / prior
+    j = 1.0 / total
+    log = math.log1p(count / prior)
     gap = count * i * j  # i - j
-    a, b = i * i, j * j
+    a = i * i
+    b = j * j
     f1, g1 = i + j, a + b  # f_n = i^n + i^(n-1) j + ... + j^n;  g_n: the same of the squares
-    f2, g2, b2 = i * f1 + b, a * g1 + b * b, b * b
-    f4, g3, b3 = a * f2 + b * (i * j + b), a * g2 + b * b2, b * b2
-    f6, g4 = a * f4 + b2 * (i * j + b), a * g3 + b2 * b2
-    f8, g5 = a * f6 + b3 * (i * j + b), a * g4 + b2 * b3
+    f2 = i * f1 + b
+    g2 = a * g1 + b * b
+    b2 = b * b
+    f4 = a * f2 + b * (i * j + b)
+    g3 = a * g2 + b * b2
+    b3 = b * b2
+    f6 = a * f4 + b2 * (i * j + b)
+    g4 = a * g3 + b2 * b2
+    f8 = a * f6 + b3 * (i * j + b)
+    g5 = a * g4 + b2 * b3
     f10 = a * f8 + b2 * b2 * (i * j + b)
     rest = 1 / 12 - f2 * (1 / 360) + f4 * (1 / 1260) - f6 * (1 / 1680) + f8 * (1 / 1188) - f10 * (691 / 360360)
     value += (prior - 0.5) * log + count * (math.log(total) - 1.0) - gap * rest
@@ -106,7 +119,9 @@ def log_rise(count: Any, prior: Any) -> NDArray[np.float64]:
 @_jit
 def beyond_stirling(x):
     """What log Gamma(x) and psi(x) are beyond (x - 1/2) log x - x + log(2 pi) / 2 and log x, for x > 0."""
-    product, slope, y = 1.0, 0.0, x
+    product = 1.0
+    slope = 0.0
+    y = x
     while y < _FAR:
         slope = slope * y + product
         product *= y
@@ -114,9 +129,11 @@ def beyond_stirling(x):
     i = 1.0 / (y * y)
     above = 1 / 12 - i * (1 / 360 - i * (1 / 1260 - i * (1 / 1680 - i * (1 / 1188 - i * 691 / 360360))))
     series = i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
-    log_gamma, psi = above / y, -0.5 / y - series
+    log_gamma = above / y
+    psi = -0.5 / y - series
     if y > x:
-        log_x, log_y = math.log(x), math.log(y)
+        log_x = math.log(x)
+        log_y = math.log(y)
         log_gamma += (y - 0.5) * log_y - (x - 0.5) * log_x - (y - x) - math.log(product)
         psi += log_y - log_x - slope / product
     return log_gamma, psi

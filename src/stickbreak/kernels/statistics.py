@@ -16,13 +16,16 @@ def pack_products(X, origin, unit, linear, T):
     X : (n, D) in;  origin, unit : (D,) in;  T : (n, D (D + 1) / 2 [+ D]) out
     """
     n, D = X.shape
-    z, pairs = np.empty(D, T.dtype), D * (D + 1) // 2
+    z = np.empty(D, T.dtype)
+    pairs = D * (D + 1) // 2
     for i in range(n):
         for a in range(D):
             z[a] = (X[i, a] - origin[a]) / unit[a]
         start = 0
         for a in range(D):
-            factor, others, products = z[a], z[a:], T[i, start : start + D - a]
+            factor = z[a]
+            others = z[a:]
+            products = T[i, start : start + D - a]
             for b in range(D - a):
                 products[b] = factor * others[b]
             start += D - a
@@ -38,7 +41,8 @@ def pack_pairs(X, origin, unit, first, second, T):
     X : (n, D) in;  origin, unit : (D,) in;  first, second : (P,) in, columns a and b;  T : (n, P + D) out
     """
     n, D = X.shape
-    z, pairs = np.empty(D, T.dtype), len(first)
+    z = np.empty(D, T.dtype)
+    pairs = len(first)
     for i in range(n):
         for a in range(D):
             z[a] = (X[i, a] - origin[a]) / unit[a]

@@ -17,7 +17,8 @@ def stick_weights(u, v, exponents, gamma, strengths, w, by_left):
 
     See `allocations._sticks.stick_weight`.
     """
-    left, later = 1.0, exponents[-1]
+    left = 1.0
+    later = exponents[-1]
     for k in range(u.size - 1, -1, -1):
         w[k] = exponents[k] + later + 1.0 + gamma
         later += exponents[k]
@@ -42,7 +43,9 @@ def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spre
     """
     K = u.size
     head, loose = np.empty(K + 1), np.empty(K + 1)  # mean and variance of prod (1 - u) of the sticks before
-    w, by_left, by_w = np.empty(K), np.empty(K), np.empty(K)
+    w = np.empty(K)
+    by_left = np.empty(K)
+    by_w = np.empty(K)
     stick_weights(u, v, exponents, gamma, strengths, w, by_left)
     head[0], loose[0] = 1.0, 0.0
     for k in range(K):
@@ -50,27 +53,33 @@ def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spre
         head[k + 1] = head[k] * v[k]
         loose[k + 1] = loose[k] * (v[k] * v[k] + variance) + head[k] * head[k] * variance
     m = head[K]
-    value, later = K * math.log(gamma) - spread[K] * loose[K], exponents[K]
+    value = K * math.log(gamma) - spread[K] * loose[K]
+    later = exponents[K]
     after = slope[K] - by_spread[K] * loose[K] + 2.0 * spread[K] * m * m  # sums over the sticks after k, and the rest
     spread_after = spread[K] * (loose[K] + m * m)
     for k in range(K - 1, -1, -1):
-        a, b = u[k] * w[k], v[k] * w[k]
+        a = u[k] * w[k]
+        b = v[k] * w[k]
         (rest_a, psi_a), (rest_b, psi_b), (rest_w, psi_w) = (
             beyond_stirling(a),
             beyond_stirling(b),
             beyond_stirling(w[k]),
         )
-        for_u, for_v = 1.0 + exponents[k] - a, later + gamma - b
+        for_u = 1.0 + exponents[k] - a
+        for_v = later + gamma - b
         value += 0.5 * (log_u[k] + log_v[k] - math.log(w[k])) + _HALF_LOG_2_PI + rest_a + rest_b - rest_w
         value += (gamma - 1.0) * log_v[k] + for_u * (psi_a - psi_w) + for_v * (psi_b - psi_w)
         variance = u[k] * v[k] / (w[k] + 1.0)
-        m, left = head[k] * u[k], loose[k] + head[k] * head[k]
+        m = head[k] * u[k]
+        left = loose[k] + head[k] * head[k]
         varies = loose[k] * (u[k] * u[k] + variance) + head[k] * head[k] * variance
         value -= spread[k] * varies
         square = varies + m * m  # E[beta_k^2]
         total = slope[k] - by_spread[k] * varies + 2.0 * spread[k] * m * m
         change = (1.0 - 2.0 * u[k]) / (w[k] + 1.0)
-        t_a, t_b, t_w = trigamma_times(a), trigamma_times(b), trigamma_times(w[k])
+        t_a = trigamma_times(a)
+        t_b = trigamma_times(b)
+        t_w = trigamma_times(w[k])
         share = spread_after / (v[k] + u[k] / (w[k] + 1.0))
         gradient[k] = v[k] * (1.0 + for_u * t_a + total) - u[k] * (gamma + for_v * t_b + after)
         gradient[k] -= spread[k] * left * (2.0 * u[k] + change) * u[k] * v[k] + (change - 2.0 * v[k]) * u[k] * share

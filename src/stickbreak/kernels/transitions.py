@@ -24,7 +24,8 @@ def transition_bound(counted, m, alpha, kappa, first, slope):
     value = 0.0
     slope[:] = 0.0
     for j in range(K + 1):
-        strength, total = first if j == 0 else alpha, 0.0
+        strength = first if j == 0 else alpha
+        total = 0.0
         for k in range(K):
             share = strength * m[k]
             log, psi = rise(counted[j, k], max(share + kappa if k == j - 1 else share, _SMALLEST))
@@ -51,7 +52,8 @@ def spread_of_shares(m, alpha, kappa, half, shifted, first, spread, by_spread):
             continue
         _add_curvature(1.0, alpha, m[k], half, spread, by_spread, k)
         if not shifted:
-            square, r = (alpha / kappa) ** 2, alpha * m[k] / kappa
+            square = (alpha / kappa) ** 2
+            r = alpha * m[k] / kappa
             curvature = _log_curvature(r)
             spread[k] += square * curvature
             by_spread[k] += square * ((1.0 / (1.0 + r)) ** 2 - 2.0 * curvature)
@@ -101,18 +103,25 @@ def merge_gains(counted, m, alpha, kappa, first, a, b, pair, gains):
     """
     K = counted.shape[1]
     for i in range(a.size):
-        p, q = a[i], b[i]
+        p = a[i]
+        q = b[i]
         gain = 0.0
         for j in range(K + 1):  # to the two states
             if j in (p + 1, q + 1):
                 continue
-            strength, to_p, to_q = first if j == 0 else alpha, counted[j, p], counted[j, q]
+            strength = first if j == 0 else alpha
+            to_p = counted[j, p]
+            to_q = counted[j, q]
             if to_p + to_q == 0.0:
                 continue
             gain += _rise(to_p + to_q, strength * pair[i]) - _rise(to_p, strength * m[p]) - _rise(to_q, strength * m[q])
-        stays, total_p, total_q = 0.0, 0.0, 0.0
+        stays = 0.0
+        total_p = 0.0
+        total_q = 0.0
         for k in range(K):  # from them
-            from_p, from_q, prior = counted[p + 1, k], counted[q + 1, k], alpha * m[k]
+            from_p = counted[p + 1, k]
+            from_q = counted[q + 1, k]
+            prior = alpha * m[k]
             if from_p + from_q == 0.0:
                 continue
             total_p += from_p

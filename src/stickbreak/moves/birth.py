@@ -21,6 +21,9 @@ CHILDREN = (2, 3, 4, 5, 6, 8, 10)
 FEWEST, MOST, WORK = 15, 60, 1 << 23  # steps of a fit: as many as look at so many numbers of features, within limits
 ROUGH = 4  # the fewest steps before children are merged for the first time
 SETTLED = 1e-3  # a fit stops when no child's share of the rows changes by more than this
+MOST_THOROUGH = 300  # steps of a thorough fit,
+THOROUGH = 1 << 13  # or as many as look at so many numbers of the features of one row
+LITTLE = 0.01  # nats: a thorough fit stops when a step gains less (close-pairs of right_number.py)
 SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
 
 
@@ -43,6 +46,7 @@ class Target:
         the very bound the move changes (of documents, that of a mixture of their parts)
     starts : with which children to begin; of several the one that promises most is followed
     least : a fit ends where it is not going to gain so much
+    thorough : whether to fit until children settle, also where they overlap and steps gain little
     """
 
     cluster: int
@@ -52,6 +56,7 @@ class Target:
     starts: tuple[Start, ...]
     seed: int
     least: float = 0.0
+    thorough: bool = False
 
 
 def propose_birth(model: Model, target: Target) -> Proposal:
@@ -67,15 +72,20 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     The sample stands for the whole cluster, and the gain is the difference of the bounds of the children and of the parent:
     an estimate where the sample is not the cluster.  Fewer clusters may survive; if only one does, the gain is minus infinity.
     """
-    rng, model = np.random.default_rng(target.seed), model.flat
+    rng = np.random.default_rng(target.seed)
+    model = model.flat
     sample = Sampled.of(model, target.X, target.weights)
     parent = model.bound(_whole(model, target, sample))
     first = _First.of(model, target, sample)
     begun = [_begun(model, target, start, first, sample, rng) for start in target.starts]
     children, smallest = max(begun, key=lambda fit: _value(model, fit[0])) if len(begun) > 1 else begun[0]
     while children.K > 1:
-        steps = _steps(children, sample, FEWEST)
-        children, kept = _settled(model, children, sample, smallest, steps, parent + target.least)
+        if target.thorough:
+            steps = int(np.clip(THOROUGH // children.S.size, FEWEST, MOST_THOROUGH))
+        else:
+            steps = _steps(children, sample, FEWEST)
+        hope = parent + target.least
+        children, kept = _settled(model, children, sample, smallest, steps, hope, thorough=target.thorough)
         found = _merged(model, children, kept, target.weights)
         if found.K == children.K:
             break
@@ -140,10 +150,12 @@ def _value(model: Model, children: Summary) -> float:
 
 def _first_labels(model: Model, target: Target, start: Start, rng: np.random.Generator) -> NDArray[np.intp]:
     """The child to which each row belongs at first, (n,)."""
-    X, weights = target.X, target.weights
+    X = target.X
+    weights = target.weights
     if start.odd is None:
         return nearest_seeds(model, X, weights, start.children, rng)
-    labels, n = np.zeros(len(weights), np.intp), start.odd
+    labels = np.zeros(len(weights), np.intp)
+    n = start.odd
     labels[:n] = 1 + nearest_seeds(model, X[:n], weights[:n], start.children - 1, rng)
     return labels
 
@@ -156,11 +168,13 @@ def _settled(
     steps: int,
     hope: float = -np.inf,
     others: Summary | None = None,
+    thorough: bool = False,
 ) -> tuple[Summary, Responsibilities]:
     """The children after some local steps on the rows, without those that have fewer rows than ``smallest``.
 
     hope : steps end where two children, at the pace of the last step, are not going to reach this bound
     others : of rows that stay in the largest child
+    thorough : two children have settled when a step gains little, even if it moves no rows: shares stand still where they turn
     """
     value = -np.inf
     for left in reversed(range(steps)):
@@ -169,14 +183,15 @@ def _settled(
         if others is not None:
             children.N[before.argmax()] += others.N[0]
             children.S[before.argmax()] += others.S[0]
-        settled = np.abs(children.N - before).max() < SETTLED * children.N.sum()
+        settled = np.abs(children.N - before).max() < SETTLED * children.N.sum() and not (thorough and children.K == 2)
         if children.K > 1 and children.N.min() < smallest:  # one at a time: its rows may make others large enough
             children = children.take(np.delete(np.arange(children.K), children.N.argmin()))
         elif settled:
             break
         if children.K == 2:
-            last, value = value, _value(model, children)
-            if value + left * (value - last) < hope:
+            last = value
+            value = _value(model, children)
+            if value + left * (value - last) < hope or (thorough and value - last < LITTLE):
                 break
     return children, kept
 
@@ -186,7 +201,8 @@ def _merged(model: Model, children: Summary, kept: Responsibilities, weights: Ar
     if fewest >= children.K:
         return children
     steps = list(merges(model.posterior(children)))
-    H, parents = np.zeros(2 * children.K - 1), ancestry(steps, children.K)
+    H = np.zeros(2 * children.K - 1)
+    parents = ancestry(steps, children.K)
     merged_entropies(*kept, weights, parents, H)
     found = levels(model, children, steps, H)[: children.K - fewest + 1]
     return with_groups(children, max(found, key=lambda level: level.bound).groups)

@@ -52,9 +52,14 @@ class Draw:
 
 def plan_draw(model: Model, source: ArraySource, counts: Array, ids: Sequence[int], rng: np.random.Generator) -> Draw:
     """Draw about as many rows of each cluster of ``counts`` (K,) as a sample needs, or as 32 MiB of features hold."""
-    wanted = max(1, min(model.kind.sample_size, FEATURES // entries(model.likelihood, source.row_size)))
+    wanted = max(1, min(model.kind.sample_size, most_drawn(model, source)))
     limits = wanted / np.maximum(counts, 1e-300)
     return Draw(limits, int(rng.integers(2**63)), np.array(ids))
+
+
+def most_drawn(model: Model, source: ArraySource) -> int:
+    """How many rows of a cluster have features that 32 MiB hold."""
+    return FEATURES // entries(model.likelihood, source.row_size)
 
 
 def poor_targets(
@@ -70,7 +75,8 @@ def poor_targets(
 
     Several children begin among all of those rows, or one with the worst 500, 125, 31 or 7.
     """
-    W, found = model.likelihood.weights(total.N, total.S)[0], []
+    W = model.likelihood.weights(total.N, total.S)[0]
+    found = []
     for k, identity in enumerate(ids):
         worst, shares = poor.of(k)
         rows = np.concatenate([part.rows[part.owners == identity] for part in drawn])
@@ -84,7 +90,8 @@ def poor_targets(
         with np.errstate(over="ignore", invalid="ignore"):  # of rows too far for a density
             scores = model.likelihood.log_base(odd) + product_with(features(model.likelihood, odd), W[[k]])[:, 0]
         order = np.argsort(scores, kind="stable")
-        odd, odd_weights = odd[order], odd_weights[order]
+        odd = odd[order]
+        odd_weights = odd_weights[order]
         X = sparse.vstack([odd, others], format="csr") if sparse.issparse(odd) else np.concatenate([odd, others])
         weights = np.concatenate([odd_weights, weights * (left / weights.sum())])
         n = len(odd_weights)
