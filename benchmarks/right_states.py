@@ -1,8 +1,8 @@
-"""The number of states of sticky chains, told nothing, beside the start at the true states, and the fit started from itself.
+"""The number of states of sticky chains, not given, beside the start at the true states, and the fit started from itself.
 
 Chains of 1, 4, 8 and 25 states that last 2, 5, 20 or 100 rows on average, in one sequence or in 500 of 20 rows, or with one
-state rarer than the others (0.5% of the rows); rows of numbers in 1, 2 or 10 columns, of processes that follow one row before or
-two, of marks (10 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the fit less that of the
+state rarer than the others (0.5% of the rows); rows of numbers in 1, 2 or 10 columns, of processes that follow one row before
+or two, of marks (10 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the fit less that of the
 other, in nats: where it is negative, the search has missed something.  "wrong" is the share of rows with a wrong label, and
 "truth wrong" that of the start at the true states.
 

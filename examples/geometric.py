@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import betaln, psi
+from scipy.special import psi
 
-from stickbreak.likelihoods import Array, IndependentColumns, Sample, positive_values
+from stickbreak.likelihoods import Array, IndependentColumns, Sample, log_gamma_ratio, positive_values
 
 
 class GeometricPosterior(NamedTuple):
@@ -63,12 +63,15 @@ class Geometric(IndependentColumns):
         return (psi(b) - both,), psi(a) - both
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
-        return np.asarray(betaln(*self._update(n, sums)) - betaln(self.a, self.b))
+        """The ratio of Beta functions B(a + n, b + s) / B(a, b)."""
+        both = log_gamma_ratio(n + sums[0], self.a + self.b)
+        return log_gamma_ratio(n, self.a) + log_gamma_ratio(sums[0], self.b) - both
 
     def _predictive(self, x: Array, n: Array, sums: tuple[Array, ...], columns: Any) -> Array:
         """Beta-geometric: B(a + 1, b + x) / B(a, b)."""
-        a, b = self.a[columns] + n, self.b[columns] + sums[0]
-        return np.asarray(betaln(a + 1.0, b + x) - betaln(a, b))
+        a = self.a[columns] + n
+        b = self.b[columns] + sums[0]
+        return np.asarray(np.log(a) + log_gamma_ratio(x, b) - log_gamma_ratio(1.0 + x, a + b))
 
     def _bregman(self, x: Array, center: Array, columns: Any) -> Array:
         """With mean m after x alone and m' after the center: m log(m / m') - (1 + m) log((1 + m) / (1 + m'))."""

@@ -22,7 +22,8 @@ class Fit:
 
     likelihood = None
 
-    def __init__(self, names):
+    def __init__(self, names, D):
+        self.n_features_in_ = D
         if names is not None:
             self.feature_names_in_ = names
 
@@ -30,7 +31,7 @@ class Fit:
 def check(X, likelihood=None, names=None, weights=None, source=ArraySource):
     likelihood = (likelihood or lk.Gaussian()).locate(names, X.shape[1])
     with Threads(1) as threads:
-        return checked(Fit(names), likelihood, source(X, weights), threads)[1]
+        return checked(Fit(names, X.shape[1]), likelihood, source(X, weights), threads)[1]
 
 
 def found(*args, **kwargs):
@@ -312,5 +313,5 @@ def test_the_check_is_quick(rng):
         likelihood = lk.DiagonalGaussian()
         with Threads(1) as threads:
             began = time.process_time()
-            assert checked(Fit(None), likelihood, source, threads)[1] == []
+            assert checked(Fit(None, source.n_columns), likelihood, source, threads)[1] == []
             assert time.process_time() - began < limit

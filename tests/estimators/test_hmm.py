@@ -573,7 +573,7 @@ def test_an_interrupt_before_the_first_lap_changes_nothing(data, model, monkeypa
     def interrupted(*given, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("stickbreak.inference.laps.visit", interrupted)
+    monkeypatch.setattr("stickbreak.inference.lap.visit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(data[0][:50])
     assert everything(estimator) == before

@@ -550,7 +550,7 @@ def interrupt_visit(monkeypatch, number, module):
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_interrupt_before_the_first_lap_changes_nothing(algorithm, number, X, monkeypatch):
-    module = "stickbreak.inference.stochastic.visit" if algorithm == "stochastic" else "stickbreak.inference.laps.visit"
+    module = "stickbreak.inference.stochastic.visit" if algorithm == "stochastic" else "stickbreak.inference.lap.visit"
     estimator = mixture(algorithm=algorithm, n_batches=3, init="random", tol=1e-3).fit(X[:, :1])
     before = everything(estimator)
     interrupt_visit(monkeypatch, 1 if algorithm == "full" else number, module)
@@ -563,7 +563,7 @@ def test_an_interrupt_before_the_first_lap_changes_nothing(algorithm, number, X,
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_interrupt_keeps_the_best_model(algorithm, number, X, monkeypatch):
     """Anywhere after the first lap, also amid an excursion: what is kept is whole and has the bound last reported."""
-    module = "stickbreak.inference.stochastic.visit" if algorithm == "stochastic" else "stickbreak.inference.laps.visit"
+    module = "stickbreak.inference.stochastic.visit" if algorithm == "stochastic" else "stickbreak.inference.lap.visit"
     X = X + np.random.default_rng(0).standard_t(2, X.shape)
     estimator = mixture(algorithm=algorithm, n_batches=3, init="random", tol=1e-9)
     interrupt_visit(monkeypatch, number, module)

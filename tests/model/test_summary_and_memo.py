@@ -98,7 +98,7 @@ def test_total_is_the_sum_of_the_last_summaries_of_the_batches(seed, n_batches, 
         last[batch] = random_summary(rng, 3)
         memo.replace(batch, last[batch])
         assert_equal(memo.total, added_up(memo))  # whole numbers: no rounding
-    assert memo.complete == (len(last) == n_batches)
+    assert (None in memo.batches) == (len(last) < n_batches)
     for batch, summary in last.items():
         assert memo.batches[batch] is summary
     memo.refresh()
@@ -147,7 +147,7 @@ def test_copies_do_not_affect_each_other(n_batches):
 
 def test_total_of_an_unvisited_memo_is_an_error():
     memo = Memo(2)
-    assert not memo.complete
+    assert None in memo.batches
     with pytest.raises(RuntimeError, match="no batch"):
         _ = memo.total
-    assert not memo.copy().complete
+    assert None in memo.copy().batches

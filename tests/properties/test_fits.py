@@ -16,10 +16,9 @@ from sklearn.metrics import adjusted_rand_score
 from stickbreak import Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
-from stickbreak.inference import Options, RowSearch, Session, Stochastic, Threads
+from stickbreak.inference import Options, RowSearch, Session, Stochastic, Threads, lap
 from stickbreak.inference.init import one_cluster
 from stickbreak.model import Model, Summary
-from stickbreak.moves import Schedule
 
 MOVES = ("birth", "merge", "delete")
 KINDS = ("clusters", "overlapping", "outliers", "duplicates")
@@ -342,12 +341,13 @@ def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_bat
     weights = np.random.default_rng(1).choice([0.5, 1.0, 3.0], len(X))
     model = Model(family.likelihood(X), allocation)
     sums = naive.summarise(model.likelihood, X, np.ones((len(X), 1)), weights)
-    resolve, accepted = Schedule.resolve, []
+    moved, accepted = lap._moved, []
 
-    def observed(self, posterior, memo, proposals, tracked, slack):
-        model = posterior.model
-        before = model.bound(model.ordered(memo.total))
-        verdict, records = resolve(self, posterior, memo, proposals, tracked, slack)
+    def observed(problem, state, tracked, slack):
+        model = state.model
+        before = model.bound(model.ordered(state.memo.total))
+        state, records = moved(problem, state, tracked, slack)
+        memo = state.memo
         gains = [gain for record in records for gain in record.gains]
         assert all(gain > -0.01 for gain in gains)  # what a move to fewer clusters may give back
         after = model.bound(model.ordered(memo.total))
@@ -357,12 +357,12 @@ def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, n_bat
             memo.total.N.sum(keepdims=True), memo.total.S.sum(axis=0, keepdims=True), sums.H, memo.total.base
         )
         naive.assert_same(whole, sums, rtol=1e-10)
-        assert len(self.ids) == memo.total.K == len(set(self.ids))
-        assert (verdict.added is None) == (not gains)
+        ids = state.schedule.ids
+        assert len(ids) == memo.total.K == len(set(ids))
         accepted.extend(gains)
-        return verdict, records
+        return state, records
 
-    monkeypatch.setattr(Schedule, "resolve", observed)
+    monkeypatch.setattr(lap, "_moved", observed)
     found = search(model, X, weights, n_batches=n_batches, seed=1)
     assert sum(gain for lap in found.history for record in lap.moves for gain in record.gains) == sum(accepted)
     if kind in ("clusters", "outliers"):

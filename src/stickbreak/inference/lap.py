@@ -183,15 +183,17 @@ def _moved(
         return state, []
     if problem.floor is not None and slack < -NEGLIGIBLE:  # well below a better model nothing is lost
         slack = np.inf
-    memo = state.memo
-    before = state.before
-    verdict, records = state.schedule.resolve(state.posterior, memo, state.proposals, tracked, slack)
+    verdict, records = state.schedule.resolve(state.posterior, state.proposals, tracked, slack)
     if verdict.edit is None:
         return state, records
+    memo = state.memo.copy()
+    memo.apply(verdict.edit, tracked)
+    before = state.before
     if before is not None:
         before = _exchanged(before, verdict)
     bound = state.bound + sum(min(gain, 0.0) for gain in verdict.gains.values())  # what moves may give back
-    return state._replace(posterior=state.model.posterior(memo.total), before=before, bound=bound), records
+    state = state._replace(posterior=state.model.posterior(memo.total), memo=memo, before=before, bound=bound)
+    return state, records
 
 
 def _exchanged(before: Posterior, verdict: Verdict) -> Posterior | None:

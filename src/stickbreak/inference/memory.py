@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -255,10 +255,6 @@ class Sizes:
             middle = (low + high) // 2
             low, high = (middle, high) if self.needed(middle) <= bytes_available else (low, middle)
         return low
-
-    def in_batches(self, n: int) -> "Sizes":
-        """The same data in n batches."""
-        return replace(self, batches=n)
 
 
 def available() -> float:

@@ -1,7 +1,6 @@
 """Building sufficient statistics block by block."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._jit import jit as _jit
 
@@ -50,10 +49,3 @@ def pack_pairs(X, origin, unit, first, second, T):
             T[i, p] = z[first[p]] * z[second[p]]
         for a in range(D):
             T[i, pairs + a] = z[a]
-
-
-def pack_products_reference(X: NDArray[np.floating], linear: bool) -> NDArray[np.floating]:
-    """The statement of `pack_products` in NumPy, for origin 0 and unit 1."""
-    a, b = np.triu_indices(X.shape[1])
-    products = X[:, a] * X[:, b]
-    return np.hstack([products, X]) if linear else products

@@ -2,6 +2,7 @@
 
 from ._base import Array, Likelihood, Profile
 from ._columns import IndependentColumns
+from ._gamma import log_gamma_ratio
 from ._hyperparameters import column_values, positive_values, require
 from ._sample import Sample
 from ._scales import Scales
@@ -67,6 +68,7 @@ __all__ = [
     "StudentT",
     "ZeroMeanGaussian",
     "column_values",
+    "log_gamma_ratio",
     "positive_values",
     "require",
 ]

@@ -20,11 +20,6 @@ class Memo:
         self._total: Summary | None = None
 
     @property
-    def complete(self) -> bool:
-        """Whether every batch has been visited."""
-        return all(summary is not None for summary in self.batches)
-
-    @property
     def total(self) -> Summary:
         """The summary of all batches visited so far."""
         if self._total is None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..model import ROWS, Drawn, Memo, Model, Posterior, Recipe, Summary
+from ..model import ROWS, Drawn, Model, Posterior, Recipe, Summary
 from . import states
 from .better import NEGLIGIBLE
 from .birth import CHILDREN, fit_children, propose_birth
@@ -117,24 +117,21 @@ class Schedule:
     def resolve(
         self,
         posterior: Posterior,
-        memo: Memo,
         proposals: Sequence[Proposal],
         tracked: Sequence[Sequence[Summary]],
         slack: float,
     ) -> tuple[Verdict, list[MoveRecord]]:
-        """Accept what raises the ELBO of the whole data set (`verify`) in the memo, and remember what failed."""
+        """What raises the ELBO of the whole data set (`verify`); what does not is remembered."""
         counts = posterior.summary.N
         decide = verify_whole if self.recipe.whole else verify
         verdict = decide(posterior, proposals, tracked, slack)
-        if verdict.edit is not None:
-            memo.apply(verdict.edit, tracked)
         for i, proposal in enumerate(proposals):
             if verdict.gains and proposal.whole:
                 break  # only one could be accepted
             if i not in verdict.gains and not set(verdict.removed) & set(proposal.removed):
                 self._fail(proposal.kind, proposal.subjects, counts)
         self.ids = [identity for k, identity in enumerate(self.ids) if k not in set(verdict.removed)]
-        self.ids += self._fresh(memo.total.K - len(self.ids))
+        self.ids += self._fresh(verdict.K)
         records = []
         for kind in dict.fromkeys([*self.kinds, *(proposal.kind for proposal in proposals)]):
             gains = tuple(gain for i, gain in verdict.gains.items() if proposals[i].kind == kind)

@@ -17,16 +17,18 @@ from .proposal import Proposal
 class Verdict(NamedTuple):
     """Gains of the accepted proposals by number, the edit that accepts them, and the clusters it removes and adds.
 
-    added : None where the edit replaces all clusters
+    K : clusters that come after those that stay
+    added : these clusters; None where the edit replaces all clusters
     """
 
     gains: dict[int, float]
     edit: Edit | None
     removed: tuple[int, ...]
+    K: int
     added: Summary | None
 
 
-NOTHING = Verdict({}, None, (), None)
+NOTHING = Verdict({}, None, (), 0, None)
 
 
 def verify(
@@ -69,7 +71,7 @@ def verify(
         candidate_marginal = np.concatenate([np.delete(marginal, here), marginals[i]])
         candidate_shares = _exchange(shares, current.K, here, proposals[i].split)
         after = _bound(model, candidate, candidate_marginal, candidate_shares)
-        if accepts(after - bound, candidate.K - current.K, scores[i], slack_of(slack, rounding)):
+        if accepts(after - bound, candidate.K - current.K, bound, slack_of(slack, rounding)):
             lost = max(bound - after, 0.0)
             slack -= lost
             rounding -= lost
@@ -83,7 +85,8 @@ def verify(
     if not gains:
         return NOTHING
     removed = tuple(sorted(used))
-    return Verdict(gains, Exchange(removed, tuple(gains)), removed, side_by_side(added[i] for i in gains))
+    new = side_by_side(added[i] for i in gains)
+    return Verdict(gains, Exchange(removed, tuple(gains)), removed, new.K, new)
 
 
 def verify_whole(
@@ -96,17 +99,20 @@ def verify_whole(
     allowed = slack_of(slack, FORGIVEN * abs(bound))
     worth: dict[int, float] = {}
     gains: dict[int, float] = {}
+    sizes: dict[int, int] = {}
     for i in range(len(proposals)):
         added = reduce(add, (batch[i] for batch in tracked))
         more = added.K - total.K
         gain = model.bound(replace(added, base=total.base)) - bound
         if accepts(gain, more, bound, allowed):
             gains[i] = gain
+            sizes[i] = added.K
             worth[i] = gain - WORTH * more
     if not gains:
         return NOTHING
     best = max(worth, key=lambda i: worth[i])
-    return Verdict({best: gains[best]}, Replace(best), tuple(sorted(proposals[best].removed)), None)
+    removed = tuple(sorted(proposals[best].removed))
+    return Verdict({best: gains[best]}, Replace(best), removed, sizes[best] - (total.K - len(removed)), None)
 
 
 def _exchange(shares: np.ndarray, K: int, removed: np.ndarray, split: np.ndarray) -> np.ndarray:
