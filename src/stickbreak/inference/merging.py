@@ -89,10 +89,9 @@ class MergingSearch(Search, Generic[S]):
             if failures == (FEW_TRIALS if large else TRIALS) or limit == len(self.history):
                 break
             tol = options.tol * (1.0 if large else FINE)
-            trial = self._laps(
-                laps.model, (), replace(options, max_laps=limit, tol=tol), self._in_hand, origin="merges"
-            )
-            trial.patience = PATIENCE if large else np.inf
+            within = replace(options, max_laps=limit, tol=tol)
+            patience = PATIENCE if large else np.inf
+            trial = self._laps(laps.model, (), within, self._in_hand, origin="merges", patience=patience)
             self._merged = trial
             trial.run(start, self._counts(laps, groups))
             failures = 0 if self._keep(self._in_hand, trial) > 0.0 else failures + 1

@@ -130,10 +130,9 @@ class RowSearch(MergingSearch[Survey]):
 
         Births fail once only while learning waits, since the prior bars most, and where a sample has shown the clusters.
         """
-        best = self.best = self._laps(self.model, self.moves, options)
-        best.schedule.tries = 1 if options.learn_late or self._known(start.K) else sys.maxsize
-        best.schedule.many = self._found_on_sample == 0
-        best.run(start)
+        tries = 1 if options.learn_late or self._known(start.K) else sys.maxsize
+        self.best = self._laps(self.model, self.moves, options, tries=tries, many=self._found_on_sample == 0)
+        self.best.run(start)
 
     def _known(self, K: int) -> bool:
         """Whether as many clusters were found on a sample, and laps take long."""
@@ -163,8 +162,7 @@ class RowSearch(MergingSearch[Survey]):
         best = self._in_hand
         if self._laps_left <= 0:
             return
-        again = self._laps(best.model, self.moves, options, best, origin="again")
-        again.schedule.tries = tries
+        again = self._laps(best.model, self.moves, options, best, origin="again", tries=tries)
         again.run(best.total)
         self._keep(best, again)
 

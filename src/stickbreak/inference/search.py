@@ -1,5 +1,6 @@
 """What searches for the number of clusters, topics or states share: ascents, excursions, and the best model so far."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -149,15 +150,29 @@ class Search(ABC):
         floor: Laps | None = None,
         settle: int = 0,
         origin: str = "start",
+        enough: int = sys.maxsize,
+        patience: float = np.inf,
+        tries: int = sys.maxsize,
+        many: bool = True,
     ) -> Laps:
-        """An ascent; ``floor`` is the one with the best model so far, where it begins with a change of that."""
-        rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
-        schedule = Schedule(moves, model.kind.recipe, draws=self.draws)
+        """An ascent; ``floor`` is the one with the best model so far, where it begins with a change of that.
+
+        The rest are attributes of `Laps` and of its `Schedule`.
+        """
         laps = Laps(
-            model, self.source, schedule, self.session, rng, options, None if floor is None else floor.as_floor, settle
+            model,
+            self.source,
+            Schedule(moves, model.kind.recipe, tries, self.draws, many),
+            self.session,
+            self.rng.spawn(1)[0],  # of its own: how many laps one ascent takes must not change the next
+            options,
+            None if floor is None else floor.as_floor,
+            settle,
+            enough,
+            patience,
+            origin,
+            self.sample_rows,
         )
-        laps.origin = origin
-        laps.sample_rows = self.sample_rows
         self.trial = None if floor is None else laps
         return laps
 

@@ -27,7 +27,8 @@ class Options:
     max_laps : stop after this many passes
     tol : converged when a lap raises the bound by less than so many nats for each cluster
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
-    learn : what to learn between laps by empirical Bayes: "likelihood", and names of concentrations of the allocation
+    learn : what to learn between laps by empirical Bayes: names of concentrations of the allocation, and of hyperparameters of
+        the likelihood as "likelihood.<name>"
     learn_late : the same, but only once there are several clusters, and no more were born for two laps
     check : verify after every step that the bound has not decreased
     share : converged also, with a prior that is learnt, by a gain below this share of what the parameters of all clusters cost
@@ -58,6 +59,9 @@ class Problem:
 
     Attributes
     ----------
+    source : the data
+    executor : where tasks run
+    options : how long to run and what to check
     enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
     floor : None, or a better model in hand
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``

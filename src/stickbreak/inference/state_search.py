@@ -72,8 +72,8 @@ class StateSearch(Search):
 
         enough : quiet laps in a row, after which moves that are left are not tried
         """
-        self.best = self._laps(self.model, self.moves, self._coarse, settle=SETTLE if start.K > 1 else 0)
-        self.best.enough = enough
+        settle = SETTLE if start.K > 1 else 0
+        self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, enough=enough)
         self.best.run(start)
 
     @property
@@ -121,8 +121,7 @@ class StateSearch(Search):
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * SETTLE))
         limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
-        trial = self._laps(model, self._removals, replace(coarse, max_laps=limit), best, SETTLE, origin)
-        trial.enough = ENOUGH
+        trial = self._laps(model, self._removals, replace(coarse, max_laps=limit), best, SETTLE, origin, ENOUGH)
         trial.run(model.ordered(start))
         self._keep(best, trial)
 

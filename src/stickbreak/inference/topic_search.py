@@ -106,8 +106,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             allocation: Any = model.allocation
             alpha = ALIKE if found.topics.K == 1 else UNMIXED
             model = replace(model, allocation=replace(allocation, document_concentration=alpha))
-        trial = self._laps(model, (), options, best, origin="one topic each")
-        trial.patience = FRESH_PATIENCE
+        trial = self._laps(model, (), options, best, origin="one topic each", patience=FRESH_PATIENCE)
         trial.run(model.kind.start(found.topics), found.counts)
         self._keep(best, trial)
 
@@ -166,8 +165,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         best = self.outcome
         bound = self.outcome.bound
         if self._laps_left > 0:
-            again = self._laps(self.model, self._removals, self.options, best, origin="topics alone")
-            again.patience = FRESH_PATIENCE
+            again = self._laps(
+                self.model, self._removals, self.options, best, origin="topics alone", patience=FRESH_PATIENCE
+            )
             again.run(best.total.as_start)
             self._keep(best, again)
         if self.outcome.options is not self.options:

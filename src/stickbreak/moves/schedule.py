@@ -42,10 +42,12 @@ class Schedule:
     Every cluster carries an identity that survives reordering and ends when a move changes the cluster; failures are
     remembered under it, and forgotten when the cluster's count has changed by more than a tenth (Thesis 4.2.4).
 
+    kinds : of moves: "birth", "merge", "delete"
     recipe : how moves change the clusters of the kind of data
     tries : failures after which nothing is tried again, where that is fewer than usual
     draws : whether rows are drawn, which births are fitted to
     many : whether clusters may hold many others, as where a search begins; if not, births have few children at first
+    ids : the identities of the clusters
     """
 
     kinds: Sequence[str]
