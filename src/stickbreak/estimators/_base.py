@@ -16,7 +16,7 @@ from ..data.arrays import NUMBERS, as_array, numbers, working_precision
 from ..data.check import Extremes, Watch
 from ..data.frames import Encoded, Levels, as_frame, encode, look_up, mixed_frame, recode
 from ..data.sparse_rows import sparse_rows
-from ..inference import Threads, memory
+from ..inference import Executor, memory
 from ..likelihoods import Likelihood
 
 Array = NDArray[np.floating]
@@ -97,7 +97,7 @@ def survey(
     estimator: BaseEstimator,
     likelihood: Likelihood,
     source: ArraySource,
-    threads: Threads,
+    executor: Executor,
     watch: Watch | None = None,
 ) -> Columns:
     """Look at all values once; raise a ValueError that names the first one that the likelihood cannot use, if any.
@@ -109,7 +109,7 @@ def survey(
     missing = np.zeros(source.n_columns, np.bool_)
     largest = np.full(source.n_columns, np.nan)
     look = partial(_look, likelihood, may_miss, watch)
-    for found in threads.over(source, look, source.batches(1)[0]):
+    for found in executor.over(source, look, source.batches(1)[0]):
         if len(found) == 3:
             value, row, column = found
             names = getattr(estimator, "feature_names_in_", [])

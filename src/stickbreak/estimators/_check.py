@@ -6,22 +6,22 @@ import numpy as np
 
 from ..data import ArraySource
 from ..data.check import Finding, Roles, Table, Watch, data_check, sampled_rows
-from ..inference import Threads
+from ..inference import Executor
 from ..likelihoods import Likelihood
 from . import _choices as choices
 from ._base import Columns, survey
 
 
 def checked(
-    estimator: Any, likelihood: Likelihood, source: ArraySource, threads: Threads
+    estimator: Any, likelihood: Likelihood, source: ArraySource, executor: Executor
 ) -> tuple[Columns, list[Finding]]:
     """The `survey` of the rows of a fit, and what the data check finds in them; nothing in sparse rows."""
     sample = sampled_rows(source)
     if sample is None:
-        return survey(estimator, likelihood, source, threads), []
+        return survey(estimator, likelihood, source, executor), []
     with np.errstate(all="ignore"):  # infinite values are refused below
         watch = Watch(*sample.limits())
-    columns = survey(estimator, likelihood, source, threads, watch)
+    columns = survey(estimator, likelihood, source, executor, watch)
     D = source.n_columns
     ignored = ~likelihood.describes(D) | likelihood.compositional(D)
     own = np.arange(D) < estimator.n_features_in_  # those that follow are rows before, of sequences

@@ -16,7 +16,7 @@ from ..data import ArraySource, BagSource, Chunk, GroupSource, SparseSource
 from ..data.arrays import as_array, numbers
 from ..data.check import Finding
 from ..data.frames import Encoded, Levels, as_frame
-from ..inference import Chain, Options, Session, Threads, TopicSearch
+from ..inference import Chain, Executor, Options, Session, TopicSearch
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
@@ -93,9 +93,9 @@ def learnt_again(estimator: Any) -> tuple[str, ...]:
     return choices.with_concentrations(estimator, choices.learnt_again(estimator, CONCENTRATIONS), CONCENTRATIONS)
 
 
-def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, threads: Threads) -> Columns:
+def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, executor: Executor) -> Columns:
     """Refuse values that the likelihood cannot use, and warn of values that are not counts."""
-    columns = survey(estimator, given, source.flat, threads)
+    columns = survey(estimator, given, source.flat, executor)
     check_counts(source)
     return columns
 
@@ -183,7 +183,7 @@ def choose_start(
     estimator: Any,
     model: Model,
     source: BagSource | GroupSource,
-    threads: Threads,
+    executor: Executor,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
@@ -197,7 +197,7 @@ def choose_start(
         same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)
         if not same or type(init.model_.likelihood) is not type(model.likelihood):
             raise ValueError(f"init is a model of other data: {init.n_features_in_} columns; X has {source.n_columns}.")
-        return _from_model(init, estimator.levels_, model, source, threads)
+        return _from_model(init, estimator.levels_, model, source, executor)
     if not isinstance(init, str):
         if not isinstance(init, (list, tuple)) and not hasattr(init, "__array__"):
             raise ValueError(f"init must be a name, an array or a fitted {type(estimator).__name__}; got {init!r}.")
@@ -209,7 +209,7 @@ def choose_start(
             model,
             sample,
             choices.MOVES,
-            Session(threads),
+            Session(executor),
             rng,
             options,
             make_chain=partial(make_chain, estimator, model, sample, learn),
@@ -242,7 +242,9 @@ def _by_name(init: str, model: Model, source: BagSource | GroupSource, K: int, r
     return from_seeds(model, source.flat, K, init == "k-means++", rng)
 
 
-def _from_model(other: Any, levels: Levels, model: Model, source: BagSource | GroupSource, threads: Threads) -> Summary:
+def _from_model(
+    other: Any, levels: Levels, model: Model, source: BagSource | GroupSource, executor: Executor
+) -> Summary:
     """From another topic model: its counts of words, or the rows of groups as a mixture of its topics explains them."""
     summary: DocumentSummary = other.summary_
     if isinstance(source, BagSource):
@@ -252,7 +254,7 @@ def _from_model(other: Any, levels: Levels, model: Model, source: BagSource | Gr
     rows = mixture.start(summary.N, summary.S)
     reader = Reader.of(mixture, rows, mixture.likelihood.may_miss(source.n_columns), source.dtype)
     given = OfModel(reader, translate, mixture.likelihood.may_miss(source.n_columns))
-    return from_responsibilities(model, source.flat, given, threads)
+    return from_responsibilities(model, source.flat, given, executor)
 
 
 def _from_array(given: NDArray[Any], model: Model, source: BagSource | GroupSource) -> Summary:

@@ -4,7 +4,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
 from ..data.check import DataWarning, Finding
-from ..inference import Executor, Journal, Lap, Options, Search, Session
+from ..inference import Executor, Journal, Lap, Options, Search, Session, Threads
 from ..inference.algorithm import Ascending
 from ..inference.laps import Result
 from ..inference.memory import Sizes
@@ -231,6 +231,10 @@ class Estimator(BaseEstimator, ABC):
     def _sized(self, sizes: Sizes, source: ArraySource) -> Sizes:
         """Complete the sizes of a fit to single rows, where ``source`` holds documents or sequences."""
         return sizes
+
+    def _executor(self) -> AbstractContextManager[Executor]:
+        """Where tasks run, from entry to exit."""
+        return Threads(self.n_jobs)
 
     def _journal(self) -> Journal:
         """Where a search notes how far it is."""

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
-from ..inference import Options, Refit, Threads
+from ..inference import Executor, Options, Refit
 from ..model.learning import settled
 from ..moves.agglomeration import with_groups
 from . import _memory as memory
@@ -34,7 +34,7 @@ class Again(NamedTuple):
     labels: Callable[[], NDArray[np.intp]] | None = None
 
 
-def merged(model: E, n: int, read: Callable[[E, Threads], Again]) -> E:
+def merged(model: E, n: int, read: Callable[[E, Executor], Again]) -> E:
     """A copy of a fitted model with the n clusters of its hierarchy, fitted to data by laps without moves.
 
     read : what the copy is fitted to
@@ -50,18 +50,18 @@ def merged(model: E, n: int, read: Callable[[E, Threads], Again]) -> E:
     return fewer._guarded(lambda: _refit(fewer, groups, read))
 
 
-def _refit(model: E, groups: list[list[int]], read: Callable[[E, Threads], Again]) -> str | None:
+def _refit(model: E, groups: list[list[int]], read: Callable[[E, Executor], Again]) -> str | None:
     """Fit the groups of a model's clusters, set the attributes, and say what there is to warn of."""
     rng = np.random.default_rng(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
-    with Threads(model.n_jobs) as threads:
-        data = read(model, threads)
+    with model._executor() as executor:
+        data = read(model, executor)
         model._widen(data.missing)
         start = model.model_.ordered(with_groups(model.summary_.as_start, groups))
         begun = settled(model.model_, start, data.learn, data.source.dtype)
         batches = memory.n_batches(model, begun.likelihood, data.source)
         options = Options(batches, model.max_laps, model.tol, learn=data.learn)
         total, found, history, trouble = model._best_of(
-            [rng], partial(Refit, moves=()), begun, data.source, threads, options, lambda rng: start
+            [rng], partial(Refit, moves=()), begun, data.source, executor, options, lambda rng: start
         )
         model._set_fitted(found, total, data.source.dtype, history, model._table())
         if data.labels is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from ..data import ArraySource, Chunk
-from ..inference import Threads
+from ..inference import Executor
 from ..likelihoods.features import Rows
 from ..model import Model, Parameters, Summary
 from ..model.local import responsibilities_of
@@ -57,9 +57,9 @@ class Reader:
         return self.model.likelihood.impute(X, R, self.summary.N, self.summary.S)
 
 
-def by_chunk(source: ArraySource, threads: Threads, task: Callable[[Rows], Any]) -> Iterator[Any]:
+def by_chunk(source: ArraySource, executor: Executor, task: Callable[[Rows], Any]) -> Iterator[Any]:
     """The results of a task on the rows of every chunk, in order."""
-    return threads.over(source, partial(_of_rows, task), source.batches(1)[0])
+    return executor.over(source, partial(_of_rows, task), source.batches(1)[0])
 
 
 def _of_rows(task: Callable[[Rows], Any], source: ArraySource, chunk: Chunk) -> Any:

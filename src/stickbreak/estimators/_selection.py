@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..inference import LearningSearch, Options, Session, Threads
+from ..inference import Executor, LearningSearch, Options, Session
 from ..inference.init import one_cluster
 from ..inference.learning_search import Rival
 from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
@@ -134,7 +134,7 @@ class RowContest(Contest):
     problem: Callable[[Likelihood, ArraySource], Problem]
     source: ArraySource
     moves: tuple[str, ...]
-    threads: Threads
+    executor: Executor
     rng: np.random.Generator
     rows: int
     sample: ArraySource = field(init=False)
@@ -148,7 +148,7 @@ class RowContest(Contest):
         rivals = [] if best is None else [self.rival(best)]
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         stream = self.rng.spawn(1)[0]
-        search = LearningSearch(model, few, self.moves, Session(self.threads), stream, options, rivals=rivals)
+        search = LearningSearch(model, few, self.moves, Session(self.executor), stream, options, rivals=rivals)
         search.begin(one_cluster(model))
         total = search.total * (self.source.total_weight / few.total_weight)
         return begun(Found(search.found, total), self.source.total_weight, options.learn)

@@ -17,7 +17,7 @@ from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
 from ..data.frames import Encoded, Levels, as_column, as_frame, encode
 from ..data.sources import CHUNK_ROWS, Chunk
-from ..inference import Options, Session, StateSearch, Threads
+from ..inference import Executor, Options, Session, StateSearch
 from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
 from ..kernels.markov import forward
@@ -200,7 +200,7 @@ def choose_start(
     estimator: Any,
     model: Model,
     source: SequenceSource,
-    threads: Threads,
+    executor: Executor,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
@@ -208,7 +208,7 @@ def choose_start(
     init = estimator.init
     if not isinstance(init, str):
         if hasattr(init, "fit"):
-            return _from_model(init, estimator.levels_, model, source, threads)
+            return _from_model(init, estimator.levels_, model, source, executor)
         return _from_labels(init, model, source)
     if init == "blocks":
         K = min(estimator.n_init_states, model.allocation.max_clusters)
@@ -217,13 +217,13 @@ def choose_start(
     if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_ROWS, rng)
         options = choices.learning(Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE)), learn)
-        search = StateSearch(model, sample, choices.MOVES, Session(threads), rng, options)
+        search = StateSearch(model, sample, choices.MOVES, Session(executor), rng, options)
         search.run(one_cluster(model))
         return search.total * (source.total_weight / sample.total_weight)
     return one_cluster(model)
 
 
-def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource, threads: Threads) -> Summary:
+def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource, executor: Executor) -> Summary:
     check_is_fitted(other, "model_")
     kind = other.model_.kind
     D = source.n_columns // (source.lags + 1)
@@ -238,14 +238,14 @@ def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource
     if kind.has_order:
         known = copy(source)
         known.X = translate(source.X)
-        survey(other, other.model_.likelihood, known.flat, threads)
+        survey(other, other.model_.likelihood, known.flat, executor)
         reader = SequenceReader.of(other.model_, other.summary_, known, may_miss(source.n_columns))
         parameters = reader.model.parameters(reader.summary, known.dtype)
-        seen = visit(reader.model, parameters, known, known.batches(1)[0], threads).summary
-        return replace(seen, S=_statistics(reader, known, model, source, threads))
+        seen = visit(reader.model, parameters, known, known.batches(1)[0], executor).summary
+        return replace(seen, S=_statistics(reader, known, model, source, executor))
     mixture = Reader.of(other.model_, other.summary_, may_miss(D), source.dtype)
     given = OfNewest(OfModel(mixture, translate, may_miss(D)), D)
-    return model.ordered(from_responsibilities(model, source.flat, given, threads))
+    return model.ordered(from_responsibilities(model, source.flat, given, executor))
 
 
 @dataclass(frozen=True)
@@ -261,10 +261,10 @@ class OfNewest:
 
 
 def _statistics(
-    reader: "SequenceReader", known: SequenceSource, model: Model, source: SequenceSource, threads: Threads
+    reader: "SequenceReader", known: SequenceSource, model: Model, source: SequenceSource, executor: Executor
 ) -> Array:
     """The statistics (K, F) of a model's own features, under the state probabilities of another model."""
-    parts = threads.over(source, partial(_statistics_of, reader, known, model), source.batches(1)[0])
+    parts = executor.over(source, partial(_statistics_of, reader, known, model), source.batches(1)[0])
     return np.asarray(sum(parts))
 
 

@@ -14,7 +14,7 @@ from ..data import ArraySource, Chunk
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.distinct import Collapsed
 from ..data.frames import Levels
-from ..inference import LearningSearch, Options, Session, Threads
+from ..inference import Executor, LearningSearch, Options, Session
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
 from ..likelihoods.features import Rows
 from ..model import Model, Summary
@@ -33,7 +33,7 @@ def choose_start(
     model: Model,
     source: ArraySource,
     collapsed: Collapsed | None,
-    threads: Threads,
+    executor: Executor,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
@@ -44,13 +44,13 @@ def choose_start(
     """
     init = estimator.init
     if isinstance(init, type(estimator)):
-        return _from_model(init, estimator.levels_, model, source, threads)
+        return _from_model(init, estimator.levels_, model, source, executor)
     if not isinstance(init, str):
-        return _from_array(as_array(init, "init"), model, source, collapsed, threads)
+        return _from_array(as_array(init, "init"), model, source, collapsed, executor)
     if init != "one":
         return from_seeds(model, source, estimator.n_init_clusters, init == "k-means++", rng)
     if not choices.algorithm(estimator).searches:
-        return _found_on_sample(estimator, model, source, threads, rng, learn)
+        return _found_on_sample(estimator, model, source, executor, rng, learn)
     return one_cluster(model)
 
 
@@ -58,18 +58,18 @@ def _found_on_sample(
     estimator: Any,
     model: Model,
     source: ArraySource,
-    threads: Threads,
+    executor: Executor,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
     sample = source.sample(SEARCH_ROWS, rng)
     options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learn)
-    search = LearningSearch(model, sample, choices.MOVES, Session(threads), rng, options)
+    search = LearningSearch(model, sample, choices.MOVES, Session(executor), rng, options)
     search.run(one_cluster(model))
     return search.total * (source.total_weight / sample.total_weight)
 
 
-def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, threads: Threads) -> Summary:
+def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, executor: Executor) -> Summary:
     check_is_fitted(other)
     columns = other.n_features_in_ + other.n_targets_
     if columns != source.n_columns:
@@ -77,11 +77,11 @@ def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, t
     translate = Translation.between(levels, other)
     may_miss = other.model_.likelihood.may_miss(source.n_columns)
     reader = Reader.of(other.model_, other.summary_, may_miss, source.dtype)
-    return from_responsibilities(model, source, OfModel(reader, translate, may_miss), threads)
+    return from_responsibilities(model, source, OfModel(reader, translate, may_miss), executor)
 
 
 def _from_array(
-    given: NDArray[Any], model: Model, source: ArraySource, collapsed: Collapsed | None, threads: Threads
+    given: NDArray[Any], model: Model, source: ArraySource, collapsed: Collapsed | None, executor: Executor
 ) -> Summary:
     N = source.n_rows if collapsed is None else len(collapsed.inverse)
     if given.ndim not in (1, 2) or len(given) != N:
@@ -95,7 +95,7 @@ def _from_array(
         )
     if collapsed is not None:
         R = collapsed.average(R)
-    return model.ordered(from_responsibilities(model, source, OfArray(R), threads))
+    return model.ordered(from_responsibilities(model, source, OfArray(R), executor))
 
 
 def _from_labels(labels: NDArray[Any]) -> sparse.csr_array:

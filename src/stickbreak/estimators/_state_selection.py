@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data import SequenceSource
-from ..inference import Session, StateSearch, Threads
+from ..inference import Executor, Session, StateSearch
 from ..inference.init import one_cluster
 from ..likelihoods import AutoregressiveGaussian, DiagonalGaussian, Likelihood
 from ..model.learning import OF_LIKELIHOOD, settled
@@ -58,7 +58,7 @@ class StateContest(Contest):
     source: SequenceSource
     lags: int
     moves: tuple[str, ...]
-    threads: Threads
+    executor: Executor
     rng: np.random.Generator
     whole: SequenceSource = field(init=False)
     sample: SequenceSource = field(init=False)
@@ -73,7 +73,7 @@ class StateContest(Contest):
         sample = self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)
         model, few, options = self.problem(likelihood, sample)
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS), tol=max(options.tol, TOLERANCE))
-        search = StateSearch(model, few, self.moves, Session(self.threads), self.rng.spawn(1)[0], options)
+        search = StateSearch(model, few, self.moves, Session(self.executor), self.rng.spawn(1)[0], options)
         search.begin(one_cluster(model), ENOUGH)
         total = search.total * (self.whole.total_weight / few.total_weight)
         learn = [OF_LIKELIHOOD + name for name in likelihood.not_given()]

@@ -16,7 +16,7 @@ from ..allocations import Allocation, Duration
 from ..allocations.markov import ChainPrior
 from ..data import SequenceSource
 from ..data.frames import values_of
-from ..inference import Algorithm, Options, StateSearch, Threads
+from ..inference import Algorithm, Executor, Options, StateSearch
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
 from ..model import SEQUENCES, Model, SequenceSummary, Summary
@@ -309,7 +309,7 @@ class HMM(ClusterMixin, Estimator):
         >>> HMM(random_state=0).fit(X).merge_states(2, X).transition_matrix_.shape
         (2, 2)
         """
-        return merged(self, n, lambda model, threads: model._again(X, lengths, threads))
+        return merged(self, n, lambda model, executor: model._again(X, lengths, executor))
 
     def stability(self, X: Any, n: int | None = None, n_fits: int = 5, lengths: Any = None) -> Stability:
         """Whether fits with other seeds find the same states: `stickbreak.estimators.Stability`.
@@ -384,32 +384,32 @@ class HMM(ClusterMixin, Estimator):
         source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        with Threads(self.n_jobs) as threads:
-            likelihood, selection = self._likelihood(source, threads, seed)
+        with self._executor() as executor:
+            likelihood, selection = self._likelihood(source, executor, seed)
             source = source.with_lags(sequences.lags(likelihood))
-            columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
+            columns, self.data_check_ = checked(self, likelihood, source.flat, executor)
             sequences.check_observed(source)
             source = sequences.collapsed(source)
             model, _, options = self._problem(likelihood, source, columns)
             total, model, history, trouble = self._ascend(
                 model,
                 source,
-                threads,
+                executor,
                 rng,
                 options,
                 lambda rng: sequences.choose_start(
-                    self, model, source, threads, rng, options.learn + options.learn_late
+                    self, model, source, executor, rng, options.learn + options.learn_late
                 ),
                 StateSearch,
             )
             self.selection_ = selection
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
-            trouble = self._set_labels(lambda: self._paths(source, columns, threads)) or trouble
+            trouble = self._set_labels(lambda: self._paths(source, columns, executor)) or trouble
         self.converged_ = trouble is None
         return trouble
 
-    def _likelihood(self, source: SequenceSource, threads: Threads, seed: int) -> tuple[Likelihood, list[Candidate]]:
+    def _likelihood(self, source: SequenceSource, executor: Executor, seed: int) -> tuple[Likelihood, list[Candidate]]:
         """The likelihood of the rows, and where it was chosen by the bound, all candidates."""
         if not isinstance(self.likelihood, str) or self.likelihood != "auto":
             return sequences.likelihood(self, source), []
@@ -418,16 +418,16 @@ class HMM(ClusterMixin, Estimator):
             return next(iter(found.values())), []
 
         def problem(likelihood: Likelihood, few: SequenceSource) -> Problem:
-            columns = survey(self, likelihood, few.flat, threads)
+            columns = survey(self, likelihood, few.flat, executor)
             return self._problem(likelihood, sequences.collapsed(few), columns)
 
-        survey(self, next(iter(found.values())), source.flat, threads)  # refuses what no family can use, by its row
+        survey(self, next(iter(found.values())), source.flat, executor)  # refuses what no family can use, by its row
         sequences.check_observed(source)
         grown = isinstance(self.init, str) and self.init == "one"
         moves = choices.moves(self) if grown else choices.MOVES
         rng = np.random.default_rng([seed, 1])  # of its own: the fit is the same as with the likelihood given
         steps = max(sequences.lags(family) for family in found.values())
-        contest = StateContest(problem, source, steps, moves, threads, rng)
+        contest = StateContest(problem, source, steps, moves, executor, rng)
         contest.enter(found)
         return contest.best.likelihood, contest.candidates
 
@@ -440,40 +440,40 @@ class HMM(ClusterMixin, Estimator):
         return Problem(model, source, choices.learning(options, sequences.learnt(self, likelihood)))
 
     def _add(self, X: Any, lengths: Any) -> str | None:
-        with Threads(self.n_jobs) as threads:
-            source, columns = self._source(X, lengths, threads)
+        with self._executor() as executor:
+            source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
-            self._absorb(source, threads)
-            return self._set_labels(lambda: self._paths(source, columns, threads))
+            self._absorb(source, executor)
+            return self._set_labels(lambda: self._paths(source, columns, executor))
 
-    def _again(self, X: Any, lengths: Any, threads: Threads) -> Again:
+    def _again(self, X: Any, lengths: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
-        source, columns = self._source(X, lengths, threads)
+        source, columns = self._source(X, lengths, executor)
         sequences.check_observed(source)
         return Again(
-            source, columns.missing, sequences.learnt_again(self), lambda: self._paths(source, columns, threads)
+            source, columns.missing, sequences.learnt_again(self), lambda: self._paths(source, columns, executor)
         )
 
-    def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[SequenceSource, Columns]:
+    def _source(self, X: Any, lengths: Any, executor: Executor) -> tuple[SequenceSource, Columns]:
         check_is_fitted(self)
         source = sequences.as_sequences(self, X, lengths, sequences.lags(self.model_.likelihood), reset=False)
-        columns = survey(self, self.model_.likelihood, source.flat, threads)
+        columns = survey(self, self.model_.likelihood, source.flat, executor)
         return sequences.collapsed(source), columns
 
     def _read(self, X: Any, lengths: Any, task: Callable[..., Any]) -> list[Any]:
         """The results of a task on every chunk."""
-        with Threads(self.n_jobs) as threads:
-            source, columns = self._source(X, lengths, threads)
-            return self._by_chunk(source, columns, threads, task)
+        with self._executor() as executor:
+            source, columns = self._source(X, lengths, executor)
+            return self._by_chunk(source, columns, executor, task)
 
     def _by_chunk(
-        self, source: SequenceSource, columns: Columns, threads: Threads, task: Callable[..., Any]
+        self, source: SequenceSource, columns: Columns, executor: Executor, task: Callable[..., Any]
     ) -> list[Any]:
         reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
-        found = list(threads.over(source, partial(sequences.of_chunk, reader, task), source.whole()))
+        found = list(executor.over(source, partial(sequences.of_chunk, reader, task), source.whole()))
         source.release()
         return found
 
-    def _paths(self, source: SequenceSource, columns: Columns, threads: Threads) -> NDArray[np.intp]:
+    def _paths(self, source: SequenceSource, columns: Columns, executor: Executor) -> NDArray[np.intp]:
         """The most probable path of states through each sequence, (T,)."""
-        return np.concatenate(self._by_chunk(source, columns, threads, SequenceReader.path))
+        return np.concatenate(self._by_chunk(source, columns, executor, SequenceReader.path))

@@ -16,7 +16,7 @@ from ..allocations import Allocation
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
-from ..inference import Algorithm, LearningSearch, Options, Threads
+from ..inference import Algorithm, Executor, LearningSearch, Options
 from ..inference.learning_search import SEEDS, Rival, affords
 from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
@@ -209,15 +209,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,), given the values that are not missing."""
-        with Threads(self.n_jobs) as threads:
-            source, reader = self._checked(X, y, threads)
-            return np.concatenate(list(by_chunk(source, threads, reader.labels)))
+        with self._executor() as executor:
+            source, reader = self._checked(X, y, executor)
+            return np.concatenate(list(by_chunk(source, executor, reader.labels)))
 
     def predict_proba(self, X: Any, y: Any = None) -> Array:
         """Responsibilities (n, K): the probability of each cluster for each row, given the values that are not missing."""
-        with Threads(self.n_jobs) as threads:
-            source, reader = self._checked(X, y, threads)
-            return np.concatenate(list(by_chunk(source, threads, reader.responsibilities)))
+        with self._executor() as executor:
+            source, reader = self._checked(X, y, executor)
+            return np.concatenate(list(by_chunk(source, executor, reader.responsibilities)))
 
     def transform(self, X: Any) -> Array:
         """Responsibilities as features, (n, K); the same as `predict_proba`."""
@@ -225,9 +225,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def score_samples(self, X: Any, y: Any = None) -> Array:
         """Log posterior-predictive density of each row, (n,): that of its observed values where some are missing."""
-        with Threads(self.n_jobs) as threads:
-            source, reader = self._checked(X, y, threads)
-            return np.concatenate(list(by_chunk(source, threads, reader.log_density)))
+        with self._executor() as executor:
+            source, reader = self._checked(X, y, executor)
+            return np.concatenate(list(by_chunk(source, executor, reader.log_density)))
 
     def impute(self, X: Any) -> Any:
         """Fill in the missing values of X: each by its posterior-predictive mean, or mode for categories and yes/no columns.
@@ -235,11 +235,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Returns an array, or for a frame a frame like it.  Arrays hold the levels of categories; for `Encoded` tables, codes.
         Sparse rows have no missing values and come back as CSR.
         """
-        with Threads(self.n_jobs) as threads:
-            source, reader = self._checked(X, None, threads)
+        with self._executor() as executor:
+            source, reader = self._checked(X, None, executor)
             if sparse.issparse(source.X):
                 return source.X.copy()
-            filled = np.concatenate(list(by_chunk(source, threads, reader.impute)))
+            filled = np.concatenate(list(by_chunk(source, executor, reader.impute)))
         frame = as_frame(X)
         if frame is not None:
             return decode(filled, frame, self.levels_)
@@ -253,9 +253,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         check_is_fitted(self)
         if not self.n_targets_:
             raise ValueError("this model was fitted without targets: use a LinearRegression and fit(X, y).")
-        with Threads(self.n_jobs) as threads:
-            source, reader = self._checked(X, None, threads)
-            filled = np.concatenate(list(by_chunk(source, threads, reader.impute)))
+        with self._executor() as executor:
+            source, reader = self._checked(X, None, executor)
+            filled = np.concatenate(list(by_chunk(source, executor, reader.impute)))
         return filled[:, -1] if self.n_targets_ == 1 else filled[:, -self.n_targets_ :]
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -309,7 +309,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         >>> Mixture(random_state=0).fit(X).merge_clusters(2, X).weights_.round(2)
         array([0.67, 0.33])
         """
-        return merged(self, n, lambda model, threads: model._again(X, y, sample_weight, threads))
+        return merged(self, n, lambda model, executor: model._again(X, y, sample_weight, executor))
 
     def stability(
         self, X: Any, n: int | None = None, n_fits: int = 5, y: Any = None, sample_weight: Any = None
@@ -371,13 +371,13 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """Fit, set the attributes, and say what there is to warn of."""
         source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        with Threads(self.n_jobs) as threads:
+        with self._executor() as executor:
             ways = choices.ways(self, source)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(seed)
             selection = (
-                choose(self._contest(rows, sample_rows(rows), threads, rng), ways) if choices.several(ways) else None
+                choose(self._contest(rows, sample_rows(rows), executor, rng), ways) if choices.several(ways) else None
             )
             if selection is not None:
                 likelihood = selection.likelihood
@@ -385,12 +385,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 likelihood = ways[0].only() if ways else choices.likelihood(self, source)
             self.levels_ = choices.known_levels(self, likelihood, source.n_columns)
             learn = choices.learnt(self, likelihood)
-            columns, self.data_check_ = checked(self, likelihood, source, threads)
+            columns, self.data_check_ = checked(self, likelihood, source, executor)
             model, _, options = self._problem(choices.continued(self, likelihood, source, learn), rows, columns, learn)
             if selection is not None:
                 rivals = selection.rivals
             else:
-                rivals = self._simpler(likelihood, model, columns, rows, threads, rng) if learn else []
+                rivals = self._simpler(likelihood, model, columns, rows, executor, rng) if learn else []
             searched = isinstance(self.init, str) and self.init == "one"
             begun = selection.found if selection is not None and searched and self.n_init == 1 else None
             if begun is not None:
@@ -398,11 +398,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             total, model, history, trouble = self._ascend(
                 model,
                 rows,
-                threads,
+                executor,
                 rng,
                 options,
                 lambda rng: (
-                    choose_start(self, model, rows, collapsed, threads, rng, learn) if begun is None else begun.total
+                    choose_start(self, model, rows, collapsed, executor, rng, learn) if begun is None else begun.total
                 ),
                 partial(LearningSearch, rivals=rivals),
             )
@@ -410,31 +410,31 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
-            trouble = self._set_labels(lambda: self._labels_of(rows, collapsed, columns, threads)) or trouble
+            trouble = self._set_labels(lambda: self._labels_of(rows, collapsed, columns, executor)) or trouble
         self.converged_ = trouble is None
         return trouble
 
     def _labels_of(
-        self, rows: ArraySource, collapsed: Collapsed | None, columns: Columns, threads: Threads
+        self, rows: ArraySource, collapsed: Collapsed | None, columns: Columns, executor: Executor
     ) -> NDArray[np.intp]:
         """The most probable cluster of each row, repeated ones labelled once."""
-        labels = np.concatenate(list(by_chunk(rows, threads, self._reader(columns, rows).labels)))
+        labels = np.concatenate(list(by_chunk(rows, executor, self._reader(columns, rows).labels)))
         return labels if collapsed is None else np.asarray(labels[collapsed.inverse])
 
     def _add(self, X: Any, y: Any, sample_weight: Any) -> str | None:
-        with Threads(self.n_jobs) as threads:
-            source, columns = self._known(X, y, threads, sample_weight)
+        with self._executor() as executor:
+            source, columns = self._known(X, y, executor, sample_weight)
             self._widen(columns.missing)
-            self._absorb(source, threads)
-            return self._set_labels(lambda: self._labels_of(source, None, columns, threads))
+            self._absorb(source, executor)
+            return self._set_labels(lambda: self._labels_of(source, None, columns, executor))
 
-    def _again(self, X: Any, y: Any, sample_weight: Any, threads: Threads) -> Again:
+    def _again(self, X: Any, y: Any, sample_weight: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
-        source, columns = self._known(X, y, threads, sample_weight)
+        source, columns = self._known(X, y, executor, sample_weight)
         collapsed = collapse(source)
         rows = source if collapsed is None else collapsed.source
         learn = choices.learnt_again(self)
-        return Again(rows, columns.missing, learn, lambda: self._labels_of(rows, collapsed, columns, threads))
+        return Again(rows, columns.missing, learn, lambda: self._labels_of(rows, collapsed, columns, executor))
 
     def _problem(self, likelihood: Likelihood, rows: ArraySource, columns: Columns, learn: tuple[str, ...]) -> Problem:
         """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
@@ -443,14 +443,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         batches = memory.n_batches(self, model.likelihood, rows)
         return Problem(model, rows, Options(batches, self.max_laps, self.tol, learn=learn))
 
-    def _contest(self, rows: ArraySource, n: int, threads: Threads, rng: np.random.Generator) -> RowContest:
+    def _contest(self, rows: ArraySource, n: int, executor: Executor, rng: np.random.Generator) -> RowContest:
         """Short searches of a sample of n of the rows."""
 
         def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
             learn = choices.learnt(self, likelihood)
-            return self._problem(likelihood, few, survey(self, likelihood, few, threads), learn)
+            return self._problem(likelihood, few, survey(self, likelihood, few, executor), learn)
 
-        return RowContest(problem, rows, choices.moves(self), threads, rng.spawn(1)[0], n)
+        return RowContest(problem, rows, choices.moves(self), executor, rng.spawn(1)[0], n)
 
     def _simpler(
         self,
@@ -458,7 +458,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         model: Model,
         columns: Columns,
         rows: ArraySource,
-        threads: Threads,
+        executor: Executor,
         rng: np.random.Generator,
     ) -> list[Rival]:
         """What simpler families find in a sample of the rows, where a search from one cluster with the model can afford it."""
@@ -468,21 +468,21 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         affordable = affords(few, SEEDS, model.likelihood.n_statistics)
         if not families or not grows or not affordable or not choices.algorithm(self).searches:
             return []
-        contest = self._contest(rows, FEWEST_ROWS, threads, rng)
+        contest = self._contest(rows, FEWEST_ROWS, executor, rng)
         contest.enter(dict(reversed(families.items())))
         return [contest.rival(contest.best.found)]
 
-    def _checked(self, X: Any, y: Any, threads: Threads) -> tuple[ArraySource, Reader]:
+    def _checked(self, X: Any, y: Any, executor: Executor) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""
-        source, columns = self._known(X, y, threads)
+        source, columns = self._known(X, y, executor)
         return source, self._reader(columns, source)
 
-    def _known(self, X: Any, y: Any, threads: Threads, sample_weight: Any = None) -> tuple[ArraySource, Columns]:
+    def _known(self, X: Any, y: Any, executor: Executor, sample_weight: Any = None) -> tuple[ArraySource, Columns]:
         """The rows of X, checked against the columns of the fit, and what they say of each column."""
         check_is_fitted(self)
         source = as_source(self, X, sample_weight, y=y if self.n_targets_ else None)
         choices.check_sparse(self.model_.likelihood, source)
-        return source, survey(self, self.model_.likelihood, source, threads)
+        return source, survey(self, self.model_.likelihood, source, executor)
 
     def _reader(self, columns: Columns, source: ArraySource) -> Reader:
         return Reader.of(self.model_, self.summary_, columns.missing, source.dtype)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..allocations import Allocation, HierarchicalDirichletProcess, LatentDirichlet
 from ..allocations.topics import TopicPrior
 from ..data import BagSource, GroupSource
-from ..inference import Algorithm, Options, Threads, TopicSearch
+from ..inference import Algorithm, Executor, Options, TopicSearch
 from ..inference.memory import Documents, GroupedRows, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
@@ -226,8 +226,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
         The proportions of the topics are estimated from A alone, so that nothing of B is seen.
         """
-        with Threads(self.n_jobs) as threads:
-            (first, _), (second, _) = self._source(A, None, threads), self._source(B, None, threads)
+        with self._executor() as executor:
+            (first, _), (second, _) = self._source(A, None, executor), self._source(B, None, executor)
             if first.n_rows != second.n_rows:
                 raise ValueError(
                     f"A and B are halves of the same documents, but have {first.n_rows} and {second.n_rows}."
@@ -235,7 +235,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             if not second.total_weight > 0.0:
                 raise ValueError("B holds no tokens to score.")
             reader = DocumentReader.of(self.model_, self.summary_, True)
-            found = threads.over(first, partial(documents.completion_of, reader, second), first.batches(1)[0])
+            found = executor.over(first, partial(documents.completion_of, reader, second), first.batches(1)[0])
             return float(sum(found) / second.total_weight)
 
     def merge_topics(self, n: int, X: Any, lengths: Any = None) -> Self:
@@ -271,7 +271,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         >>> TopicModel(random_state=0).fit(counts).merge_topics(2, counts).topics_.shape
         (2, 15)
         """
-        return merged(self, n, lambda model, threads: model._again(X, lengths, threads))
+        return merged(self, n, lambda model, executor: model._again(X, lengths, executor))
 
     def stability(self, X: Any, n: int | None = None, n_fits: int = 5) -> Stability:
         """Whether fits with other seeds find the same topics: `stickbreak.estimators.Stability`.
@@ -303,8 +303,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         sklearn.exceptions.NotFittedError
         """
         self._topics()
-        with Threads(self.n_jobs) as threads:
-            self._source(X, None, threads)  # refuses other words, before anything is fitted
+        with self._executor() as executor:
+            self._source(X, None, executor)  # refuses other words, before anything is fitted
         return stability(
             self, n, n_fits, lambda model: model.fit(X), lambda model, groups: model._grouped(groups), OF_TOPICS
         )
@@ -392,10 +392,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         source = documents.as_documents(self, X, lengths, reset=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        with Threads(self.n_jobs) as threads:
+        with self._executor() as executor:
             likelihood = documents.likelihood(self, source)
             learn = documents.learnt(self, likelihood)
-            columns, self.data_check_ = checked(self, likelihood, source.flat, threads)
+            columns, self.data_check_ = checked(self, likelihood, source.flat, executor)
             documents.check_counts(source)
             documents.check_tokens(source)
             room = memory.room(self, likelihood, source, columns)
@@ -407,10 +407,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             total, model, history, trouble = self._ascend(
                 model,
                 source,
-                threads,
+                executor,
                 rng,
                 options,
-                lambda rng: documents.choose_start(self, model, source, threads, rng, learn),
+                lambda rng: documents.choose_start(self, model, source, executor, rng, learn),
                 partial(
                     TopicSearch,
                     make_chain=partial(documents.make_chain, self, model, source, learn),
@@ -425,31 +425,31 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return trouble
 
     def _add(self, X: Any, lengths: Any) -> None:
-        with Threads(self.n_jobs) as threads:
-            source, columns = self._source(X, lengths, threads)
+        with self._executor() as executor:
+            source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
-            self._absorb(source, threads)
+            self._absorb(source, executor)
 
-    def _again(self, X: Any, lengths: Any, threads: Threads) -> Again:
+    def _again(self, X: Any, lengths: Any, executor: Executor) -> Again:
         """The documents, checked, for the fitted model to be fitted to anew."""
-        source, columns = self._source(X, lengths, threads)
+        source, columns = self._source(X, lengths, executor)
         documents.check_tokens(source)
         return Again(source, columns.missing, documents.learnt_again(self))
 
-    def _source(self, X: Any, lengths: Any, threads: Threads) -> tuple[Any, Columns]:
+    def _source(self, X: Any, lengths: Any, executor: Executor) -> tuple[Any, Columns]:
         check_is_fitted(self)
         source = documents.as_documents(self, X, lengths, reset=False)
-        return source, documents.checked(self, self.model_.likelihood, source, threads)
+        return source, documents.checked(self, self.model_.likelihood, source, executor)
 
     def _read(
         self, X: Any, lengths: Any, task: Callable[[DocumentReader], Callable[[Any], Any]]
     ) -> tuple[float, list[Any]]:
         """The number of tokens or rows, and the results of a task on every chunk."""
-        with Threads(self.n_jobs) as threads:
-            source, columns = self._source(X, lengths, threads)
+        with self._executor() as executor:
+            source, columns = self._source(X, lengths, executor)
             model = self.model_
             summary = self.summary_
             if columns.missing.any():
                 model, summary = widened(model, summary, columns.missing)
             reader = DocumentReader.of(model, summary, isinstance(source, BagSource))
-            return source.total_weight, list(by_chunk(source, threads, task(reader)))
+            return source.total_weight, list(by_chunk(source, executor, task(reader)))
