@@ -35,7 +35,7 @@ class Journal:
     _place: int = 0
 
     def open(self, fit: Callable[[], str]) -> None:
-        """Begin a fit, or take it up again."""
+        """Begin a fit, or take it up again, from the first ascent."""
         now = fit()
         if self.fit is not None and self.fit != now:
             raise ValueError(
@@ -43,6 +43,7 @@ class Journal:
                 "differ.  Give the same, or begin without the journal."
             )
         self.fit = now
+        self._place = 0
 
     def next(self) -> Leg | None:
         """What is known of the ascent that begins or goes on now."""
