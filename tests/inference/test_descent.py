@@ -1,5 +1,7 @@
 """From more states than there may be down to as many: the bound of every change, what is chosen, and where it begins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
@@ -87,7 +89,7 @@ def test_a_wide_start_has_every_row_and_as_many_states(kind):
 
 def test_descents_find_the_states(monkeypatch):
     """On all rows where there are more than the search takes samples of, from no more than their number."""
-    monkeypatch.setattr(state_search, "MANY_ROWS", 1000)
+    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, many_rows=1000))
     rng, z = chain(5, [2500, 1500])
     X = (rng.random((len(z), 8)) < np.tile(PROBABILITIES, 2)[z]).astype(float)
     for likelihood, rows in (("bernoulli", X), ("gaussian", rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z])):
@@ -100,8 +102,7 @@ def test_descents_find_the_states(monkeypatch):
 
 
 def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
-    monkeypatch.setattr(state_search, "MANY_ROWS", 1000)
-    monkeypatch.setattr(state_search, "SAMPLE_ROWS", 400)
+    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, many_rows=1000, sample_rows=400))
     rows, run = [], state_search.StateSearch.run
 
     def noted(search, start):

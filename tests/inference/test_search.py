@@ -14,7 +14,7 @@ from stickbreak.inference import Options, RowSearch, Session, Threads
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
 from stickbreak.inference.lap import BoundDecreased, judged
 from stickbreak.inference.laps import Laps
-from stickbreak.inference.row_search import COARSE, MOST_NUMBERS, sample_rows
+from stickbreak.inference.row_search import MOST_NUMBERS, TUNING, sample_rows
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
@@ -102,7 +102,7 @@ def test_the_prior_limits_the_number_of_clusters(X, limit):
 def test_excursions_are_kept_only_if_they_pay(X, seed):
     """The search starts with an ascent of its own, which it ends no lower than."""
     X = X + np.random.default_rng(seed).standard_t(2, X.shape)
-    model, source, options = model_of(X), ArraySource(X), Options(tol=COARSE * 0.01)
+    model, source, options = model_of(X), ArraySource(X), Options(tol=TUNING.coarse * 0.01)
     with Threads(1) as threads:
         rng = np.random.default_rng(seed).spawn(1)[0]
         alone = Laps(model, source, Schedule(MOVES), Session(threads), rng, options)

@@ -17,7 +17,7 @@ from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import Algorithm, Executor, LearningSearch, Options
-from ..inference.learning_search import SEEDS, Rival, affords
+from ..inference.learning_search import TUNING, Rival, affords
 from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
 from ..model import ROWS, Model, Summary
@@ -465,7 +465,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         families = choices.simpler(likelihood, columns.missing)
         grows = isinstance(self.init, str) and self.init == "one" and "birth" in choices.moves(self)
         few = smallest_sample(rows.n_rows, rows.row_size, model.likelihood.n_statistics)
-        affordable = affords(few, SEEDS, model.likelihood.n_statistics)
+        affordable = affords(few, TUNING.seeds, model.likelihood.n_statistics)
         if not families or not grows or not affordable or not choices.algorithm(self).searches:
             return []
         contest = self._contest(rows, FEWEST_ROWS, executor, rng)

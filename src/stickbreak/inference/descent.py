@@ -19,12 +19,33 @@ from .laps import Laps
 from .session import Session
 from .state import Options
 
-WIDE = 2.3  # times as many states as there may be, to begin with
-CELLS, MOST_CELLS = 12, 256  # times as many cells of rows, from which these are merged
-CELL_ROWS = 10  # of a cell, where rows do not repeat
-LAPS, BETWEEN = 12, 2  # of the wide model, and after every change
-SHARE = 6  # one in so many of the states too many goes at a time
-MERGES, DELETIONS = 8, 4  # whose bound is looked at, and as many more as are to go
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/hmm_chromatin.py.
+
+    Attributes
+    ----------
+    wide : times as many states as there may be, to begin with
+    cells, most_cells : cells of rows, from which these are merged: times as many, and at most
+    cell_rows : rows of a cell, where rows do not repeat
+    laps, between : of the wide model, and after every change
+    share : one in so many of the states too many goes at a time
+    merges, deletions : whose bound is looked at, and as many more as are to go
+    """
+
+    wide: float = 2.3
+    cells: int = 12
+    most_cells: int = 256
+    cell_rows: int = 10
+    laps: int = 12
+    between: int = 2
+    share: int = 6
+    merges: int = 8
+    deletions: int = 4
+
+
+TUNING = Tuning()
 
 
 @dataclass
@@ -47,8 +68,8 @@ class Descent:
         allowed = self.model.allocation.max_clusters
         total = start
         while most < total.K:
-            total = self._settled(total, BETWEEN if self.session.history else LAPS)
-            total = self._fewer(total, max(1, (total.K - most) // SHARE))
+            total = self._settled(total, TUNING.between if self.session.history else TUNING.laps)
+            total = self._fewer(total, max(1, (total.K - most) // TUNING.share))
         self.model = of_states(self.model, allowed)
         return total
 
@@ -64,7 +85,7 @@ class Descent:
     def _fewer(self, total: Summary, n: int) -> Summary:
         """The summary after the best n changes, as far as each alone can tell."""
         model = of_states(self.model, total.K - 1)
-        changes = states.changes(self.model, total, MERGES + n, DELETIONS + n)
+        changes = states.changes(self.model, total, TUNING.merges + n, TUNING.deletions + n)
         bounds = [self._bound(model, states.changed(total, [change])) for change in changes]
         chosen: list[tuple[int, ...]] = []
         for i in np.argsort(bounds)[::-1]:
@@ -97,10 +118,10 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
     Cells are the rows nearest to each of the most frequent distinct ones, or short blocks where rows do not repeat.
     """
     most = model.max_clusters
-    K = max(most, min(int(np.ceil(WIDE * most)), model.room))
-    n = max(K, min(CELLS * most, MOST_CELLS, model.room))
+    K = max(most, min(int(np.ceil(TUNING.wide * most)), model.room))
+    n = max(K, min(TUNING.cells * most, TUNING.most_cells, model.room))
     if source.codes is None:
-        cells = block_states(model, source, n, CELL_ROWS, rng)
+        cells = block_states(model, source, n, TUNING.cell_rows, rng)
         cells = cells * float(source.total_weight / cells.N.sum())
     else:
         counts = np.bincount(source.codes, source.observed(Chunk(0, source.n_rows)), len(source.X))

@@ -2,7 +2,7 @@
 
 import time
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,14 +20,30 @@ from .visit import visit
 
 Array = NDArray[np.floating]
 
-FASTER = 1.5
-SLOWER = 0.4
-FIRST_STEP = 0.5
-LONGEST_STEP = 20.0
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/mnist_search.py and benchmarks/right_states.py.
+
+    Attributes
+    ----------
+    first_step, longest_step : multiples of the last change by which parameters are extrapolated: at first, and at most
+    faster, slower : factors of the multiple after a lap that was kept, and after one that was undone
+    rising : share of the bound: while a lap gains more, states are not merged or deleted
+    barren : laps without births, after which learning may begin where it is to be late
+    """
+
+    first_step: float = 0.5
+    longest_step: float = 20.0
+    faster: float = 1.5
+    slower: float = 0.4
+    rising: float = 2e-4
+    barren: int = 2
+
+
+TUNING = Tuning()
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
-RISING = 2e-4  # of the bound: while a lap gains more, states are not merged or deleted
 ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
-BARREN = 2  # laps without births, after which learning may begin where it is to be late
 
 
 class BoundDecreased(AssertionError):
@@ -105,12 +121,16 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     state = state._replace(drawn=seen.drawn, step=seen.step)  # rows drawn stay: they show new clusters, too
     lowered = not posterior.bound >= state.bound
     if lowered and leap.taken:
-        return state._replace(before=None, step=seen.step * SLOWER, stalled=False), Record((), speed)
+        return state._replace(before=None, step=seen.step * TUNING.slower, stalled=False), Record((), speed)
     _check(problem, posterior.bound, state.bound, "a lap")
     stalled = not leap.taken and not posterior.bound > state.bound
     if lowered and not state.proposals:  # only rounding is left to gain
         return _finished(problem, state._replace(before=None, stalled=stalled), [], speed)
-    step = min(max(seen.step * FASTER, FIRST_STEP), LONGEST_STEP) if problem.options.accelerate else seen.step
+    step = (
+        min(max(seen.step * TUNING.faster, TUNING.first_step), TUNING.longest_step)
+        if problem.options.accelerate
+        else seen.step
+    )
     reported = problem.reported(state.bound, state.total.K).bound
     lapped = state._replace(
         posterior=posterior, memo=seen.memo, bound=posterior.bound, before=state.posterior, step=step, stalled=stalled
@@ -216,14 +236,14 @@ def _finished(
     state = _ordered(_without_empty(state))
     born = any(record.kind == "birth" and record.gains for record in records)
     barren = 0 if born else state.barren + 1
-    learns = state.learns or (state.total.K > 1 and barren >= BARREN)
+    learns = state.learns or (state.total.K > 1 and barren >= TUNING.barren)
     posterior = state.posterior
     learn = options.learn + (options.learn_late if learns else ())
     if learn:
         model, solution = tuned(posterior.model, state.total, learn, source.dtype, posterior.solution)
         posterior = Posterior.known(model, state.total, None, solution)
     bound = _check(problem, posterior.bound, state.bound, "a move, or the end of a lap")
-    fast = max(RISING * abs(bound), options.tol * state.total.K)  # no ascent ends before moves are tried
+    fast = max(TUNING.rising * abs(bound), options.tol * state.total.K)  # no ascent ends before moves are tried
     proposals = state.schedule.plan(
         posterior,
         source,

@@ -18,10 +18,26 @@ from .state import Options
 
 Rival = Callable[[Rows], NDArray[np.floating]]
 
-SEEDS = 10  # at least, from which the first ascent with a prior that is learnt begins
-SETTLE = 6  # laps before the clusters of rivals must pay: the prior is learnt meanwhile
-AFFORDABLE = 1 << 29  # numbers that a lap looks at, beyond which only the ascent from one cluster is made
-MORE = 2  # times as many seeds as clusters were found
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_number.py.
+
+    Attributes
+    ----------
+    seeds : at least so many, from which the first ascent with a prior that is learnt begins
+    settle : laps before the clusters of rivals must pay: the prior is learnt meanwhile
+    affordable : numbers that a lap looks at, beyond which only the ascent from one cluster is made
+    more : times as many seeds as clusters were found
+    """
+
+    seeds: int = 10
+    settle: int = 6
+    affordable: int = 1 << 29
+    more: int = 2
+
+
+TUNING = Tuning()
 
 
 @dataclass
@@ -53,7 +69,7 @@ class LearningSearch(RowSearch):
         if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:
             super()._begin(start, options)
             return
-        if not self._affords(SEEDS):
+        if not self._affords(TUNING.seeds):
             super()._begin(start, replace(options, learn=(), learn_late=options.learn))
             if self._in_hand.total.K == 1:
                 self._compete(self._in_hand.model, self._in_hand.total, options)
@@ -65,7 +81,7 @@ class LearningSearch(RowSearch):
             self._compete_from(rival, options)
         gain = np.inf
         while gain > 0.0 and self._laps_left > 0:
-            seeds = min(max(SEEDS, MORE * self._in_hand.total.K), self.model.max_clusters)
+            seeds = min(max(TUNING.seeds, TUNING.more * self._in_hand.total.K), self.model.max_clusters)
             if not self._affords(seeds):
                 break
             rows = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
@@ -87,7 +103,7 @@ class LearningSearch(RowSearch):
     def _compete_from(self, rival: Rival, options: Options) -> None:
         found = from_responsibilities(self.model, self.source, partial(_of_rival, rival), self.executor)
         if self.model.max_clusters >= found.K and self._affords(found.K):
-            self._compete(self.model, self.model.ordered(found), options, SETTLE)
+            self._compete(self.model, self.model.ordered(found), options, TUNING.settle)
 
     def _compete(self, model: Model, start: Summary, options: Options, settle: int = 0) -> float:
         """An ascent that learns, with merges and deletes; births can wait.  What it gained, zero if the best model stays."""
@@ -106,4 +122,4 @@ def _of_rival(rival: Rival, chunk: Chunk, X: Rows) -> NDArray[np.floating]:
 
 def affords(rows: int, K: int, F: int) -> bool:
     """Whether laps over so many rows of F statistics, with K clusters, are quick enough for ascents that may be in vain."""
-    return rows * K * F <= AFFORDABLE
+    return rows * K * F <= TUNING.affordable

@@ -16,12 +16,30 @@ from .state import Options
 
 Array = NDArray[np.floating]
 
-GAMBLE = 10.0  # merges may lose so many times what the parameters of a cluster cost, before an ascent from there
-TRIALS = 4  # numbers of clusters in a row from which an ascent did not pay, after which no other is tried
-FEW_TRIALS = 2  # the same where laps take long
-PATIENCE = 10.0  # laps, each like the last, in which such an ascent must reach the model in hand, where laps take long
-LONGEST = 60  # laps of such an ascent
-FINE = 0.1  # of the tolerance, to which ascents from merged clusters settle where laps do not take long
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_number.py and benchmarks/right_topics.py.
+
+    Attributes
+    ----------
+    gamble : merges may lose so many times what the parameters of a cluster cost, before an ascent from there
+    trials : numbers of clusters in a row from which an ascent did not pay, after which no other is tried
+    few_trials : the same where laps take long
+    patience : laps, each like the last, in which such an ascent must reach the model in hand, where laps take long
+    longest : laps of such an ascent
+    fine : share of the tolerance, to which ascents from merged clusters settle where laps do not take long
+    """
+
+    gamble: float = 10.0
+    trials: int = 4
+    few_trials: int = 2
+    patience: float = 10.0
+    longest: int = 60
+    fine: float = 0.1
+
+
+TUNING = Tuning()
 
 
 class Seen(Protocol):
@@ -83,14 +101,14 @@ class MergingSearch(Search, Generic[S]):
             return False
         failures = 0
         self._merged = None
-        for start, groups in self._levels(laps, GAMBLE if through_losses else 0.0):
-            limit = min(self.options.max_laps, len(self.history) + LONGEST)
+        for start, groups in self._levels(laps, TUNING.gamble if through_losses else 0.0):
+            limit = min(self.options.max_laps, len(self.history) + TUNING.longest)
             large = self._is_large(start.K)
-            if failures == (FEW_TRIALS if large else TRIALS) or limit == len(self.history):
+            if failures == (TUNING.few_trials if large else TUNING.trials) or limit == len(self.history):
                 break
-            tol = options.tol * (1.0 if large else FINE)
+            tol = options.tol * (1.0 if large else TUNING.fine)
             within = replace(options, max_laps=limit, tol=tol)
-            patience = PATIENCE if large else np.inf
+            patience = TUNING.patience if large else np.inf
             trial = self._laps(laps.model, (), within, self._in_hand, origin="merges", patience=patience)
             self._merged = trial
             trial.run(start, self._counts(laps, groups))

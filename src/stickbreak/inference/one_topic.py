@@ -1,6 +1,6 @@
 """Documents of one topic each: what a mixture makes of a corpus, and a start for documents that mix topics."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -20,8 +20,22 @@ from .state import Options
 
 Array = NDArray[np.floating]
 
-NEAR = 1.0  # nats a document: a mixture further below documents that mix topics is not searched on for
-FIRST_LAPS = 20  # of that mixture
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_topics.py.
+
+    Attributes
+    ----------
+    near : nats a document: a mixture further below documents that mix topics is not searched on for
+    first_laps : laps of that mixture
+    """
+
+    near: float = 1.0
+    first_laps: int = 20
+
+
+TUNING = Tuning()
 MOVES = ("birth", "merge", "delete")
 
 
@@ -48,10 +62,10 @@ def one_topic_each(
     model = best.model
     flat = Model(model.likelihood, model.allocation.flat, room=model.max_clusters)
     rows = SparseSource(source.X)
-    options = Options(max_laps=FIRST_LAPS, tol=tol)
+    options = Options(max_laps=TUNING.first_laps, tol=tol)
     first = Laps(flat, rows, Schedule(()), session.aside(), rng, options)
     first.run(best.total.as_start)
-    if first.bound - float(first.total.base) < best.bound - NEAR * rows.n_rows:
+    if first.bound - float(first.total.base) < best.bound - TUNING.near * rows.n_rows:
         return None
     search = RowSearch(flat, rows, MOVES, session.aside(), rng, replace(options, max_laps=Options.max_laps))
     search.run(first.total)

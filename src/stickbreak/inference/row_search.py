@@ -17,30 +17,53 @@ from .search import GAMBLE, Split
 from .state import MOVED, Options
 from .survey import Survey, survey
 
-COARSE = 200.0  # excursions are compared when settled to this multiple of the tolerance
-SHARE = (
-    5e-4  # where laps take long, or to this share of what the parameters of the clusters cost (benchmarks/many_rows.py)
-)
-LAST_SHARE = 1e-4  # to which the search then settles in the end (benchmarks/many_rows.py)
-DRIFT = 0.01  # of the rows, by which counts of clusters may then still change in a lap
-SETTLE = 12  # laps of one batch before the clusters of an excursion must pay
-QUICK_SETTLE = 6  # laps of several batches: the parameters take a step with each
-WORTHWHILE = 30.0  # a round that gains less than this multiple of the tolerance, for each cluster, is the last
-NOTHING = 0.1  # nats: a change made in vain is not made again before so much was gained
-CHANCE = 1.5  # times what parameters gain on rows of one cluster: what a split must, to be worth an excursion
-FAST = 1 << 24  # numbers that a lap looks at, beyond which laps take long
-FEWEST_ROWS = 5000  # of a sample
-ROWS_PER_STATISTIC = 100  # of a sample, at least
-SMALLER = 8  # a search of many rows begins on one in so many
-WORTH_A_SAMPLE = 4  # times the fewest rows of a sample: more begin on one
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_number.py (what is found) and benchmarks/many_rows.py (how soon).
+
+    Attributes
+    ----------
+    coarse : excursions are compared when settled to this multiple of the tolerance
+    share : where laps take long, or to this share of what the parameters of the clusters cost
+    last_share : to which the search then settles in the end
+    drift : share of the rows, by which counts of clusters may then still change in a lap
+    settle : laps of one batch before the clusters of an excursion must pay
+    quick_settle : the same for laps of several batches: the parameters take a step with each
+    worthwhile : a round that gains less than this multiple of the tolerance, for each cluster, is the last
+    nothing : nats: a change made in vain is not made again before so much was gained
+    chance : times what parameters gain on rows of one cluster: what a split must gain, to be worth an excursion
+    fast : numbers that a lap looks at, beyond which laps take long
+    fewest_rows, rows_per_statistic : rows of a sample, at least: so many, and so many for each statistic
+    smaller : a search of many rows begins on one in so many
+    worth_a_sample : times the fewest rows of a sample: more begin on one
+    """
+
+    coarse: float = 200.0
+    share: float = 5e-4
+    last_share: float = 1e-4
+    drift: float = 0.01
+    settle: int = 12
+    quick_settle: int = 6
+    worthwhile: float = 30.0
+    nothing: float = 0.1
+    chance: float = 1.5
+    fast: int = 1 << 24
+    fewest_rows: int = 5000
+    rows_per_statistic: int = 100
+    smaller: int = 8
+    worth_a_sample: int = 4
+
+
+TUNING = Tuning()
 MOST_NUMBERS = 1 << 26  # of a sample: 512 MiB
 
 
 def sample_rows(N: int, row_size: int, F: int) -> int:
     """Rows of the sample on which a search of N rows of so many numbers and F statistics begins; none where that is no help."""
-    fewest = max(FEWEST_ROWS, ROWS_PER_STATISTIC * F)
+    fewest = max(TUNING.fewest_rows, TUNING.rows_per_statistic * F)
     most = MOST_NUMBERS // max(row_size, 1)
-    return min(max(fewest, N // SMALLER), most) if fewest <= most and WORTH_A_SAMPLE * fewest < N else 0
+    return min(max(fewest, N // TUNING.smaller), most) if fewest <= most and TUNING.worth_a_sample * fewest < N else 0
 
 
 def smallest_sample(N: int, row_size: int, F: int) -> int:
@@ -91,14 +114,14 @@ class RowSearch(MergingSearch[Survey]):
             if self._gain(bound, counts) <= least and not self._known(self._in_hand.total.K):
                 self._again(coarse, sys.maxsize)
             gain = self._gain(bound, counts)
-        last = replace(self.options, share=LAST_SHARE) if self._is_large(self._in_hand.total.K) else self.options
+        last = replace(self.options, share=TUNING.last_share) if self._is_large(self._in_hand.total.K) else self.options
         self._in_hand.polish(last)
-        if self._in_hand.bound - self._in_vain[0] >= NOTHING and self._merge_more(self._in_hand, last):
+        if self._in_hand.bound - self._in_vain[0] >= TUNING.nothing and self._merge_more(self._in_hand, last):
             self._in_hand.polish(last)
 
     def _worthwhile(self, best: Laps) -> float:
         """What a round must gain for another: where laps take long, as much as the parameters of a cluster cost."""
-        least = WORTHWHILE * self.options.tol * best.total.K
+        least = TUNING.worthwhile * self.options.tol * best.total.K
         if not self._is_large(best.total.K):
             return least
         return max(least, float(best.posterior.cost.mean()))
@@ -122,8 +145,8 @@ class RowSearch(MergingSearch[Survey]):
 
     def _coarse(self, K: int) -> Options:
         """How well ascents with K clusters settle before they are compared."""
-        coarse = replace(self.options, tol=COARSE * self.options.tol)
-        return replace(coarse, share=SHARE, moved=DRIFT) if self._is_large(K) else coarse
+        coarse = replace(self.options, tol=TUNING.coarse * self.options.tol)
+        return replace(coarse, share=TUNING.share, moved=TUNING.drift) if self._is_large(K) else coarse
 
     def _begin(self, start: Summary, options: Options) -> None:
         """The first ascent.
@@ -139,7 +162,7 @@ class RowSearch(MergingSearch[Survey]):
         return self._found_on_sample == K and self._is_large(K)
 
     def _is_large(self, K: int) -> bool:
-        return self.source.n_rows * K * self.model.likelihood.n_statistics > FAST
+        return self.source.n_rows * K * self.model.likelihood.n_statistics > TUNING.fast
 
     def _round(self, options: Options) -> None:
         """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
@@ -148,7 +171,7 @@ class RowSearch(MergingSearch[Survey]):
         for kind in (1, 2, 0, 3) if large else (0, 1, 2, 3):
             best = self._in_hand
             before = best.bound
-            if before - self._in_vain[kind] < NOTHING:
+            if before - self._in_vain[kind] < TUNING.nothing:
                 continue
             if changes[kind](best, options):
                 self._again(options)
@@ -197,7 +220,7 @@ class RowSearch(MergingSearch[Survey]):
         start = self._with_splits(laps, hopeful)
         if start is None:
             return False
-        settle = SETTLE if options.n_batches == 1 else QUICK_SETTLE
+        settle = TUNING.settle if options.n_batches == 1 else TUNING.quick_settle
         trial = self._laps(laps.model, self._removals, options, self._in_hand, settle, "splits")
         trial.run(start)
         kept = self._keep(self._in_hand, trial) > 0.0
@@ -226,7 +249,7 @@ class RowSearch(MergingSearch[Survey]):
         return [
             (gain, k, children)
             for gain, k, children in hopeful
-            if gain + model.parameter_cost(children).sum() - cost[k] > CHANCE * halves[k] * each[k]
+            if gain + model.parameter_cost(children).sum() - cost[k] > TUNING.chance * halves[k] * each[k]
         ]
 
     @staticmethod
@@ -251,7 +274,7 @@ class RowSearch(MergingSearch[Survey]):
         halves = self._halves(laps)
         if halves is None:
             return None
-        telling = CHANCE * halves / np.maximum(laps.posterior.cost, NOTHING) * N
+        telling = TUNING.chance * halves / np.maximum(laps.posterior.cost, TUNING.nothing) * N
         most = min(most_drawn(model, self.source), most_larger(self.source.row_size, len(N)))
         usual = min(model.kind.sample_size, most)
         limits = np.where(telling > usual, np.minimum(telling / (1.0 - GAMBLE), most) / np.maximum(N, 1.0), 0.0)

@@ -20,16 +20,44 @@ from .laps import Laps
 from .search import Search
 from .state import Options
 
-PATIENCE, AT_FIRST = 16, 9  # excursions without gain after which there are no more
-COARSE = 10.0  # excursions are compared when settled to this multiple of the tolerance
-PER_ROW, COARSEST = 1e-4, 0.5  # nats for each state: the tolerance of excursions grows with the rows, up to a limit
-SETTLE = 5  # laps before the states of an excursion, or of a given start, must pay
-LONGEST_EXCURSION, ENOUGH = 30, 2  # laps; quiet ones, after which moves that are left are not tried
-SEVERAL = 3  # states, of which a part is not all
-FEW = 0.3  # of the states, from which another ascent begins
-BLOCKS, BLOCK_ROWS = 4, 20  # from which it begins where that would be one state, and their rows
-MANY_ROWS = 120_000  # a search of more begins on a sample
-SMALLER, SAMPLE_ROWS = 3, 60_000  # a sample has one row in so many, and no fewer than these
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_states.py and benchmarks/state_labels.py.
+
+    Attributes
+    ----------
+    patience, at_first : excursions without gain after which there are no more: once one has gained, and before
+    coarse : excursions are compared when settled to this multiple of the tolerance
+    per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
+    settle : laps before the states of an excursion, or of a given start, must pay
+    longest_excursion : laps of an excursion
+    enough : quiet laps, after which moves that are left are not tried
+    several : states, of which a part is not all
+    few : share of the states from which another ascent begins
+    blocks, block_rows : from which it begins where that would be one state, and their rows
+    many_rows : a search of more begins on a sample
+    smaller, sample_rows : a sample has one row in so many, and no fewer than these
+    """
+
+    patience: int = 16
+    at_first: int = 9
+    coarse: float = 10.0
+    per_row: float = 1e-4
+    coarsest: float = 0.5
+    settle: int = 5
+    longest_excursion: int = 30
+    enough: int = 2
+    several: int = 3
+    few: float = 0.3
+    blocks: int = 4
+    block_rows: int = 20
+    many_rows: int = 120_000
+    smaller: int = 3
+    sample_rows: int = 60_000
+
+
+TUNING = Tuning()
 
 
 @dataclass
@@ -48,19 +76,19 @@ class StateSearch(Search):
     patience : excursions without gain after which there are no more, once one has paid
     """
 
-    patience: int = PATIENCE
+    patience: int = TUNING.patience
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         coarse = self._coarse
-        begun = start.K == 1 and "birth" in self.moves and self.source.n_rows > MANY_ROWS
+        begun = start.K == 1 and "birth" in self.moves and self.source.n_rows > TUNING.many_rows
         if begun and self.model.allocation.max_clusters < sys.maxsize:
             descent = Descent(self.model, self._sequences, self.session.aside(), self.rng.spawn(1)[0], self.options)
             start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
         elif begun and self._laps_left > 1:
-            sampled = self._sampled(max(SAMPLE_ROWS, self.source.n_rows // SMALLER), coarse)
-            sampled.patience = AT_FIRST
+            sampled = self._sampled(max(TUNING.sample_rows, self.source.n_rows // TUNING.smaller), coarse)
+            sampled.patience = TUNING.at_first
             start = self._begin_with(sampled, start)
         self.begin(start)
         if not begun:
@@ -72,7 +100,7 @@ class StateSearch(Search):
 
         enough : quiet laps in a row, after which moves that are left are not tried
         """
-        settle = SETTLE if start.K > 1 else 0
+        settle = TUNING.settle if start.K > 1 else 0
         self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, enough=enough)
         self.best.run(start)
 
@@ -84,7 +112,10 @@ class StateSearch(Search):
     @property
     def _coarse(self) -> Options:
         """The options of excursions: of many rows there is more to gain, and the tolerance is larger."""
-        return replace(self.options, tol=max(COARSE * self.options.tol, min(PER_ROW * self.source.n_rows, COARSEST)))
+        return replace(
+            self.options,
+            tol=max(TUNING.coarse * self.options.tol, min(TUNING.per_row * self.source.n_rows, TUNING.coarsest)),
+        )
 
     def _explore(self) -> None:
         anew = [("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped)]
@@ -95,7 +126,7 @@ class StateSearch(Search):
         kinds = [kind for one in added for kind in (*anew, one)]
         failures = 0
         turn = 0
-        patience = AT_FIRST
+        patience = TUNING.at_first
         while self._may_grow() and failures < patience:
             before = self.outcome.bound
             origin, change = kinds[turn % len(kinds)]
@@ -119,9 +150,11 @@ class StateSearch(Search):
         model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
-            start = self._settled(model, start, replace(coarse, max_laps=2 * SETTLE))
-        limit = min(self.options.max_laps, len(self.history) + LONGEST_EXCURSION)
-        trial = self._laps(model, self._removals, replace(coarse, max_laps=limit), best, SETTLE, origin, ENOUGH)
+            start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
+        limit = min(self.options.max_laps, len(self.history) + TUNING.longest_excursion)
+        trial = self._laps(
+            model, self._removals, replace(coarse, max_laps=limit), best, TUNING.settle, origin, TUNING.enough
+        )
         trial.run(model.ordered(start))
         self._keep(best, trial)
 
@@ -160,18 +193,19 @@ class StateSearch(Search):
         return regrouped(laps.model, self._sequences, self._path(laps), among, self.rng.spawn(1)[0])
 
     def _partly_regrouped(self, laps: Laps) -> Summary | None:
-        if laps.total.K < SEVERAL:
+        if TUNING.several > laps.total.K:
             return None
         rng = self.rng.spawn(1)[0]
         return regrouped(laps.model, self._sequences, self._path(laps), alike(laps.model, laps.total, rng), rng)
 
     def _with_another(self, laps: Laps) -> Summary:
-        few = int(FEW * laps.total.K)
+        few = int(TUNING.few * laps.total.K)
         if few > 1:
             self._excursion(reduced(laps.model, laps.total, few), "few states")
         else:
             self._excursion(
-                block_states(laps.model, self._sequences, BLOCKS, BLOCK_ROWS, self.rng.spawn(1)[0]), "blocks"
+                block_states(laps.model, self._sequences, TUNING.blocks, TUNING.block_rows, self.rng.spawn(1)[0]),
+                "blocks",
             )
         if self.trial is not None:
             self._excursion(self._regrouped(self.trial), "regrouped")

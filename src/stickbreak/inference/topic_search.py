@@ -19,19 +19,44 @@ from .state import Options
 
 Array = NDArray[np.floating]
 
-COARSE = 100.0  # excursions are compared when settled to this multiple of the tolerance
-SETTLE, SETTLE_TOPICS = 12, 4  # laps before the topics of an excursion must pay: of groups of rows, and of words
-WORTHWHILE = 30.0  # an excursion that gains less than this multiple of the tolerance, for each topic, is the last
-WORTHWHILE_TOPIC = (
-    0.2  # of what its parameters cost: the topics that an excursion adds must gain as much each, or it is the last
-)
-FEWEST = 64  # topics of the first excursion
-SWEEPS, LAST_SWEEPS = 60, 180  # of annealing, at the start of an ascent and of the last one
-FRESH_PATIENCE = 30.0  # laps, each like the last, in which an ascent from the topics alone must reach the model in hand
-FAST = 1 << 24  # tokens times topics, beyond which laps take long
-REFRESHES = 4  # ascents in a row from the topics alone, where laps are fast
-UNMIXED, ALIKE = 1e-4, 1e4  # alpha from which documents of one topic each begin, and where that is one for all
-COARSE_TOPICS = 10.0  # annealed ascents are compared when settled to this tolerance, in nats for each topic
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_topics.py and benchmarks/topics.py.
+
+    Attributes
+    ----------
+    coarse : excursions are compared when settled to this multiple of the tolerance
+    settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
+    worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
+    worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
+        the last
+    fewest : topics of the first excursion
+    sweeps, last_sweeps : of annealing, at the start of an ascent and of the last one
+    fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
+    fast : tokens times topics, beyond which laps take long
+    refreshes : ascents in a row from the topics alone, where laps are fast
+    unmixed, alike : alpha from which documents of one topic each begin, and where that is one for all
+    coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic
+    """
+
+    coarse: float = 100.0
+    settle: int = 12
+    settle_topics: int = 4
+    worthwhile: float = 30.0
+    worthwhile_topic: float = 0.2
+    fewest: int = 64
+    sweeps: int = 60
+    last_sweeps: int = 180
+    fresh_patience: float = 30.0
+    fast: int = 1 << 24
+    refreshes: int = 4
+    unmixed: float = 1e-4
+    alike: float = 1e4
+    coarse_topics: float = 10.0
+
+
+TUNING = Tuning()
 
 
 @dataclass
@@ -53,32 +78,32 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if chain is not None:
             self._run_annealed(chain, start)
             return
-        coarse = replace(self.options, tol=COARSE * self.options.tol)
+        coarse = replace(self.options, tol=TUNING.coarse * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
         while self._may_grow():
             trial_start = self._split(self.best)
             if trial_start is None:
                 break
-            trial = self._laps(self.best.model, self._removals, coarse, self.best, SETTLE, "splits")
+            trial = self._laps(self.best.model, self._removals, coarse, self.best, TUNING.settle, "splits")
             trial.run(trial_start)
-            if self._keep(self.best, trial) <= WORTHWHILE * self.options.tol * self.best.total.K:
+            if self._keep(self.best, trial) <= TUNING.worthwhile * self.options.tol * self.best.total.K:
                 break
         self._settle()
 
     def _run_annealed(self, chain: Chain, start: Summary) -> None:
         """Search for topics: ever more, until those that are new gain too little; then long ascents, until none merges any."""
-        coarse = replace(self.options, tol=max(COARSE_TOPICS, self.options.tol))
+        coarse = replace(self.options, tol=max(TUNING.coarse_topics, self.options.tol))
         self.draws = False  # there are no births
-        annealed = chain.from_summary(start, SWEEPS, self.executor)
+        annealed = chain.from_summary(start, TUNING.sweeps, self.executor)
         self.best = self._laps(self.model, (), coarse)
         self.best.run(annealed.summary)
         self._merge_all(self.best, coarse)
         most = self.model.max_clusters
-        first = min(FEWEST, most)
+        first = min(TUNING.fewest, most)
         if first > start.K and self._may_grow():
             nothing_known = Summary.zeros(first, start.S.shape[1])
-            self._excursion(chain.from_summary(nothing_known, SWEEPS, self.executor), coarse)
+            self._excursion(chain.from_summary(nothing_known, TUNING.sweeps, self.executor), coarse)
         wanted = 2 * self.total.K
         while self._may_grow() and self._grow(chain, min(wanted, most), coarse):
             wanted = 2 * self.total.K
@@ -104,19 +129,19 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         model = best.model
         if "document_concentration" in self.options.learn:
             allocation: Any = model.allocation
-            alpha = ALIKE if found.topics.K == 1 else UNMIXED
+            alpha = TUNING.alike if found.topics.K == 1 else TUNING.unmixed
             model = replace(model, allocation=replace(allocation, document_concentration=alpha))
-        trial = self._laps(model, (), options, best, origin="one topic each", patience=FRESH_PATIENCE)
+        trial = self._laps(model, (), options, best, origin="one topic each", patience=TUNING.fresh_patience)
         trial.run(model.kind.start(found.topics), found.counts)
         self._keep(best, trial)
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
         best = self.outcome
-        annealed = chain.from_summary(start, LAST_SWEEPS, self.executor)
+        annealed = chain.from_summary(start, TUNING.last_sweeps, self.executor)
         if self._removals:
             annealed = chain.pruned(annealed, self.executor)
-        trial = self._laps(best.model, self._removals, options, best, SETTLE_TOPICS, "annealing")
+        trial = self._laps(best.model, self._removals, options, best, TUNING.settle_topics, "annealing")
         trial.run(annealed.summary)
         self._keep(best, trial)
         self._settle()
@@ -136,12 +161,12 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if before is None or wanted <= before.total.K:
             return False
         annealed = chain.from_summary(before.total, 1, self.executor)
-        annealed = chain.from_topics(chain.split(annealed, wanted), wanted, SWEEPS, self.executor)
+        annealed = chain.from_topics(chain.split(annealed, wanted), wanted, TUNING.sweeps, self.executor)
         self._excursion(annealed, options)
         gain = self.outcome.bound - before.bound
         more = self.total.K - before.total.K
         cost = float(self.outcome.posterior.cost.mean())
-        return gain > WORTHWHILE_TOPIC * cost * max(1, more)
+        return gain > TUNING.worthwhile_topic * cost * max(1, more)
 
     def _excursion(self, annealed: Annealed, options: Options) -> None:
         """An ascent from more topics, then merged."""
@@ -154,7 +179,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""
         while True:
-            tries = 1 if self.source.total_weight * self.total.K > FAST else REFRESHES
+            tries = 1 if self.source.total_weight * self.total.K > TUNING.fast else TUNING.refreshes
             while tries > 0 and self._refresh() > WORTH * self.total.K:
                 tries -= 1
             if not self._merge_more(self._in_hand, self.options):
@@ -166,7 +191,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         bound = self.outcome.bound
         if self._laps_left > 0:
             again = self._laps(
-                self.model, self._removals, self.options, best, origin="topics alone", patience=FRESH_PATIENCE
+                self.model, self._removals, self.options, best, origin="topics alone", patience=TUNING.fresh_patience
             )
             again.run(best.total.as_start)
             self._keep(best, again)

@@ -18,13 +18,35 @@ from .proposal import Proposal
 Array = NDArray[np.floating]
 
 CHILDREN = (2, 3, 4, 5, 6, 8, 10)
-FEWEST, MOST, WORK = 15, 60, 1 << 23  # steps of a fit: as many as look at so many numbers of features, within limits
-ROUGH = 4  # the fewest steps before children are merged for the first time
-SETTLED = 1e-3  # a fit stops when no child's share of the rows changes by more than this
-MOST_THOROUGH = 300  # steps of a thorough fit,
-THOROUGH = 1 << 13  # or as many as look at so many numbers of the features of one row
-LITTLE = 0.01  # nats: a thorough fit stops when a step gains less (close-pairs of right_number.py)
-SMALLEST_SHARE = 0.01  # children with a smaller share of the rows are dropped
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_number.py and benchmarks/mnist_search.py.
+
+    Attributes
+    ----------
+    fewest, most, work : steps of a fit: as many as look at so much ``work``, numbers of features, within limits
+    rough : the fewest steps before children are merged for the first time
+    settled : a fit stops when no child's share of the rows changes by more than this
+    most_thorough, thorough : steps of a thorough fit: at most, or as many as look at so many numbers of the features of one
+        row
+    little : nats: a thorough fit stops when a step gains less
+    smallest_share : children with a smaller share of the rows are dropped
+    """
+
+    fewest: int = 15
+    most: int = 60
+    work: int = 1 << 23
+    rough: int = 4
+    settled: float = 1e-3
+    most_thorough: int = 300
+    thorough: int = 1 << 13
+    little: float = 0.01
+    smallest_share: float = 0.01
+
+
+TUNING = Tuning()
 
 
 class Start(NamedTuple):
@@ -81,9 +103,9 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     children, smallest = max(begun, key=lambda fit: _value(model, fit[0])) if len(begun) > 1 else begun[0]
     while children.K > 1:
         if target.thorough:
-            steps = int(np.clip(THOROUGH // children.S.size, FEWEST, MOST_THOROUGH))
+            steps = int(np.clip(TUNING.thorough // children.S.size, TUNING.fewest, TUNING.most_thorough))
         else:
-            steps = _steps(children, sample, FEWEST)
+            steps = _steps(children, sample, TUNING.fewest)
         hope = parent + target.least
         children, kept = _settled(model, children, sample, smallest, steps, hope, thorough=target.thorough)
         found = _merged(model, children, kept, target.weights)
@@ -126,10 +148,10 @@ def _begun(
     Many steps cost much where rows have many statistics.  There children are merged after few, but at most to half as many.
     """
     odd = slice(0, len(sample.weights) if start.odd is None else start.odd)
-    smallest = SMALLEST_SHARE * float(target.weights[odd].sum())
+    smallest = TUNING.smallest_share * float(target.weights[odd].sum())
     children = hard_summary(sample.T, target.weights, _first_labels(model, target, start, rng))
     while children.K > 1:
-        steps = _steps(children, first.rows, ROUGH)
+        steps = _steps(children, first.rows, TUNING.rough)
         children, kept = _settled(model, children, first.rows, smallest, steps, others=first.others)
         found = _merged(model, children, kept, first.rows.weights, max(2, (children.K + 1) // 2))
         if found.K == children.K:
@@ -140,7 +162,7 @@ def _begun(
 
 def _steps(children: Summary, sample: Sampled, fewest: int) -> int:
     """How many steps to take, at least so many."""
-    return int(np.clip(WORK // (children.S.size * len(sample.weights)), fewest, MOST))
+    return int(np.clip(TUNING.work // (children.S.size * len(sample.weights)), fewest, TUNING.most))
 
 
 def _value(model: Model, children: Summary) -> float:
@@ -183,7 +205,9 @@ def _settled(
         if others is not None:
             children.N[before.argmax()] += others.N[0]
             children.S[before.argmax()] += others.S[0]
-        settled = np.abs(children.N - before).max() < SETTLED * children.N.sum() and not (thorough and children.K == 2)
+        settled = np.abs(children.N - before).max() < TUNING.settled * children.N.sum() and not (
+            thorough and children.K == 2
+        )
         if children.K > 1 and children.N.min() < smallest:  # one at a time: its rows may make others large enough
             children = children.take(np.delete(np.arange(children.K), children.N.argmin()))
         elif settled:
@@ -191,7 +215,7 @@ def _settled(
         if children.K == 2:
             last = value
             value = _value(model, children)
-            if value + left * (value - last) < hope or (thorough and value - last < LITTLE):
+            if value + left * (value - last) < hope or (thorough and value - last < TUNING.little):
                 break
     return children, kept
 
