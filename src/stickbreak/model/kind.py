@@ -48,7 +48,8 @@ class Recipe(NamedTuple):
     tries : by move, failures after which a cluster must change to be tried again
     scored : sums tell what a merge gains, apart from entropy; otherwise only its data term is known
     pairs : merges that are looked at, for each cluster
-    ordered : the order of the allocation is the best one; otherwise it must be compared with the present one
+    ordered : the order of the allocation is the best one, and clusters without rows go; otherwise orders must be compared, and
+        moves decide on clusters without rows
     """
 
     whole: bool
