@@ -156,3 +156,14 @@ def test_words_that_do_not_differ_cannot_be_anchors():
     X = sparse.csr_array(np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]]))
     with pytest.raises(ValueError, match="only 2 words differ enough to be anchors: ask for 2 topics"):
         anchor_topics(X, 3, np.random.default_rng(0))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("K", [10, 20])
+@pytest.mark.parametrize("rate", [1e3, 1e5])
+def test_anchors_that_rounding_hardly_tells_apart(rate, K):
+    """Many tokens and no topics: beyond the first anchor all words are as good as the same."""
+    X = np.random.default_rng(0).poisson(rate, (300, 30))
+    found = anchor_topics(sparse.csr_array(X), K, np.random.default_rng(0))
+    assert (found > 0.0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)

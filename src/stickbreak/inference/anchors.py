@@ -149,7 +149,9 @@ def _anchors(Q: _Cooccurrence, candidates: Indices, K: int) -> tuple[Indices, Ar
         L[k] = (B[k] - L[:k, s] @ L[:k]) / np.sqrt(distance[s])
         distance -= L[k] ** 2
     P = np.linalg.inv(B[:, anchors])
-    for k in range(K):  # each anchor once more, given the others
+    for k in range(K):  # each anchor once more, given the others, as far as rounding tells them apart
+        if not P[k, k] > 0.0:
+            break
         dual = P[k] / np.sqrt(P[k, k])  # times B: the part of each row that only anchor k adds to the span
         P -= np.outer(dual, dual)
         distance += (dual @ B) ** 2
@@ -158,7 +160,10 @@ def _anchors(Q: _Cooccurrence, candidates: Indices, K: int) -> tuple[Indices, Ar
             anchors[k], B[k] = s, Q.products(s)
         dual = -P @ B[k, anchors]
         dual[k] = 1.0
-        dual /= np.sqrt(dual @ B[k, anchors])
+        square = dual @ B[k, anchors]
+        if not square > 0.0:
+            break
+        dual /= np.sqrt(square)
         P += np.outer(dual, dual)
         distance -= (dual @ B) ** 2
     return anchors, np.ascontiguousarray(B.T)
