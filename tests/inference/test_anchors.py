@@ -160,10 +160,10 @@ def test_words_that_do_not_differ_cannot_be_anchors():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("K", [10, 20])
-@pytest.mark.parametrize("rate", [1e3, 1e5])
-def test_anchors_that_rounding_hardly_tells_apart(rate, K):
+@pytest.mark.parametrize("seed", range(3))
+def test_anchors_that_rounding_hardly_tells_apart(seed, K):
     """Many tokens and no topics: beyond the first anchor all words are as good as the same."""
-    X = np.random.default_rng(0).poisson(rate, (300, 30))
+    X = np.random.default_rng(seed).poisson(1e3, (300, 30))
     found = anchor_topics(sparse.csr_array(X), K, np.random.default_rng(0))
     assert (found > 0.0).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
