@@ -1,7 +1,7 @@
 """States of chromatin: presence of 10 marks in 672,261 bins of 200 bases, human chromosome 11 of GM12878, one sequence.
 
 --laps: seconds of a lap with 15 and 50 states given (median, without the first).  --finite: 15 states from nothing else, beside
-what ChromHMM 1.27 reached with 15 states on these data and two cores, run apart from this script.  --search: told nothing,
+what ChromHMM 1.27 reached with 15 states on these data and two cores, run apart from this script.  --search: any number,
 from one state.  --random: 20 ascents without moves from random states of the distinct rows, 15 given, which together take about
 as many seconds as --finite, and the best of them.  --fixed: numbers of states from 10 to 60 given to the same prior, for
 comparison with the ELBO of --search.

@@ -493,7 +493,11 @@ def _reading(case: Case, X: Any) -> tuple[Any, Any]:
         return np.hstack([plain, plain]), X
     if case.container == "pandas categories" and case.estimator == "Mixture" and hasattr(X, "iloc"):
         plain = _from_one(plain)  # without the last level, whose number is no code
-        low = (plain < np.fmax.reduce(plain, axis=0)).all(axis=1) if plain.dtype.kind in "iuf" else np.ones(len(plain), bool)
+        low = (
+            (plain < np.fmax.reduce(plain, axis=0)).all(axis=1)
+            if plain.dtype.kind in "iuf"
+            else np.ones(len(plain), bool)
+        )
         low = low if low.any() else ~low
         plain, X = plain[low], X[low]
     return contained(plain, case.read_as), X

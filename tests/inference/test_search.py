@@ -213,7 +213,7 @@ def test_threads_keep_the_order_and_raise_what_tasks_raise(n):
 def test_enough_quiet_laps_end_an_ascent_though_moves_are_left(X):
     model, rng = model_of(X), np.random.default_rng(0)
     with Threads(1) as threads:
-        laps = Laps(model, ArraySource(X), Schedule(MOVES), Session(threads), rng, Options(), enough=3)
+        laps = Laps(model, ArraySource(X), Schedule(MOVES), Session(threads), rng, Options(), most_quiet=3)
         laps.run(model.ordered(from_seeds(model, laps.source, 4, True, rng)))
     problem, after = laps.problem, laps.state._replace(proposals=[object()], settle=-1)
     quiet, states = after._replace(quiet=0), []
@@ -275,7 +275,7 @@ def test_splits_that_chance_explains_are_no_excursion():
         X = np.random.default_rng(seed).standard_normal((n, 16))
         found = run(X, moves=("birth",), start=np.zeros(n, np.intp), seed=seed, max_laps=1)
         hopeful += len(found._fitted_splits(found.best, found.best.drawn, thorough=True))
-        left += len(found._hopeful(found.best))
+        left += len(found._promising_splits(found.best))
     assert hopeful >= 16
     assert left <= 0.7 * hopeful
 

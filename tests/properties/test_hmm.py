@@ -175,7 +175,7 @@ def test_no_ascent_ends_before_moves_were_tried():
     with Threads(1) as threads:
         schedule = Schedule(("merge", "delete"), model.kind.recipe)
         found = Laps(model, source, schedule, Session(threads), rng, Options(tol=1e6, moved=1.0), settle=4)
-        found.enough = 2
+        found.most_quiet = 2
         found.run(start)
     assert any(record.tried for lap in found.history for record in lap.moves)
 

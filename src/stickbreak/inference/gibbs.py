@@ -25,7 +25,7 @@ MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were
 PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
 SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
 SMALLEST_PRIOR = 1e-4
-CRUMB = 0.1  # share of the mean size below which a topic is dissolved
+DISSOLVED = 0.1  # share of the mean size below which a topic is dissolved
 PLENTY = 1_000_000  # with fewer tokens there are more sweeps, by the root of the ratio ...
 MOST_SWEEPS = 5.0  # ... up to this multiple
 FIRST_PRIOR = 0.1  # pseudo-count of a topic in a document at first
@@ -91,7 +91,7 @@ class Chain:
         while True:
             sizes = annealed.summary.N
             K = annealed.summary.K
-            kept = int((sizes >= CRUMB * sizes.mean()).sum())  # they are in decreasing order
+            kept = int((sizes >= DISSOLVED * sizes.mean()).sum())  # they are in decreasing order
             if kept == K:
                 return annealed
             topics = np.where(annealed.topics < kept, annealed.topics, -1).astype(np.int32)

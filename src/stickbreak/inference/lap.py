@@ -102,7 +102,7 @@ def lap(problem: Problem, state: State) -> tuple[State, Record]:
 def judged(problem: Problem, state: State, after: State) -> State:
     """The state after a lap, with whether that was the last."""
     quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
-    settled = quiet >= (problem.enough if after.proposals else 1)
+    settled = quiet >= (problem.most_quiet if after.proposals else 1)
     done = _hopeless(problem, after.bound - state.bound, after.bound) or (settled and after.settle < 0)
     if settled and not done:  # nothing is left to wait for; moves are yet to be tried
         return after._replace(quiet=0, settle=0, done=False)

@@ -39,7 +39,7 @@ class Laps:
     schedule : which moves to try, and how often
     floor : a better model in hand while this ascent explores; the history then reports that one's bound
     settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
-    enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
+    most_quiet : laps in a row that changed little, after which an ascent is over although there are moves left to try
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
     origin : what the ascent begins with, as the history shows it (see `stickbreak.inference.trace.Lap`)
     sample_rows : rows of the source, if that is a sample; 0 for all rows
@@ -53,7 +53,7 @@ class Laps:
     options: Options
     floor: Floor | None = None
     settle: int = 0
-    enough: int = sys.maxsize
+    most_quiet: int = sys.maxsize
     patience: float = np.inf
     origin: str = "start"
     sample_rows: int = 0
@@ -165,7 +165,7 @@ class Laps:
     @property
     def problem(self) -> Problem:
         """What its laps share."""
-        return Problem(self.source, self.session.executor, self.options, self.enough, self.floor, self.patience)
+        return Problem(self.source, self.session.executor, self.options, self.most_quiet, self.floor, self.patience)
 
     def _climb(self, first: Callable[[Problem], tuple[State, Record]] | None) -> None:
         """Lap until the ascent is over; what a journal has of it is not done again.

@@ -207,7 +207,7 @@ class RowSearch(MergingSearch[Survey]):
     def _split_all(self, laps: Laps, options: Options) -> bool:
         """An excursion from all clusters split that have a chance; whether it, or its clusters merged, beat the best model."""
         may = self._may_grow() and not self._known(laps.total.K)
-        return may and self._split_from(laps, self._hopeful(laps), options)
+        return may and self._split_from(laps, self._promising_splits(laps), options)
 
     def _split_again(self, laps: Laps, options: Options) -> bool:
         """The same of clusters whose samples are too small to tell splits that pay, from larger ones."""
@@ -215,9 +215,9 @@ class RowSearch(MergingSearch[Survey]):
         drawn = self._survey(laps).seen.drawn if may else []
         return len(drawn) > 0 and self._split_from(laps, self._telling_splits(laps, drawn), options)
 
-    def _split_from(self, laps: Laps, hopeful: list[Split], options: Options) -> bool:
+    def _split_from(self, laps: Laps, promising: list[Split], options: Options) -> bool:
         """An excursion from these splits; whether it, or its clusters merged, beat the best model."""
-        start = self._with_splits(laps, hopeful)
+        start = self._with_splits(laps, promising)
         if start is None:
             return False
         settle = TUNING.settle if options.n_batches == 1 else TUNING.quick_settle
@@ -226,7 +226,7 @@ class RowSearch(MergingSearch[Survey]):
         kept = self._keep(self._in_hand, trial) > 0.0
         return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept
 
-    def _hopeful(self, laps: Laps) -> list[Split]:
+    def _promising_splits(self, laps: Laps) -> list[Split]:
         """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance."""
         return self._telling_splits(laps, laps.drawn)
 
@@ -234,7 +234,7 @@ class RowSearch(MergingSearch[Survey]):
         """The same, fitted to these rows."""
         return self._beyond_chance(laps, self._fitted_splits(laps, drawn, thorough=True), drawn)
 
-    def _beyond_chance(self, laps: Laps, hopeful: list[Split], drawn: Sequence[Drawn]) -> list[Split]:
+    def _beyond_chance(self, laps: Laps, promising: list[Split], drawn: Sequence[Drawn]) -> list[Split]:
         """The splits that explain rows drawn better than rows of one cluster can be, by chance.
 
         Parameters fitted to rows of one cluster explain them better by half a nat each, for every row that a row of the sample
@@ -244,11 +244,11 @@ class RowSearch(MergingSearch[Survey]):
         cost = laps.posterior.cost
         halves = self._halves(laps)
         if halves is None:
-            return hopeful
+            return promising
         each = [_rows_each(drawn, identity) for identity in laps.identities]
         return [
             (gain, k, children)
-            for gain, k, children in hopeful
+            for gain, k, children in promising
             if gain + model.parameter_cost(children).sum() - cost[k] > TUNING.chance * halves[k] * each[k]
         ]
 

@@ -150,7 +150,7 @@ class Search(ABC):
         floor: Laps | None = None,
         settle: int = 0,
         origin: str = "start",
-        enough: int = sys.maxsize,
+        most_quiet: int = sys.maxsize,
         patience: float = np.inf,
         tries: int = sys.maxsize,
         many: bool = True,
@@ -168,7 +168,7 @@ class Search(ABC):
             options,
             None if floor is None else floor.as_floor,
             settle,
-            enough,
+            most_quiet,
             patience,
             origin,
             self.sample_rows,
@@ -178,21 +178,21 @@ class Search(ABC):
 
     def _split(self, laps: Laps) -> Summary | None:
         """The summary with every cluster split in two where that has a chance; None where it has not."""
-        return self._with_splits(laps, self._hopeful(laps))
+        return self._with_splits(laps, self._promising_splits(laps))
 
-    def _with_splits(self, laps: Laps, hopeful: list[Split]) -> Summary | None:
+    def _with_splits(self, laps: Laps, promising: list[Split]) -> Summary | None:
         """The summary with these splits, as many of them as there may be; None where there are none."""
         total = laps.total
         model = laps.model
-        hopeful = hopeful[: max(0, model.max_clusters - total.K)]
-        if not hopeful:
+        promising = promising[: max(0, model.max_clusters - total.K)]
+        if not promising:
             return None
-        start = total.as_start.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in hopeful}])
-        for _, _, children in hopeful:
+        start = total.as_start.take([k for k in range(total.K) if k not in {cluster for _, cluster, _ in promising}])
+        for _, _, children in promising:
             start = start.exchange((), model.kind.start(children))
         return model.ordered(start)
 
-    def _hopeful(self, laps: Laps) -> list[Split]:
+    def _promising_splits(self, laps: Laps) -> list[Split]:
         """Gain, cluster and children of the splits in two that have a chance, best first."""
         return self._fitted_splits(laps, laps.drawn)
 
@@ -206,9 +206,9 @@ class Search(ABC):
             replace(sample, least=-GAMBLE * float(cost[sample.cluster]), thorough=thorough) for sample in samples
         ]
         fits = self.executor.map(partial(fit_children, model), samples)
-        hopeful = [
+        promising = [
             (gain, t.cluster, children)
             for t, (children, gain) in zip(samples, fits)
             if gain > -GAMBLE * cost[t.cluster]
         ]
-        return sorted(hopeful, key=lambda fit: -fit[0])
+        return sorted(promising, key=lambda fit: -fit[0])

@@ -62,7 +62,7 @@ class Problem:
     source : the data
     executor : where tasks run
     options : how long to run and what to check
-    enough : laps in a row that changed little, after which an ascent is over although there are moves left to try
+    most_quiet : laps in a row that changed little, after which an ascent is over although there are moves left to try
     floor : None, or a better model in hand
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
     """
@@ -70,7 +70,7 @@ class Problem:
     source: ArraySource
     executor: Executor
     options: Options = field(default_factory=Options)
-    enough: int = sys.maxsize
+    most_quiet: int = sys.maxsize
     floor: Floor | None = None
     patience: float = np.inf
 

@@ -32,7 +32,7 @@ class Tuning:
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
     settle : laps before the states of an excursion, or of a given start, must pay
     longest_excursion : laps of an excursion
-    enough : quiet laps, after which moves that are left are not tried
+    most_quiet : quiet laps, after which moves that are left are not tried
     several : states, of which a part is not all
     few : share of the states from which another ascent begins
     blocks, block_rows : from which it begins where that would be one state, and their rows
@@ -47,7 +47,7 @@ class Tuning:
     coarsest: float = 0.5
     settle: int = 5
     longest_excursion: int = 30
-    enough: int = 2
+    most_quiet: int = 2
     several: int = 3
     few: float = 0.3
     blocks: int = 4
@@ -95,13 +95,13 @@ class StateSearch(Search):
             self._explore()
         self.outcome.polish(self.options)
 
-    def begin(self, start: Summary, enough: int = sys.maxsize) -> None:
+    def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
         """Ascend once with all moves, once given states have settled: what comes before excursions.
 
-        enough : quiet laps in a row, after which moves that are left are not tried
+        most_quiet : quiet laps in a row, after which moves that are left are not tried
         """
         settle = TUNING.settle if start.K > 1 else 0
-        self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, enough=enough)
+        self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, most_quiet=most_quiet)
         self.best.run(start)
 
     @property
@@ -153,7 +153,7 @@ class StateSearch(Search):
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
         limit = min(self.options.max_laps, len(self.history) + TUNING.longest_excursion)
         trial = self._laps(
-            model, self._removals, replace(coarse, max_laps=limit), best, TUNING.settle, origin, TUNING.enough
+            model, self._removals, replace(coarse, max_laps=limit), best, TUNING.settle, origin, TUNING.most_quiet
         )
         trial.run(model.ordered(start))
         self._keep(best, trial)
@@ -171,21 +171,23 @@ class StateSearch(Search):
         return reduced(wide, start, most)
 
     def _split(self, laps: Laps) -> Summary | None:
-        hopeful = [(k, children) for _, k, children in self._hopeful(laps)]
-        found: Summary = states.split(laps.total, hopeful)
-        return found if hopeful else None
+        promising = [(k, children) for _, k, children in self._promising_splits(laps)]
+        found: Summary = states.split(laps.total, promising)
+        return found if promising else None
 
     def _from_pairs(self, laps: Laps) -> Summary | None:
         return spectral_states(laps.model, self._sequences, self.rng.spawn(1)[0])
 
     def _with_pairs(self, laps: Laps) -> Summary | None:
         found = self._from_pairs(laps)
-        return None if found is None else states.together(laps.total, found)
+        return None if found is None else states.side_by_side(laps.total, found)
 
     def _with_segments(self, laps: Laps) -> Summary:
         path = self._path(laps)
         rng = self.rng.spawn(1)[0]
-        found: Summary = states.together(laps.total, own_states(laps.model, self._sequences, path, laps.total.K, rng))
+        found: Summary = states.side_by_side(
+            laps.total, own_states(laps.model, self._sequences, path, laps.total.K, rng)
+        )
         return found
 
     def _regrouped(self, laps: Laps) -> Summary:
@@ -209,7 +211,7 @@ class StateSearch(Search):
             )
         if self.trial is not None:
             self._excursion(self._regrouped(self.trial), "regrouped")
-        found: Summary = states.together(laps.total, laps.total if self.trial is None else self.trial.total)
+        found: Summary = states.side_by_side(laps.total, laps.total if self.trial is None else self.trial.total)
         return found
 
     def _path(self, laps: Laps) -> NDArray[np.intp]:

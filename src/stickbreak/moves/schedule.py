@@ -165,7 +165,7 @@ class Schedule:
         if "birth" in self.kinds:
             room = model.max_clusters - total.K
             fits = self._fits(posterior, source, drawn, run, rng)
-            found += [("birth", c) for c in states.born(total, fits, room)]
+            found += [("birth", c) for c in states.births(total, fits, room)]
         return [
             states.proposal(kind, model, candidate, source.dtype)
             for kind, candidate in found

@@ -83,9 +83,9 @@ def deleted(posterior: Posterior, may: Callable[[tuple[int, ...]], bool]) -> Ite
         return
     loss = total.N * (posterior.divergences + np.diag(np.full(total.K, np.inf))).min(axis=1)
     cheap = loss < 2.0 * saving + NEGLIGIBLE
-    hopeful = [int(k) for k in np.argsort(loss - saving, kind="stable") if cheap[k] and may((int(k),))]
-    for n in _halves(min(len(hopeful), total.K - 1)):
-        gone = hopeful[:n]
+    promising = [int(k) for k in np.argsort(loss - saving, kind="stable") if cheap[k] and may((int(k),))]
+    for n in _halves(min(len(promising), total.K - 1)):
+        gone = promising[:n]
         kept = np.delete(np.arange(total.K), gone)
         yield Candidate(total.take(kept), tuple(gone), float((saving - loss)[gone].sum()))
 
@@ -100,7 +100,7 @@ def without_rows(total: Summary, saving: Array) -> Iterator[Candidate]:
         yield Candidate(total.take(np.flatnonzero(~empty)), tuple(map(int, np.flatnonzero(empty))), 0.0)
 
 
-def born(total: Summary, fits: Sequence[tuple[float, int, Summary]], room: int) -> Iterator[Candidate]:
+def births(total: Summary, fits: Sequence[tuple[float, int, Summary]], room: int) -> Iterator[Candidate]:
     """Candidates with some states split into children.
 
     fits : the gain, the state, and its children;  room : how many states more there may be
@@ -149,7 +149,7 @@ def split(total: Any, children: Sequence[tuple[int, Summary]]) -> SequenceSummar
     return found
 
 
-def together(total: Any, others: Any) -> SequenceSummary:
+def side_by_side(total: Any, others: Any) -> SequenceSummary:
     """The summary of sequences with other states after its own; every state leads to all of the other kind, as if once."""
     K = total.K
     J = others.K
