@@ -14,7 +14,6 @@ import numpy as np
 from baselines import fitted
 from right_number_data import DataSet, grown
 
-WIDEST_FULL = 64  # columns of rows for full covariances
 ROWS = 5  # rows of a cluster, at least, for each column and one more
 NUMBERS, SMALL_NUMBERS = 3_000_000, 300_000  # values of a set, at most
 
@@ -46,13 +45,12 @@ def exact_sets(n: int, small: bool) -> Iterator[Exact]:
             continue
         N = int(least * (most / D / least) ** rng.uniform(0.0, 0.7))
         distance, step = float(rng.uniform(5.0, 8.0)), float(rng.choice([0.0, 0.0, 0.1, 1.0]))
-        family = "gaussian" if D <= WIDEST_FULL and rng.random() < 0.7 else "diagonal_gaussian"
         n -= 1
-        yield Exact(grown(D, K, N, distance, "equal", family), K, D, step)
+        yield Exact(grown(D, K, N, distance, "equal", "auto"), K, D, step)
 
 
 def exact(sets: Iterator[Exact]) -> Iterator[dict[str, Any]]:
-    """A default fit to each set, and the same that starts at the truth."""
+    """A default fit to each set, and the same that starts at the truth, which is of the same family."""
     for one in sets:
         X, truth = one.rows()
         began = time.process_time()

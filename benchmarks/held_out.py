@@ -95,7 +95,7 @@ def by_bic(X: np.ndarray, seed: int) -> GaussianMixture:
 
 MODELS = {
     "auto": lambda X, seed: Mixture("auto", random_state=seed).fit(X),
-    "gaussian": lambda X, seed: Mixture(random_state=seed).fit(X),
+    "gaussian": lambda X, seed: Mixture("gaussian", random_state=seed).fit(X),
     "scikit-learn, BIC": by_bic,
 }
 

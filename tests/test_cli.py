@@ -70,7 +70,7 @@ def test_fit_info_predict(run, folder, X, data):
     assert code == 0
     assert "3 clusters" in out
     assert "450 rows, 2 columns" in err
-    model = Mixture(random_state=1).fit(X)
+    model = Mixture("gaussian", random_state=1).fit(X)
     for labels in ("labels.npy", "labels.csv"):
         assert run("predict", "model", data, "--out", labels)[0] == 0
     np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
@@ -302,7 +302,7 @@ def test_ctrl_c_keeps_a_model_that_loads(slow, tmp_path):
 
 
 def test_a_killed_fit_leaves_the_old_model(slow, X, tmp_path):
-    Mixture(random_state=0).fit(X).save(tmp_path / "m")
+    Mixture("gaussian", random_state=0).fit(X).save(tmp_path / "m")
     before = (tmp_path / "m").read_bytes()
     process, terminal, seen = fit_until(rb"lap [2-9] ", slow, tmp_path / "m")
     process.kill()
@@ -313,7 +313,7 @@ def test_a_killed_fit_leaves_the_old_model(slow, X, tmp_path):
 
 
 def test_a_closed_pipe_is_no_traceback(X, tmp_path):
-    Mixture(random_state=0).fit(X).save(tmp_path / "m")
+    Mixture("gaussian", random_state=0).fit(X).save(tmp_path / "m")
     process = subprocess.Popen([*COMMAND, "info", str(tmp_path / "m")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
     err = process.stderr.read().decode()

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
 
 def fit(X, **parameters):
-    return Mixture(**({"max_laps": 4, "random_state": 0, "n_jobs": 1} | parameters)).fit(X)
+    return Mixture(**({"likelihood": "gaussian", "max_laps": 4, "random_state": 0, "n_jobs": 1} | parameters)).fit(X)
 
 
 def assert_same_file(one, other):
@@ -146,7 +146,7 @@ def test_a_likelihood_of_ones_own_must_be_registered(X, tmp_path, monkeypatch):
 
 def test_what_cannot_be_saved(X, tmp_path):
     with pytest.raises(NotFittedError):
-        save_model(Mixture(), tmp_path / "m")
+        save_model(Mixture("gaussian"), tmp_path / "m")
     with pytest.raises(FileNotFoundError, match="does not exist"):
         fit(X).save(tmp_path / "missing" / "m")
     with pytest.raises(IsADirectoryError):

@@ -109,9 +109,9 @@ def fit(
     sequence: str
         For hmm: the column, by name or number from 0, that says which sequence a row belongs to.
     likelihood: str
-        Family of the clusters: gaussian (the default of mixtures), diagonal_gaussian, bernoulli (the default for text of
-        ChromHMM), categorical, poisson, multinomial, autoregressive_gaussian, ..., or auto (the default for hmm), chosen
-        column by column and by the bound.  Of topics: multinomial.
+        Family of the clusters: auto (the default of mixtures and hmm), chosen column by column and by the bound, gaussian,
+        diagonal_gaussian, bernoulli (the default for text of ChromHMM), categorical, poisson, multinomial,
+        autoregressive_gaussian, ....  Of topics: multinomial.
     concentration: float
         Larger values expect more clusters; 1 by default, for hmm 5.
     batches: int

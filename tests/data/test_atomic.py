@@ -177,7 +177,7 @@ def test_many_processes_and_threads_write_into_one_folder(tmp_path):
 
 
 def save(path):
-    Mixture(max_laps=1, n_jobs=1).fit(np.random.default_rng(0).normal(size=(50, 60))).save(path)
+    Mixture("gaussian", max_laps=1, n_jobs=1).fit(np.random.default_rng(0).normal(size=(50, 60))).save(path)
 
 
 def labels(path):
@@ -197,7 +197,9 @@ def corpus(path):
 
 
 def picture(path):
-    plot_fit(Mixture(max_laps=2, n_jobs=1).fit(np.random.default_rng(0).normal(size=(50, 2))).history_, path=path)
+    plot_fit(
+        Mixture("gaussian", max_laps=2, n_jobs=1).fit(np.random.default_rng(0).normal(size=(50, 2))).history_, path=path
+    )
 
 
 WRITERS = {"m": save, "a.npy": labels, "a.csv": labels, "b.csv": chances, "b.npy": chances, "a.bed": states}
@@ -262,7 +264,7 @@ def test_other_errors_keep_the_files_that_they_name(tmp_path):
 def test_a_process_killed_while_it_saves_leaves_a_model_or_none(tmp_path):
     """At random moments, many times; the next save leaves no trace of them."""
     X = np.random.default_rng(0).normal(size=(200, 3))
-    model, path = Mixture(max_laps=2, random_state=0, n_jobs=1).fit(X), tmp_path / "m"
+    model, path = Mixture("gaussian", max_laps=2, random_state=0, n_jobs=1).fit(X), tmp_path / "m"
     model.save(path)
     code = "from stickbreak import load\nmodel = load(target)\nprint('here', flush=True)\nwhile True:\n    model.save(target)"
     rng = np.random.default_rng(0)

@@ -23,7 +23,7 @@ COUNTS = np.arange(12).reshape(4, 3) % 5
 def models():
     few = {"max_laps": 1, "n_jobs": 1, "random_state": 0}
     return {
-        "mixture": Mixture(**few).fit(X),
+        "mixture": Mixture("gaussian", **few).fit(X),
         "hmm": HMM(**few).fit(X),
         "topics": TopicModel(**few, n_init_topics=2).fit(COUNTS),
     }
@@ -114,13 +114,13 @@ def test_counts_may_be_a_frame(models):
 @pytest.mark.parametrize("wrong", [[np.ones((3, 2)), np.ones((3, 1))], [np.ones((3, 2)), np.ones((3, 2, 1))]])
 def test_items_of_unlike_shapes_are_named(wrong):
     with pytest.raises(ValueError, match=r"item 0 has the shape \(3, 2\), item 1 has"):
-        Mixture().fit(wrong)
+        Mixture("gaussian").fit(wrong)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, lambda X, columns: pa.Table.from_arrays([*X.T], names=columns)])
 def test_names_that_occur_twice_are_refused(frame, models):
     table = frame(X, columns=["a", "a"])
-    for use in (Mixture().fit, HMM().fit, models["mixture"].predict):
+    for use in (Mixture("gaussian").fit, HMM().fit, models["mixture"].predict):
         with pytest.raises(ValueError, match="two columns of the same name"):
             use(table)
 

@@ -471,6 +471,6 @@ def test_masked_values_are_missing():
 def test_floats_of_another_byte_order_keep_their_precision():
     X = np.random.default_rng(0).normal(size=(40, 3)).astype(">f4")
     frame = pd.DataFrame(X, columns=list("abc"))
-    found, plain = (Mixture(random_state=0).fit(rows) for rows in (frame, X))
+    found, plain = (Mixture("gaussian", random_state=0).fit(rows) for rows in (frame, X))
     assert found.dtype_ == plain.dtype_ == np.float32
     assert found.lower_bounds_ == plain.lower_bounds_

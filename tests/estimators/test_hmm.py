@@ -358,7 +358,7 @@ def test_partial_fit_adds_what_sequences_say(data):
 def test_starts_that_are_given(data, model):
     X, z = data
     names = np.array(["d", "b", "c", "a"])[z]
-    mixture = Mixture(random_state=0, n_jobs=1).fit(X)
+    mixture = Mixture("gaussian", random_state=0, n_jobs=1).fit(X)
     for init in (z, names, z.astype(float), list(z), model, mixture):
         found = fit(X, LENGTHS, init=init, moves=())
         assert found.n_states_ == 4

@@ -29,7 +29,7 @@ def blobs(seed=0):
 
 
 def fit(X, sample_weight=None, **parameters):
-    defaults = {"random_state": 0, "n_jobs": 1, "max_laps": 200, "tol": 1e-5}
+    defaults = {"likelihood": "gaussian", "random_state": 0, "n_jobs": 1, "max_laps": 200, "tol": 1e-5}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return Mixture(**{**defaults, **parameters}).fit(X, sample_weight=sample_weight)
@@ -496,7 +496,7 @@ def test_sparse_rows_have_nothing_to_impute(likelihood):
 def test_frames_with_one_name_twice_are_refused():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="two columns of the same name"):
-        Mixture().fit(pandas.DataFrame(blobs(), columns=["a", "a"]))
+        Mixture("gaussian").fit(pandas.DataFrame(blobs(), columns=["a", "a"]))
 
 
 @pytest.mark.parametrize("path", [None, 3, np.zeros(2)])
@@ -508,7 +508,7 @@ def test_models_are_saved_to_paths_only(path):
 @pytest.mark.parametrize("verbose", [np.zeros(2), "x", None])
 def test_verbose_is_true_or_false(verbose):
     with pytest.raises(ValueError, match="verbose must be True or False"):
-        Mixture(verbose=verbose).fit(blobs())
+        Mixture("gaussian", verbose=verbose).fit(blobs())
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_independent_columns_have_no_correlations(n, D):
 @pytest.mark.parametrize(("n", "D"), [(15, 30), (60, 10)])
 def test_a_learnt_prior_does_not_depend_on_the_order_of_rows(n, D):
     X = np.random.default_rng(0).random((n, D))
-    one, other = (Mixture(random_state=0, n_jobs=1).fit(Y) for Y in (X, X[::-1]))
+    one, other = (Mixture("gaussian", random_state=0, n_jobs=1).fit(Y) for Y in (X, X[::-1]))
     assert one.n_clusters_ == other.n_clusters_
     assert one.lower_bound_ == pytest.approx(other.lower_bound_, abs=0.1)
 
@@ -188,7 +188,7 @@ def test_what_is_given_is_not_learnt():
     np.testing.assert_array_equal(found.scale, 2.0 * np.eye(2))
     assert found.mean_precision == 0.3
     assert found.degrees_of_freedom != 4.0
-    plain = Mixture(learn=False, random_state=0, n_jobs=1).fit(X).model_.likelihood
+    plain = Mixture("gaussian", learn=False, random_state=0, n_jobs=1).fit(X).model_.likelihood
     assert (plain.mean_precision, plain.degrees_of_freedom) == (1e-3, 4.0)
 
 
@@ -210,14 +210,14 @@ def test_names_say_what_is_learnt(known_families):
 @pytest.mark.parametrize("value", [None, 1, "scale", np.nan, [1.0], {"scale": 1.0}])
 def test_learn_is_true_or_false_or_names(value):
     with pytest.raises(ValueError, match="learn must be True, False, or names"):
-        Mixture(learn=value).fit(np.eye(5))
+        Mixture("gaussian", learn=value).fit(np.eye(5))
 
 
 def test_names_of_nothing_are_refused_with_those_there_are():
     with pytest.raises(
         ValueError, match=r"learn names 'rate', but what can be learnt is concentration, likelihood\.mean_pre"
     ):
-        Mixture(learn=["rate"]).fit(np.eye(5))
+        Mixture("gaussian", learn=["rate"]).fit(np.eye(5))
 
 
 def rounded_rows():
@@ -239,7 +239,7 @@ def rounded_rows():
 @pytest.mark.parametrize("name", rounded_rows())
 def test_rounding_and_ties_make_no_clusters(name):
     X, most = rounded_rows()[name]
-    assert Mixture(random_state=0, n_jobs=1).fit(X).n_clusters_ <= most
+    assert Mixture("gaussian", random_state=0, n_jobs=1).fit(X).n_clusters_ <= most
 
 
 @pytest.mark.parametrize("name", ["gaussian", "diagonal_gaussian"])

@@ -32,7 +32,9 @@ def cases():
     steps = CENTRES[np.repeat(rng.permutation(np.arange(40) % 5), 20)] + rng.standard_normal((800, 2))
     counts = rng.multinomial(40, rng.dirichlet(np.full(4, 0.5), 200) @ rng.dirichlet(np.full(30, 0.1), 4))
     return {
-        "mixture": Case(Mixture(init=labels, moves=(), random_state=0, n_jobs=1).fit(X), (X,), "merge_clusters"),
+        "mixture": Case(
+            Mixture("gaussian", init=labels, moves=(), random_state=0, n_jobs=1).fit(X), (X,), "merge_clusters"
+        ),
         "hmm": Case(
             HMM("gaussian", random_state=0, n_jobs=1).fit(steps, lengths=[500, 300]),
             (steps, [500, 300]),
@@ -92,7 +94,7 @@ def test_other_columns_are_refused(case):
         case.merge(2, case.data[0][:, 1:], *case.data[1:])
 
 
-@pytest.mark.parametrize("model", [Mixture().merge_clusters, HMM().merge_states, TopicModel().merge_topics])
+@pytest.mark.parametrize("model", [Mixture("gaussian").merge_clusters, HMM().merge_states, TopicModel().merge_topics])
 def test_models_must_be_fitted(model):
     with pytest.raises(NotFittedError):
         model(2, np.ones((5, 2)))
@@ -126,7 +128,7 @@ def test_what_is_given_or_not_to_be_learnt_stays():
     given = Mixture(Gaussian(scale=0.5), random_state=0, n_jobs=1).fit(X)
     np.testing.assert_array_equal(given.merge_clusters(1, X).model_.likelihood.scale, given.model_.likelihood.scale)
     for learn in (False, ["scale"]):
-        model = Mixture(learn=learn, random_state=0, n_jobs=1).fit(X)
+        model = Mixture("gaussian", learn=learn, random_state=0, n_jobs=1).fit(X)
         found = model.merge_clusters(1, X).model_.likelihood
         assert found.mean_precision == model.model_.likelihood.mean_precision
         assert np.array_equal(found.scale, model.model_.likelihood.scale) is (learn is False)
@@ -158,7 +160,9 @@ def test_rows_in_groups_and_stochastic_fits():
     X = CENTRES[rng.integers(3, size=400)] + rng.standard_normal((400, 2))
     topics = TopicModel("gaussian", random_state=0, n_init_topics=4, n_jobs=1).fit(X, lengths=[100] * 4)
     assert topics.merge_topics(2, X, lengths=[100] * 4).n_topics_ == 2
-    noisy = Mixture(algorithm="stochastic", init="k-means++", n_init_clusters=4, n_jobs=1, random_state=0).fit(X)
+    noisy = Mixture(
+        "gaussian", algorithm="stochastic", init="k-means++", n_init_clusters=4, n_jobs=1, random_state=0
+    ).fit(X)
     found = noisy.merge_clusters(2, X)
     assert found.lower_bound_ == pytest.approx(found.model_.bound(found.summary_))
 

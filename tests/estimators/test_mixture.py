@@ -40,7 +40,7 @@ def X():
 
 
 def mixture(**parameters):
-    return Mixture(**{"random_state": 0, "n_jobs": 1, **parameters})
+    return Mixture(**{"likelihood": "gaussian", "random_state": 0, "n_jobs": 1, **parameters})
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_attributes_of_another_family_are_gone(X):
 def test_an_unfitted_estimator_says_so(method, X):
     argument = {"sample": 3, "save": "x"}.get(method, X)
     with pytest.raises(NotFittedError, match="Call 'fit'"):
-        getattr(Mixture(), method)(argument)
+        getattr(Mixture("gaussian"), method)(argument)
 
 
 def test_it_clones_and_pickles(fitted, X):
@@ -142,7 +142,7 @@ def test_it_clones_and_pickles(fitted, X):
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
     parameters = inspect.signature(Mixture).parameters
-    assert set(Mixture().get_params()) == set(parameters)
+    assert set(Mixture("gaussian").get_params()) == set(parameters)
     assert repr(Mixture(tol=0.5)) == "Mixture(tol=0.5)"
 
 
@@ -289,7 +289,7 @@ def wrong_starts(X):
         "no clusters": np.empty((n, 0)),
         "other estimator": GaussianMixture(2, random_state=0).fit(X),
         "other columns": mixture().fit(np.hstack([X, X])),
-        "not fitted": Mixture(),
+        "not fitted": Mixture("gaussian"),
     }
 
 
@@ -348,7 +348,7 @@ def test_parameters_of_the_wrong_type_are_named(name, value, X):
 @pytest.mark.parametrize("value", ["zero", -1, 1.5])
 def test_seeds_that_are_none_are_refused(value, X):
     with pytest.raises(ValueError, match=r"seed|Seed"):
-        Mixture(random_state=value).fit(X)
+        Mixture("gaussian", random_state=value).fit(X)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def clear_counts():
 @pytest.fixture(
     scope="module",
     params=[
-        (Mixture(**SMALL), clear_rows),
+        (Mixture("gaussian", **SMALL), clear_rows),
         (HMM("gaussian", **SMALL), clear_steps),
         (TopicModel(**SMALL), clear_counts),
     ],
@@ -88,7 +88,7 @@ def test_other_columns_are_refused(clear):
         model.stability(np.hstack([X, X]), n_fits=2)
 
 
-@pytest.mark.parametrize("estimator", [Mixture(), HMM(), TopicModel()])
+@pytest.mark.parametrize("estimator", [Mixture("gaussian"), HMM(), TopicModel()])
 def test_models_must_be_fitted(estimator):
     with pytest.raises(NotFittedError):
         estimator.stability(np.ones((5, 2)))
@@ -96,7 +96,7 @@ def test_models_must_be_fitted(estimator):
 
 def test_clusters_of_rows_that_have_none_differ_from_fit_to_fit():
     X = np.random.default_rng(3).uniform(size=(400, 2))
-    estimator = Mixture(init="random", n_init_clusters=8, moves=(), learn=False, **SMALL)
+    estimator = Mixture("gaussian", init="random", n_init_clusters=8, moves=(), learn=False, **SMALL)
     found = estimator.fit(X).stability(X, n_fits=4)
     assert found.agreement < 0.8
     assert found.twins.mean() < 0.85
@@ -123,12 +123,14 @@ def test_documents_without_topics_have_one_that_every_fit_finds():
 
 def test_numbers_are_those_of_the_definitions():
     X = np.random.default_rng(5).uniform(size=(200, 2))
-    estimator = Mixture(init="random", n_init_clusters=4, moves=(), learn=False, **SMALL).fit(X)
+    estimator = Mixture("gaussian", init="random", n_init_clusters=4, moves=(), learn=False, **SMALL).fit(X)
     found = estimator.stability(X, n_fits=2)
     seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)
     states = np.random.SeedSequence(seed).generate_state(2)
     first, second = (
-        Mixture(init="random", n_init_clusters=4, moves=(), learn=False, n_jobs=1, random_state=int(s)).fit(X)
+        Mixture("gaussian", init="random", n_init_clusters=4, moves=(), learn=False, n_jobs=1, random_state=int(s)).fit(
+            X
+        )
         for s in states
     )
     assert found.agreement == adjusted_rand_score(first.labels_, second.labels_)
@@ -146,7 +148,7 @@ def test_numbers_are_those_of_the_definitions():
 def test_weights_sequences_and_targets_pass_through():
     X, rng = clear_rows(), np.random.default_rng(6)
     weights = rng.integers(1, 3, len(X))
-    model = Mixture(**SMALL).fit(X, sample_weight=weights)
+    model = Mixture("gaussian", **SMALL).fit(X, sample_weight=weights)
     assert model.stability(X, n_fits=2, sample_weight=weights).agreement > 0.98
     steps = clear_steps()
     sequences = [steps[:200], steps[200:]]

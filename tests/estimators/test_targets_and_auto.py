@@ -10,10 +10,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from stickbreak import Mixture, load
+from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.estimators._automatic import automatic, readings
-from stickbreak.estimators._selection import Candidate, Entry, RowContest
-from stickbreak.likelihoods import REGISTRY, Bernoulli, DiagonalGaussian, LinearRegression, Multinomial, Product
+from stickbreak.estimators._selection import Candidate, Entry, Found, RowContest, begun
+from stickbreak.likelihoods import (
+    REGISTRY,
+    Bernoulli,
+    DiagonalGaussian,
+    Gaussian,
+    LinearRegression,
+    Multinomial,
+    Product,
+    Sample,
+)
+from stickbreak.likelihoods.features import features
+from stickbreak.model import Model
+from stickbreak.model.seeding import hard_summary
 
 
 def lines(q=1, n=300, seed=0):
@@ -206,6 +219,56 @@ def test_the_choice_does_not_change_the_parameter():
     assert kinds(estimator.model_.likelihood) in ("DiagonalGaussian", "SphericalGaussian", "Gaussian", "StudentT")
 
 
+def test_families_are_chosen_by_default():
+    X, income, _ = blobs_and_tail()
+    X = np.column_stack([X, income])
+    assert Mixture().likelihood == "auto"
+    found = Mixture(random_state=0, n_jobs=1).fit(X)
+    assert found.n_clusters_ == 5
+    assert found.lower_bounds_ == fit("auto", X).lower_bounds_
+
+
+def families(found):
+    return [(candidate.family, candidate.lower_bound) for candidate in found.selection_]
+
+
+def test_given_clusters_and_moves_do_not_change_the_family():
+    X, income, labels = blobs_and_tail()
+    X = np.column_stack([X, income])
+    found = fit("auto", X)
+    for parameters in ({"init": labels}, {"init": "k-means++", "n_init_clusters": 5}, {}):
+        other = fit("auto", X, moves=(), **parameters)
+        assert families(other) == families(found)
+        assert other.n_clusters_ == (5 if parameters else 1)
+
+
+@pytest.mark.parametrize("likelihood", ["auto", "student_t", DiagonalGaussian(mean_precision=0.1)])
+def test_a_fit_that_goes_on_keeps_the_family(likelihood):
+    X, income, _ = blobs_and_tail()
+    X = np.column_stack([X, income, np.arange(2000) % 7 < 3])
+    found = fit(likelihood, X)
+    again = fit("auto", X, init=found)
+    assert again.selection_ == []
+    assert kinds(again.model_.likelihood) == kinds(found.model_.likelihood)
+    assert again.lower_bound_ >= found.lower_bound_ - 0.01
+
+
+def test_a_model_of_other_columns_is_refused_by_default_too():
+    X, income, _ = blobs_and_tail()
+    with pytest.raises(ValueError, match="init has 4 columns, but X has 5"):
+        fit("auto", np.column_stack([X, income]), init=fit("auto", X))
+
+
+@pytest.mark.parametrize(("family", "shape"), [("diagonal_gaussian", (3, 2)), ("spherical_gaussian", (3,))])
+def test_independent_columns_have_covariances_too(family, shape):
+    X = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 3.0]
+    found = fit(family, X, init=np.arange(60) % 3, moves=(), max_laps=1)
+    assert found.variances_.shape == shape
+    for covariances, variances in zip(found.covariances_, found.variances_):
+        np.testing.assert_array_equal(covariances, variances * np.eye(2))
+    assert not hasattr(fit("bernoulli", X > 0, max_laps=1), "covariances_")
+
+
 # The log scale
 
 
@@ -287,7 +350,7 @@ def test_a_single_column_may_be_on_the_log_scale():
 )
 def test_pieces_of_the_clusters_of_a_fuller_family_are_not_preferred(found, chosen):
     """A simpler family needs a higher bound with at most twice as many clusters; equally full ones a higher bound."""
-    contest = RowContest(None, ArraySource(np.zeros((5, 3))), (), None, np.random.default_rng(0), 5)
+    contest = RowContest(None, ArraySource(np.zeros((5, 3))), None, np.random.default_rng(0), 5)
     for name, (bound, K) in found.items():
         contest.entries[name] = Entry(Candidate(name, bound, K, 0.0), REGISTRY[name](), None)
     assert contest.preferred.candidate.family == chosen
@@ -299,3 +362,19 @@ def test_networks_of_columns_are_tried_where_covariances_are_too_many():
     assert list(families) == ["spherical_gaussian", "diagonal_gaussian", "gaussian_network"]
     assert "gaussian_network" not in automatic(ArraySource(X[:, :200]), {})
     assert "gaussian_network" not in automatic(ArraySource(np.tile(X, 5)[:, :1001]), {})
+
+
+def test_what_parameters_explain_of_a_sample_by_chance_does_not_count():
+    """The bound of 20,000 rows, as ten samples of 2,000 tell on average: covariances of samples look better than they are."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(5, size=20_000)
+    X = 9.0 * rng.standard_normal((5, 20))[labels] + rng.standard_normal((20_000, 20))
+    model = Model(Gaussian().resolve(Sample.of(X)), DirichletProcess(1.0))
+    T = features(model.likelihood, X)
+    whole = model.bound(hard_summary(T, np.ones(20_000), labels))
+    tenths = [hard_summary(T[i::10], np.ones(2000), labels[i::10]) * 10.0 for i in range(10)]
+    excess = 9.0 * 5 * 230 / 2  # half a nat for each mean and covariance, of nine rows in ten
+    assert np.mean([model.bound(total) for total in tenths]) == pytest.approx(whole + excess, abs=0.1 * excess)
+    assert np.mean([begun(Found(model, total), 10.0, ()).bound for total in tenths]) == pytest.approx(
+        whole, abs=0.1 * excess
+    )

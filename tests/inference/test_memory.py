@@ -67,16 +67,19 @@ def test_tables_of_words_and_messages_of_chains_count():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: (Mixture(init=np.repeat(np.arange(40), 3)), 40),
-        lambda: (Mixture(init=np.full((120, 25), 0.04)), 25),
-        lambda: (Mixture(init=["a", "b", "c"] * 40), 3),
-        lambda: (Mixture(init="random", n_init_clusters=17), 17),
-        lambda: (Mixture(), 1),
+        lambda: (Mixture("gaussian", init=np.repeat(np.arange(40), 3)), 40),
+        lambda: (Mixture("gaussian", init=np.full((120, 25), 0.04)), 25),
+        lambda: (Mixture("gaussian", init=["a", "b", "c"] * 40), 3),
+        lambda: (Mixture("gaussian", init="random", n_init_clusters=17), 17),
+        lambda: (Mixture("gaussian"), 1),
         lambda: (HMM(init=np.repeat(np.arange(40), 3)), 40),
         lambda: (TopicModel(init=np.ones((30, 9))), 30),
         lambda: (TopicModel(init="random", n_init_topics=500), 64),
         lambda: (TopicModel(init="random", n_init_topics=500, moves=()), 500),
-        lambda: (Mixture(init=Mixture(init=np.arange(60) % 3, moves=(), max_laps=1).fit(BLOBS)), 3),
+        lambda: (
+            Mixture("gaussian", init=Mixture("gaussian", init=np.arange(60) % 3, moves=(), max_laps=1).fit(BLOBS)),
+            3,
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:not converged")
@@ -121,7 +124,7 @@ def refused(X, estimator):
 def test_a_fit_that_cannot_be_is_refused_at_once(free, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: free)
     X = np.random.default_rng(0).normal(size=(20, 20_000))
-    message = refused(X, Mixture())
+    message = refused(X, Mixture("gaussian"))
     assert memory.shown(free) in message
     assert "diagonal_gaussian" in message
     assert "200030000 statistics" in message
@@ -130,26 +133,26 @@ def test_a_fit_that_cannot_be_is_refused_at_once(free, monkeypatch):
 def test_clusters_to_begin_with_count(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 2e9)
     X = np.random.default_rng(0).normal(size=(300, 300))
-    assert "fewer clusters" in refused(X, Mixture(init="random", n_init_clusters=300, moves=()))
+    assert "fewer clusters" in refused(X, Mixture("gaussian", init="random", n_init_clusters=300, moves=()))
 
 
 @pytest.mark.filterwarnings("ignore:not converged")
 def test_births_stop_where_memory_would_not_suffice(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in range(0, 80, 10)])
-    assert Mixture(random_state=0).fit(X).n_clusters_ == 8
+    assert Mixture("gaussian", random_state=0).fit(X).n_clusters_ == 8
     monkeypatch.setattr(_memory, "room", lambda *_: 3)
-    limited = Mixture(random_state=0, max_laps=30).fit(X)
+    limited = Mixture("gaussian", random_state=0, max_laps=30).fit(X)
     assert limited.n_clusters_ <= 3
 
 
 def test_batches_are_fewer_where_memory_is_short(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60_000, 100))
     likelihood, source = Gaussian().resolve(Sample.of(X[:500])), ArraySource(X)
-    assert _memory.n_batches(Mixture(), likelihood, source) == 10
+    assert _memory.n_batches(Mixture("gaussian"), likelihood, source) == 10
     monkeypatch.setattr(memory, "available", lambda: 1e8)
-    assert _memory.n_batches(Mixture(), likelihood, source) == 3
-    assert _memory.n_batches(Mixture(n_batches=7), likelihood, source) == 7
+    assert _memory.n_batches(Mixture("gaussian"), likelihood, source) == 3
+    assert _memory.n_batches(Mixture("gaussian", n_batches=7), likelihood, source) == 7
 
 
 def test_limits_of_the_process_count():
@@ -243,7 +246,9 @@ def test_fits_stay_within_their_estimate(monkeypatch):
     monkeypatch.setattr(_memory, "_sizes", watched)
     monkeypatch.setattr(lap, "_finished", finished)
     tracemalloc.start()
-    Mixture(init="k-means++", n_init_clusters=8, moves=["merge"], max_laps=2, n_jobs=1, random_state=0).fit(X)
+    Mixture("gaussian", init="k-means++", n_init_clusters=8, moves=["merge"], max_laps=2, n_jobs=1, random_state=0).fit(
+        X
+    )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert max(most) == 8

@@ -41,10 +41,10 @@ def counts():
 
 
 CASES = {
-    "mixture": lambda: Mixture(n_batches=3, random_state=0).fit(rows()),
+    "mixture": lambda: Mixture("gaussian", n_batches=3, random_state=0).fit(rows()),
     "mixture, not learnt": lambda: Mixture("diagonal_gaussian", learn=False, random_state=0).fit(rows()),
     "mixture, stochastic": lambda: Mixture(
-        algorithm="stochastic", init="k-means++", n_init_clusters=5, n_batches=4, max_laps=8, random_state=0
+        "gaussian", algorithm="stochastic", init="k-means++", n_init_clusters=5, n_batches=4, max_laps=8, random_state=0
     ).fit(rows()),
     "topics": lambda: TopicModel(random_state=0, n_init_topics=6, max_laps=60).fit(counts()),
     "groups": lambda: TopicModel("gaussian", n_init_topics=4, max_laps=40, random_state=0).fit(
@@ -129,7 +129,7 @@ def test_a_search_that_was_interrupted_on_a_sample_is_taken_up_again(ascent, mon
     X = rng.standard_normal((30_000, 2)) + rng.integers(4, size=(30_000, 1)) * 6.0
 
     def fit():
-        return Mixture(random_state=0, n_jobs=1, learn=()).fit(X)
+        return Mixture("gaussian", random_state=0, n_jobs=1, learn=()).fit(X)
 
     whole = fit()
     assert any(lap.sample_rows for lap in whole.history_)
@@ -146,7 +146,7 @@ def test_a_fit_that_ran_out_of_laps_goes_on_with_more(monkeypatch):
     X = np.random.default_rng(0).standard_normal((500, 2)) + np.arange(500)[:, None] % 4 * 6.0
 
     def fit(laps):
-        return Mixture(random_state=0, n_jobs=1, max_laps=laps, tol=1e-9).fit(X)
+        return Mixture("gaussian", random_state=0, n_jobs=1, max_laps=laps, tol=1e-9).fit(X)
 
     whole = fit(1000)
     journal = Journal()
@@ -161,13 +161,17 @@ def test_a_journal_of_another_fit_is_refused(monkeypatch):
     X = np.random.default_rng(0).standard_normal((90, 2))
     journal = Journal()
     monkeypatch.setattr(Estimator, "_journal", lambda self: journal)
-    Mixture(random_state=0).fit(X)
-    others = [(Mixture(random_state=0), X + 1.0), (Mixture(random_state=1), X), (Mixture(random_state=0), X[:80])]
+    Mixture("gaussian", random_state=0).fit(X)
+    others = [
+        (Mixture("gaussian", random_state=0), X + 1.0),
+        (Mixture("gaussian", random_state=1), X),
+        (Mixture("gaussian", random_state=0), X[:80]),
+    ]
     for estimator, data in others:
         monkeypatch.setattr(Estimator, "_journal", lambda self: Journal(journal.legs, journal.fit))
         with pytest.raises(ValueError, match="the journal is that of another fit"):
             estimator.fit(data)
-    Mixture(random_state=0, n_jobs=2, max_laps=900).fit(X)
+    Mixture("gaussian", random_state=0, n_jobs=2, max_laps=900).fit(X)
 
 
 class Travelling(Threads):

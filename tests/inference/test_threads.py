@@ -47,7 +47,9 @@ def X():
 
 
 def fit(X):
-    return Mixture(random_state=0, n_jobs=2, max_laps=6, tol=0.0, n_init_clusters=4, init="k-means++").fit(X)
+    return Mixture("gaussian", random_state=0, n_jobs=2, max_laps=6, tol=0.0, n_init_clusters=4, init="k-means++").fit(
+        X
+    )
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def words(rng):
 
 
 FITS = {
-    "mixture": lambda rng: Mixture(**PARAMETERS).fit(rows(rng)),
+    "mixture": lambda rng: Mixture("gaussian", **PARAMETERS).fit(rows(rng)),
     "mixture of counts": lambda rng: Mixture("multinomial", **PARAMETERS).fit(words(rng)),
     "topics": lambda rng: TopicModel(**PARAMETERS).fit(words(rng)),
     "topics of groups": lambda rng: TopicModel("gaussian", **PARAMETERS).fit(rows(rng), lengths=[20, 30, 10]),

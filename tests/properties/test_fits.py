@@ -299,7 +299,7 @@ def test_clusters_are_found_whatever_the_size_of_weights(weight):
     options = {"random_state": 0, "n_jobs": 1, "max_laps": 30, "moves": ("birth",)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = Mixture(**options).fit(X, sample_weight=np.full(len(X), weight))
+        found = Mixture("gaussian", **options).fit(X, sample_weight=np.full(len(X), weight))
     assert found.n_clusters_ >= 3
     assert all(len(set(labels[found.labels_ == k])) == 1 for k in set(found.labels_))
 
@@ -310,7 +310,7 @@ def test_few_heavy_rows_are_clusters_among_many_light_ones(seed):
     rng = np.random.default_rng(0)
     light, heavy = rng.normal(size=(30_000, 1)), np.repeat([[40.0], [50.0]], 4, axis=0)
     X = np.concatenate([light, heavy + 1e-3 * rng.normal(size=(8, 1))])
-    found = Mixture(random_state=seed, n_jobs=1).fit(X, sample_weight=np.repeat([1.0, 1e5], [30_000, 8]))
+    found = Mixture("gaussian", random_state=seed, n_jobs=1).fit(X, sample_weight=np.repeat([1.0, 1e5], [30_000, 8]))
     labels = found.labels_[-8:]
     assert not set(labels[:4]) & set(labels[4:])  # the four may be several: each is as many as 1e5 equal rows
     assert not set(labels) & set(found.labels_[:-8])
@@ -325,7 +325,7 @@ def test_few_rows_with_weight_among_many(algorithm, init):
     options = {"random_state": 0, "n_jobs": 1, "n_batches": 2, "max_laps": 5, "init": init, "n_init_clusters": 2}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = Mixture(algorithm=algorithm, **options).fit(X, sample_weight=weights)
+        found = Mixture("gaussian", algorithm=algorithm, **options).fit(X, sample_weight=weights)
     assert found.summary_.N.sum() == pytest.approx(3.0)
     assert np.isfinite(found.lower_bound_)
 
@@ -407,7 +407,9 @@ def test_stochastic_batches_of_next_to_no_weight_are_passed_over():
     """Scaled to the weight of all rows they would overflow."""
     weights = np.array([1.0, 5e-324, 2.0, 1e-200])
     rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [1e3, -1e3]])
-    found = Mixture(algorithm="stochastic", n_batches=4, moves=(), n_jobs=1, max_laps=5).fit(rows, None, weights)
+    found = Mixture("gaussian", algorithm="stochastic", n_batches=4, moves=(), n_jobs=1, max_laps=5).fit(
+        rows, None, weights
+    )
     assert np.isfinite(found.lower_bounds_).all()
     counts = weights[:, None] * [[1.0, 3.0]]
     topics = TopicModel(algorithm="stochastic", n_batches=4, moves=(), n_jobs=1, max_laps=5, random_state=0).fit(counts)
@@ -462,7 +464,7 @@ def blobs(rng, sizes, D=2, width=0.5):
 def test_ten_unequal_clusters_are_found_from_one(seed):
     sizes = (12, 15, 20, 30, 40, 60, 90, 140, 200, 300)
     X, labels = blobs(np.random.default_rng(seed), sizes)
-    found = Mixture(random_state=seed, n_jobs=1, n_batches=1 + seed % 3).fit(X)
+    found = Mixture("gaussian", random_state=seed, n_jobs=1, n_batches=1 + seed % 3).fit(X)
     assert found.n_clusters_ == 10
     assert adjusted_rand_score(labels, found.labels_) == 1.0
     np.testing.assert_array_equal(np.round(found.summary_.N), sorted(sizes, reverse=True))
@@ -482,7 +484,7 @@ def test_textures_are_found_without_means():
 @pytest.mark.parametrize("seed", range(3))
 def test_one_normal_cluster_stays_one(D, seed):
     X = np.random.default_rng(seed).multivariate_normal(np.arange(D), np.eye(D) + 0.5, size=500)
-    assert Mixture(random_state=seed, n_jobs=1).fit(X).n_clusters_ == 1
+    assert Mixture("gaussian", random_state=seed, n_jobs=1).fit(X).n_clusters_ == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -491,7 +493,7 @@ def test_units_and_offsets_of_columns_are_irrelevant(dtype):
     offset = 1e6 if dtype == np.float64 else 1e4
     changed = [X * [1e-8, 1.0], X * [1e8, 1e-8], X * 1e8, X + offset, (X + offset) * [1.0, 1e-8], 1e-30 * X]
     for data in [X, *changed]:
-        found = Mixture(random_state=0, n_jobs=1).fit(data.astype(dtype))
+        found = Mixture("gaussian", random_state=0, n_jobs=1).fit(data.astype(dtype))
         assert found.n_clusters_ == 5
         assert adjusted_rand_score(labels, found.labels_) == 1.0
 

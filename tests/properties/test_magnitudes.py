@@ -101,7 +101,7 @@ def test_clusters_of_repeated_rows_leave_the_bound_its_digits(name):
 
 def test_small_numbers_stay_in_single_precision():
     X = three_clusters().astype(np.float32)
-    fitted = Mixture(random_state=0, n_jobs=1).fit(X)
+    fitted = Mixture("gaussian", random_state=0, n_jobs=1).fit(X)
     assert fitted.model_.parameters(fitted.summary_, np.dtype(np.float32)).W.dtype == np.float32
 
 
@@ -183,7 +183,9 @@ def test_huge_weights_are_huge_counts(name, scale):
 
 @pytest.mark.parametrize("total", [1e-16, 1e-200, 1e-299])
 def test_data_that_weigh_nothing_are_one_cluster(total):
-    fitted = Mixture(random_state=0, n_jobs=1).fit(three_clusters(), sample_weight=np.full(300, total / 300.0))
+    fitted = Mixture("gaussian", random_state=0, n_jobs=1).fit(
+        three_clusters(), sample_weight=np.full(300, total / 300.0)
+    )
     assert fitted.n_clusters_ == 1
     assert fitted.converged_
 
@@ -192,7 +194,7 @@ def test_data_that_weigh_nothing_are_one_cluster(total):
 def test_weights_out_of_range_are_refused(total):
     weights = np.full(300, total / 300.0)
     with pytest.raises(ValueError, match="sample_weight must have a finite sum from 1e-300 to 1e\\+105"):
-        Mixture().fit(three_clusters(), sample_weight=weights)
+        Mixture("gaussian").fit(three_clusters(), sample_weight=weights)
 
 
 @pytest.mark.parametrize("name", GAUSSIANS)

@@ -60,7 +60,7 @@ def test_the_line_tells_of_samples():
 def test_the_history_tells_what_every_ascent_began_with_and_whether_it_was_kept():
     rng = np.random.default_rng(1)
     X = np.concatenate([rng.normal(m, 1.0, (7000, 2)) for m in ([0, 0], [5, 0], [0, 5], [6, 6])])
-    model = Mixture(random_state=0).fit(X)
+    model = Mixture("gaussian", random_state=0).fit(X)
     found = ascents(model.history_)
     sampled = [ascent for ascent in found if ascent.last.sample_rows]
     assert sampled == found[: len(sampled)]
@@ -80,7 +80,7 @@ def test_the_history_tells_what_every_ascent_began_with_and_whether_it_was_kept(
 def test_half_of_the_laps_at_most_are_of_samples():
     X = np.random.default_rng(2).normal(size=(24_000, 1))
     with pytest.warns(UserWarning, match="not converged"):
-        model = Mixture(random_state=0, max_laps=2).fit(X)
+        model = Mixture("gaussian", random_state=0, max_laps=2).fit(X)
     assert [lap.sample_rows > 0 for lap in model.history_] == [True, False]
 
 
@@ -88,7 +88,7 @@ def test_half_of_the_laps_at_most_are_of_samples():
 @pytest.mark.parametrize("max_laps", [1, 2, 3])
 def test_laps_on_samples_of_samples_stay_within_the_limit(max_laps):
     X = np.random.default_rng(2).normal(size=(90_000, 1))
-    assert Mixture(random_state=0, max_laps=max_laps).fit(X).n_laps_ == max_laps
+    assert Mixture("gaussian", random_state=0, max_laps=max_laps).fit(X).n_laps_ == max_laps
 
 
 def test_nothing_is_shown_unless_on_a_terminal(capsys):

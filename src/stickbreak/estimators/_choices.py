@@ -43,7 +43,7 @@ def candidates(
 
     among : the families that columns of numbers may have, where there are several
     """
-    choice = estimator.likelihood if choice is None else choice
+    choice = (continues(estimator, source) or estimator.likelihood) if choice is None else choice
     if isinstance(choice, str):
         found = automatic(source, estimator.levels_, among) if choice == "auto" else {choice: REGISTRY[choice]()}
     else:
@@ -56,9 +56,22 @@ def automatically(estimator: Any) -> bool:
     return isinstance(estimator.likelihood, str) and estimator.likelihood == "auto"
 
 
+def continues(estimator: Any, source: ArraySource) -> Any:
+    """The likelihood that a mixture has from the one it starts from, if no other was asked for and columns are as many."""
+    first: Any = getattr(estimator.init, "model_", None)
+    if first is None or first.kind is not ROWS or not automatically(estimator) or not _as_wide(estimator.init, source):
+        return None
+    return first.likelihood.anew() if automatically(estimator.init) else estimator.init.likelihood
+
+
+def _as_wide(fitted: Any, source: ArraySource) -> bool:
+    """Whether a fitted estimator has seen as many columns."""
+    return bool(fitted.n_features_in_ + fitted.n_targets_ == source.n_columns)
+
+
 def ways(estimator: Any, source: ArraySource) -> list[Reading]:
     """The ways to take the columns of a dense table among which ``likelihood="auto"`` of a mixture chooses; else none."""
-    if not automatically(estimator) or isinstance(source, SparseSource):
+    if not automatically(estimator) or isinstance(source, SparseSource) or continues(estimator, source) is not None:
         return []
     return readings(source, estimator.levels_, _names(estimator, source), aside=True)
 
@@ -205,7 +218,7 @@ def continued(estimator: Any, likelihood: Likelihood, source: ArraySource, learn
     """A likelihood with the hyperparameters to learn as the model that a mixture starts from has learnt them, if it does."""
     first: Any = getattr(estimator.init, "model_", None)
     own = [name.removeprefix(OF_LIKELIHOOD) for name in learn if name.startswith(OF_LIKELIHOOD)]
-    if first is None or estimator.init.n_features_in_ + estimator.init.n_targets_ != source.n_columns:
+    if first is None or not _as_wide(estimator.init, source):
         return likelihood
     return likelihood.continued(own, first.likelihood)
 

@@ -75,6 +75,12 @@ class Estimator(BaseEstimator, ABC):
         check_is_fitted(self)
         return Hierarchy.of(self.model_, self.summary_)
 
+    @property
+    def covariances_(self) -> Any:
+        """Posterior mean covariances (K, D, D) of clusters that have them, also where columns are independent."""
+        check_is_fitted(self)
+        return self.posterior_.covariances
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         family = REGISTRY.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)

@@ -20,6 +20,7 @@ from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from ._automatic import CORRELATED, INDEPENDENT, Reading
+from ._choices import MOVES
 
 FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
 MOST_LAPS = 100  # to begin a search with one family
@@ -125,7 +126,7 @@ class Contest(ABC):
 
 @dataclass
 class RowContest(Contest):
-    """A contest for clusters of rows.
+    """A contest for clusters of rows, with all moves: fits have the same family with clusters given and without.
 
     problem : what a search with a likelihood on some rows is
     rows : of the sample
@@ -133,7 +134,6 @@ class RowContest(Contest):
 
     problem: Callable[[Likelihood, ArraySource], Problem]
     source: ArraySource
-    moves: tuple[str, ...]
     executor: Executor
     rng: np.random.Generator
     rows: int
@@ -148,10 +148,10 @@ class RowContest(Contest):
         rivals = [] if best is None else [self.rival(best)]
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         stream = self.rng.spawn(1)[0]
-        search = LearningSearch(model, few, self.moves, Session(self.executor), stream, options, rivals=rivals)
+        search = LearningSearch(model, few, MOVES, Session(self.executor), stream, options, rivals=rivals)
         search.begin(one_cluster(model))
-        total = search.total * (self.source.total_weight / few.total_weight)
-        return begun(Found(search.found, total), self.source.total_weight, options.learn)
+        each = self.source.total_weight / few.total_weight
+        return begun(Found(search.found, search.total * each), each, options.learn)
 
     def scale(self, reading: Reading, logs: Sequence[int], open_: Sequence[int]) -> list[int]:
         """The columns for the log scale: ``logs``, and those of the columns ``open_`` that are better there.
@@ -200,15 +200,20 @@ class RowContest(Contest):
         return 0 if other is None else 1 + self._fullness(other)
 
 
-def begun(found: Found, rows: float, learn: Sequence[str], n_more: int = 0) -> Begun:
+def begun(found: Found, each: float, learn: Sequence[str], n_more: int = 0) -> Begun:
     """An outcome with its bound, less half the logarithm of the number of rows for each number that is learnt.
 
-    That is its cost in BIC (Schwarz 1978): a family that others hold as a special case is otherwise never ahead.
+    That is its cost in BIC (Schwarz 1978): a family that others hold as a special case is otherwise never ahead.  What the
+    parameters of clusters explain of the sample by chance, they do not explain of the rows that are not in it.
 
-    n_more : such numbers beside those of the prior
+    each : rows that each row of the sample stands for
+    n_more : numbers that are learnt beside those of the prior
     """
-    cost = 0.5 * np.log(rows) * (_n_learnt(found.model.likelihood, learn) + n_more)
-    return Begun(found.model.bound(found.total) - float(cost), found)
+    model, total = found
+    by_chance = model.by_chance(total)
+    excess = 0.0 if by_chance is None else (each - 1.0) * float(by_chance.sum())
+    cost = 0.5 * np.log(total.N.sum()) * (_n_learnt(model.likelihood, learn) + n_more)
+    return Begun(model.bound(total) - float(cost) - excess, found)
 
 
 def sample_rows(source: ArraySource) -> int:

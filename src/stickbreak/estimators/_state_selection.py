@@ -75,10 +75,11 @@ class StateContest(Contest):
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS), tol=max(options.tol, TOLERANCE))
         search = StateSearch(model, few, self.moves, Session(self.executor), self.rng.spawn(1)[0], options)
         search.begin(one_cluster(model), ENOUGH)
-        total = search.total * (self.whole.total_weight / few.total_weight)
+        each = self.whole.total_weight / few.total_weight
+        total = search.total * each
         learn = [OF_LIKELIHOOD + name for name in likelihood.not_given()]
         model = settled(search.found, total, learn, self.source.dtype)
-        return begun(Found(model, total), self.whole.total_weight, learn, steps)
+        return begun(Found(model, total), each, learn, steps)
 
 
 def _follows_history(found: Mapping[str, Likelihood], source: SequenceSource, order: int) -> bool:

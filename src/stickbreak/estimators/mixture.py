@@ -47,12 +47,13 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     Parameters
     ----------
-    likelihood : str or likelihood object, default "gaussian"
-        The family of the clusters: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
-        "multinomial", with default priors; "auto", chosen column by column; or an object such as ``Gaussian(scale=0.5)``.
-        "auto" also chooses between families of numbers, and which columns are on the log scale, by the ELBO, unless a simpler
-        family needs more than twice as many clusters as a fuller one; columns that name the rows are left out, with a warning,
-        as if they were not there: draws and missing values of theirs stay missing.
+    likelihood : str or likelihood object, default "auto"
+        The family of the clusters.  "auto": by what each column holds; for columns of numbers the ELBO of searches of a sample
+        chooses between families, and which columns are on the log scale, unless a simpler family needs more than twice as many
+        clusters as a fuller one; sparse rows are counts of words, "multinomial"; with a model as ``init``, the family of that.
+        Columns that name the rows are left out, with a warning, as if they were not there: draws and missing values of theirs
+        stay missing.  Or a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian" or "bernoulli", with a default prior,
+        or an object such as ``Gaussian(scale=0.5)``.
     concentration : float > 0, default 1.0
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
     allocation : {"dp", "finite"} or allocation object, default "dp"
@@ -142,7 +143,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def __init__(
         self,
-        likelihood: str | Likelihood = "gaussian",
+        likelihood: str | Likelihood = "auto",
         *,
         concentration: float = 1.0,
         allocation: str | Allocation = "dp",
@@ -391,7 +392,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 rivals = selection.rivals
             else:
                 rivals = self._simpler(likelihood, model, columns, rows, executor, rng) if learn else []
-            searched = isinstance(self.init, str) and self.init == "one"
+            searched = isinstance(self.init, str) and self.init == "one" and choices.moves(self) == choices.MOVES
             begun = selection.found if selection is not None and searched and self.n_init == 1 else None
             if begun is not None:
                 model = begun.model
@@ -450,7 +451,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             learn = choices.learnt(self, likelihood)
             return self._problem(likelihood, few, survey(self, likelihood, few, executor), learn)
 
-        return RowContest(problem, rows, choices.moves(self), executor, rng.spawn(1)[0], n)
+        return RowContest(problem, rows, executor, rng.spawn(1)[0], n)
 
     def _simpler(
         self,

@@ -28,12 +28,14 @@ class Tuning:
     seeds : at least so many, from which the first ascent with a prior that is learnt begins
     settle : laps before the clusters of rivals must pay: the prior is learnt meanwhile
     affordable : numbers that a lap looks at, beyond which only the ascent from one cluster is made
+    rival : the same for the ascents from clusters that rivals found, one for each
     more : times as many seeds as clusters were found
     """
 
     seeds: int = 10
     settle: int = 6
     affordable: int = 1 << 29
+    rival: int = 1 << 31
     more: int = 2
 
 
@@ -102,7 +104,8 @@ class LearningSearch(RowSearch):
 
     def _compete_from(self, rival: Rival, options: Options) -> None:
         found = from_responsibilities(self.model, self.source, partial(_of_rival, rival), self.executor)
-        if self.model.max_clusters >= found.K and self._affords(found.K):
+        affordable = affords(self.source.n_rows, found.K, self.model.likelihood.n_statistics, TUNING.rival)
+        if self.model.max_clusters >= found.K and affordable:
             self._compete(self.model, self.model.ordered(found), options, TUNING.settle)
 
     def _compete(self, model: Model, start: Summary, options: Options, settle: int = 0) -> float:
@@ -120,6 +123,6 @@ def _of_rival(rival: Rival, chunk: Chunk, X: Rows) -> NDArray[np.floating]:
     return rival(X)
 
 
-def affords(rows: int, K: int, F: int) -> bool:
+def affords(rows: int, K: int, F: int, most: int = TUNING.affordable) -> bool:
     """Whether laps over so many rows of F statistics, with K clusters, are quick enough for ascents that may be in vain."""
-    return rows * K * F <= TUNING.affordable
+    return rows * K * F <= most

@@ -237,28 +237,20 @@ class RowSearch(MergingSearch[Survey]):
     def _beyond_chance(self, laps: Laps, promising: list[Split], drawn: Sequence[Drawn]) -> list[Split]:
         """The splits that explain rows drawn better than rows of one cluster can be, by chance.
 
-        Parameters fitted to rows of one cluster explain them better by half a nat each, for every row that a row of the sample
-        stands for.  Each e-fold of rows adds as much to what the parameters cost.
+        Parameters fitted to rows of one cluster explain them better by half a nat each (`Model.by_chance`), for every row that
+        a row of the sample stands for.
         """
         model = laps.model
         cost = laps.posterior.cost
-        halves = self._halves(laps)
-        if halves is None:
+        by_chance = model.by_chance(laps.total)
+        if by_chance is None:
             return promising
         each = [_rows_each(drawn, identity) for identity in laps.identities]
         return [
             (gain, k, children)
             for gain, k, children in promising
-            if gain + model.parameter_cost(children).sum() - cost[k] > TUNING.chance * halves[k] * each[k]
+            if gain + model.parameter_cost(children).sum() - cost[k] > TUNING.chance * by_chance[k] * each[k]
         ]
-
-    @staticmethod
-    def _halves(laps: Laps) -> NDArray[np.floating] | None:
-        """Half a nat for each parameter of each cluster, (K,); None for clusters as narrow as rounding allows."""
-        try:
-            return np.asarray(laps.model.parameter_cost(laps.total * np.e) - laps.model.parameter_cost(laps.total))
-        except FloatingPointError:
-            return None
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> Survey:
         draw = self._larger_samples(laps) if "birth" in self.moves else None
@@ -271,10 +263,10 @@ class RowSearch(MergingSearch[Survey]):
         """
         model = laps.model
         N = laps.total.N
-        halves = self._halves(laps)
-        if halves is None:
+        by_chance = model.by_chance(laps.total)
+        if by_chance is None:
             return None
-        telling = TUNING.chance * halves / np.maximum(laps.posterior.cost, TUNING.nothing) * N
+        telling = TUNING.chance * by_chance / np.maximum(laps.posterior.cost, TUNING.nothing) * N
         most = min(most_drawn(model, self.source), most_larger(self.source.row_size, len(N)))
         usual = min(model.kind.sample_size, most)
         limits = np.where(telling > usual, np.minimum(telling / (1.0 - GAMBLE), most) / np.maximum(N, 1.0), 0.0)

@@ -208,6 +208,10 @@ class Likelihood(ABC):
         """Rows X (n, D) with their missing values filled in, given responsibilities R (n, K)."""
         return X
 
+    def anew(self) -> Self:
+        """The same family with nothing given, as before it has seen data."""
+        return type(self)()
+
     def simpler(self, missing: NDArray[np.bool_]) -> "Likelihood | None":
         """A family of clusters with fewer parameters for the same columns, or None: what it finds is where this one may start.
 

@@ -37,6 +37,11 @@ class DiagonalGaussianPosterior(NamedTuple):
     means: Array
     variances: Array
 
+    @property
+    def covariances(self) -> Array:
+        """Posterior mean of the covariances (K, D, D)."""
+        return self.variances[:, :, None] * np.eye(self.variances.shape[1])
+
 
 @dataclass(frozen=True, eq=False)
 class DiagonalGaussian(IndependentColumns):

@@ -198,6 +198,10 @@ class LogScale(Likelihood):
         filled[:, logs] = np.where(np.isnan(X[:, logs]), R @ self.profile(N, S).means[:, logs], X[:, logs])
         return filled
 
+    def anew(self) -> Self:
+        """The family anew, with the same columns on the log scale."""
+        return type(self)(self.family.anew(), columns=self.columns)
+
     def simpler(self, missing: NDArray[np.bool_]) -> Self | None:
         """A simpler family with the same columns on the log scale."""
         family = self.family.simpler(missing)

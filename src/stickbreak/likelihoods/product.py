@@ -221,6 +221,10 @@ class Product(Likelihood):
         """Those of the parts, as ``part.hyperparameter``."""
         return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.not_given()]
 
+    def anew(self) -> Self:
+        """With each part anew."""
+        return type(self)({name: (part.anew(), columns) for name, (part, columns) in self.parts.items()})
+
     def simpler(self, missing: NDArray[np.bool_]) -> Self | None:
         """With a simpler family for each part that has one."""
         found = {name: part.simpler(missing[columns]) for name, (part, columns) in self.parts.items()}

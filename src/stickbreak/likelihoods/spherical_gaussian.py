@@ -22,6 +22,11 @@ class SphericalGaussianPosterior(NamedTuple):
     means: Array
     variances: Array
 
+    @property
+    def covariances(self) -> Array:
+        """Posterior mean of the covariances (K, D, D)."""
+        return self.variances[:, None, None] * np.eye(self.means.shape[1])
+
 
 @dataclass(frozen=True, eq=False)
 class SphericalGaussian(Likelihood):

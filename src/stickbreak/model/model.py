@@ -67,6 +67,16 @@ class Model:
         """`Posterior.cost` of a summary."""
         return self.posterior(summary).cost
 
+    def by_chance(self, summary: Summary) -> Array | None:
+        """What parameters explain by chance of the rows that they are fitted to: half a nat each, of each cluster, (K,).
+
+        It is what each e-fold of rows adds to their cost.  None for clusters as narrow as rounding allows.
+        """
+        try:
+            return np.asarray(self.parameter_cost(summary * np.e) - self.parameter_cost(summary))
+        except FloatingPointError:
+            return None
+
     def divergences(self, summary: Summary) -> Array:
         """`Posterior.divergences` of a summary."""
         return self.posterior(summary).divergences
