@@ -116,7 +116,7 @@ def integer_coded(table: Table, found: Sequence[Finding]) -> list[Finding]:
     frequent = sample.n_off_median >= OFF_MEDIAN * (sample.n_distinct - 1) * sample.n_observed
     coded = table.roles.measured & table.varied & few & frequent
     coded[list(columns_of(found, "one-hot"))] = False
-    cure = 'make codes categories (text in a frame, or a Product with a Categorical part); scores may stay'
+    cure = "make codes categories (text in a frame, or a Product with a Categorical part); scores may stay"
     return _one(table, "integer-coded", coded, "few distinct values, taken for measurements, in {}", cure)
 
 
