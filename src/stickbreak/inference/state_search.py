@@ -40,6 +40,7 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
+    on_long_laps, long_lap : the same where a lap takes long: rows times pairs of states, beyond which it does
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -59,7 +60,9 @@ class Tuning:
     smaller: int = 3
     sample_rows: int = 60_000
     on_sample: int = 3
-    on_all_rows: int = 1
+    on_all_rows: int = 4
+    on_long_laps: int = 1
+    long_lap: int = 1 << 28
     path_rows: int = 1 << 23
 
 
@@ -102,7 +105,8 @@ class StateSearch(Search):
             sampled.at_first = sampled.patience = TUNING.on_sample
             start = self._begin_with(sampled, start)
             if not self.sample_rows:
-                self.at_first = self.patience = TUNING.on_all_rows
+                long = self.source.n_rows * start.K**2 > TUNING.long_lap
+                self.at_first = self.patience = TUNING.on_long_laps if long else TUNING.on_all_rows
             self.sampled = True
         self.begin(start)
         if not (many and given) and self.source.n_rows <= TUNING.path_rows:
