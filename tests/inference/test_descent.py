@@ -120,6 +120,19 @@ def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
     assert model.n_laps_ == len(model.history_) > len(model.lower_bounds_)
 
 
+@pytest.mark.parametrize(("path_rows", "seen"), [(4000, {"splits", "regrouped"}), (3999, set())])
+def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, path_rows, seen):
+    """A state of one row in two hundred, which no small sample shows, is among those of all rows."""
+    tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, on_all_rows=2, path_rows=path_rows)
+    monkeypatch.setattr(state_search, "TUNING", tuning)
+    rng, z = chain(7, [2500, 1500])
+    z[1000:1020] = 3
+    X = rng.standard_normal((len(z), 2)) + np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])[z]
+    model = HMM(random_state=0).fit(X, lengths=[2500, 1500])
+    assert {lap.origin for lap in model.history_ if lap.sample_rows == 0} == {"start", *seen}
+    assert model.n_states_ == 4
+
+
 def test_a_chain_of_as_many_states_as_are_wanted():
     model, _, _ = problem("gaussian", 0)
     assert of_states(model, 7).allocation.n_states == 7

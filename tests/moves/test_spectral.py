@@ -5,9 +5,10 @@ import pytest
 
 from stickbreak import HMM
 from stickbreak.allocations import HDPMarkovChain
-from stickbreak.data import SequenceSource
+from stickbreak.data import Chunk, SequenceSource
 from stickbreak.likelihoods import Categorical, Sample
 from stickbreak.model import SEQUENCES, Model
+from stickbreak.moves import spectral
 from stickbreak.moves.spectral import spectral_states
 
 
@@ -39,6 +40,35 @@ def test_groups_of_rows_are_the_states():
         assert 4 <= found.K <= 6  # one for each eigenvalue, one more, and two to merge
         assert found.N.sum() == len(X)
         assert found.M.sum() + found.begins.sum() == len(X)
+
+
+def test_centers_of_some_rows_group_all_of_them_as_well(monkeypatch):
+    X, _, lengths = symbols(3, 40, 200, 20, 0.9, 1)
+    model, source = problem(X, lengths)
+    rows = spectral_states(model, source, np.random.default_rng(0))
+    monkeypatch.setattr(spectral, "MOST_ROWS", 500)
+    monkeypatch.setattr(spectral, "BLOCK", 300)
+    found = spectral_states(model, source, np.random.default_rng(0))
+    assert found.N.sum() == len(X)
+    assert found.K == rows.K
+    assert model.bound(found) == pytest.approx(model.bound(rows), rel=0.05)
+
+
+def test_directions_are_averaged_over_the_rows_around():
+    lengths = [3, 7, 1]
+    rng = np.random.default_rng(0)
+    X = rng.integers(5, size=(sum(lengths), 1)).astype(float)
+    X[4] = np.nan
+    _, source = problem(X, lengths)
+    directions = rng.standard_normal((len(source.X), 2))
+    sequence = np.repeat(np.arange(3), lengths)
+    seen = source.observed(Chunk(0, len(X))) > 0.0
+    naive = []
+    for t in range(len(X)):
+        near = [u for u in range(len(X)) if abs(u - t) <= 2 and sequence[u] == sequence[t] and seen[u]]
+        naive.append(directions[source.codes[near if seen[t] else [t]]].mean(axis=0))
+    rows = rng.permutation(len(X))
+    assert spectral._smoothed(source, directions, 2, rows) == pytest.approx(np.array(naive)[rows])
 
 
 def test_rows_that_tell_nothing_of_each_other_are_hardly_ever_states():

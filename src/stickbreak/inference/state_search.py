@@ -1,6 +1,7 @@
 """The search for the states of hidden Markov models: excursions of several kinds, on a sample first where rows are many."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,7 +24,7 @@ from .state import Options
 
 @dataclass(frozen=True)
 class Tuning:
-    """Chosen by benchmarks/right_states.py and benchmarks/state_labels.py.
+    """Chosen by benchmarks/right_states.py, benchmarks/state_labels.py and benchmarks/hmm_chromatin.py.
 
     Attributes
     ----------
@@ -38,6 +39,9 @@ class Tuning:
     blocks, block_rows : from which it begins where that would be one state, and their rows
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
+    on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
+    on_long_laps, long_lap : the same where a lap takes long: rows times pairs of states, beyond which it does
+    path_rows : of more rows no path is looked at, and there are no excursions
     """
 
     patience: int = 16
@@ -55,9 +59,15 @@ class Tuning:
     many_rows: int = 120_000
     smaller: int = 3
     sample_rows: int = 60_000
+    on_sample: int = 3
+    on_all_rows: int = 4
+    on_long_laps: int = 1
+    long_lap: int = 1 << 28
+    path_rows: int = 1 << 23
 
 
 TUNING = Tuning()
+Kind = tuple[str, Callable[[Laps], Summary | None]]
 
 
 @dataclass
@@ -70,28 +80,36 @@ class StateSearch(Search):
     another ascent are added, which began with few, so that both together find which of them explain what best.  What does
     not pay is then merged or deleted.  The search ends when none has paid for a while.
 
-    Where rows are many, the search begins on a sample, which has a smaller one if its rows are many.  If the number of states
-    is given there are no excursions then: there are as many from the beginning (`stickbreak.inference.descent`).
+    Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
+    follow on more rows: they show states that a sample cannot.  If the number of states is given there are no excursions
+    then: there are as many from the beginning (`stickbreak.inference.descent`).
 
-    patience : excursions without gain after which there are no more, once one has paid
+    at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     """
 
+    at_first: int = TUNING.at_first
     patience: int = TUNING.patience
+    sampled: bool = False  # whether it began with the outcome of a search of a sample
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
-        coarse = self._coarse
-        begun = start.K == 1 and "birth" in self.moves and self.source.n_rows > TUNING.many_rows
-        if begun and self.model.allocation.max_clusters < sys.maxsize:
+        many = start.K == 1 and "birth" in self.moves and self.source.n_rows > TUNING.many_rows
+        given = self.model.allocation.max_clusters < sys.maxsize
+        if many and given:
             descent = Descent(self.model, self._sequences, self.session.aside(), self.rng.spawn(1)[0], self.options)
             start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
-        elif begun and self._laps_left > 1:
-            sampled = self._sampled(max(TUNING.sample_rows, self.source.n_rows // TUNING.smaller), coarse)
-            sampled.patience = TUNING.at_first
+        elif many and self._laps_left > 1:
+            options = self.options if self.sample_rows else self._coarse
+            sampled = self._sampled(max(TUNING.sample_rows, self.source.n_rows // TUNING.smaller), options)
+            sampled.at_first = sampled.patience = TUNING.on_sample
             start = self._begin_with(sampled, start)
+            if not self.sample_rows:
+                long = self.source.n_rows * start.K**2 > TUNING.long_lap
+                self.at_first = self.patience = TUNING.on_long_laps if long else TUNING.on_all_rows
+            self.sampled = True
         self.begin(start)
-        if not begun:
+        if not (many and given) and self.source.n_rows <= TUNING.path_rows:
             self._explore()
         self.outcome.polish(self.options)
 
@@ -118,15 +136,10 @@ class StateSearch(Search):
         )
 
     def _explore(self) -> None:
-        anew = [("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped)]
-        added = [("splits", self._split), ("segments", self._with_segments), ("another ascent", self._with_another)]
-        if self._sequences.codes is not None:
-            anew.insert(0, ("pairs of rows", self._from_pairs))
-            added.append(("pairs added", self._with_pairs))
-        kinds = [kind for one in added for kind in (*anew, one)]
+        kinds = self._kinds()
         failures = 0
         turn = 0
-        patience = TUNING.at_first
+        patience = self.at_first
         while self._may_grow() and failures < patience:
             before = self.outcome.bound
             origin, change = kinds[turn % len(kinds)]
@@ -137,9 +150,28 @@ class StateSearch(Search):
             self._excursion(start, origin)
             gain = self.outcome.bound - before
             failures += 1
-            if gain > self._coarse.tol * self.outcome.total.K:
+            least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
+            if gain > least * self.outcome.total.K:
                 failures = 0
                 patience = self.patience
+
+    def _kinds(self) -> list[Kind]:
+        """What excursions begin with, and how they are made, in their order.
+
+        Of many rows new states are what excursions find most, and those of a sample are not found anew on all rows.
+        """
+        anew: list[Kind] = [("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped)]
+        added: list[Kind] = [
+            ("splits", self._split),
+            ("segments", self._with_segments),
+            ("another ascent", self._with_another),
+        ]
+        if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
+            anew.insert(0, ("pairs of rows", self._from_pairs))
+            added.append(("pairs added", self._with_pairs))
+        if self.sample_rows or self.sampled:
+            return [kind for pair in zip(added, anew) for kind in pair]
+        return [kind for one in added for kind in (*anew, one)]
 
     def _excursion(self, start: Summary, origin: str) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better."""

@@ -24,6 +24,8 @@ MOST_DIRECTIONS = 64  # eigenvectors
 DENSE = 500  # distinct rows, up to which all eigenvectors are computed
 MORE = 2  # states beyond the number of eigenvalues, which merge if they do not pay
 ROUNDS = 20  # of k-means
+MOST_ROWS = 20_000  # among which its centers are found
+BLOCK = 1 << 12  # rows that are looked at together
 ORDERS = 3  # random ones, which show the largest eigenvalue of chance
 
 
@@ -38,8 +40,12 @@ def spectral_states(model: Model, source: SequenceSource, rng: np.random.Generat
     directions = _directions(source, reach, rng)
     if directions is None:
         return None
-    places = _smoothed(source, directions, reach)
-    labels = _grouped(places, min(MORE + 1 + places.shape[1], model.room), rng)
+    T = source.n_rows
+    some = np.arange(T) if T <= MOST_ROWS else np.sort(rng.choice(T, MOST_ROWS, replace=False))
+    places = _smoothed(source, directions, reach, some)
+    centers = _centers(places, min(MORE + 1 + places.shape[1], model.room), rng)
+    blocks = [np.arange(a, min(a + BLOCK, T)) for a in range(0, T, BLOCK)]
+    labels = np.concatenate([_nearest(_smoothed(source, directions, reach, rows), centers) for rows in blocks])
     total = labelled(model.likelihood, source, labels)
     return total.take(np.flatnonzero(total.N > 0.0))
 
@@ -96,8 +102,8 @@ def _eigen(near: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
     return values, vectors
 
 
-def _grouped(places: Array, K: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Up to K groups of rows near each other, 0, 1, ... without gaps, by Lloyd's rounds from distant rows, (T,)."""
+def _centers(places: Array, K: int, rng: np.random.Generator) -> Array:
+    """The means of up to K groups of rows near each other, by Lloyd's rounds from distant rows, (K, r)."""
     centers = places[rng.integers(len(places), size=1)]
     nearest = np.full(len(places), np.inf)
     while len(centers) < K:
@@ -107,21 +113,30 @@ def _grouped(places: Array, K: int, rng: np.random.Generator) -> NDArray[np.intp
         chosen = rng.choice(len(places), p=nearest / nearest.sum())
         centers = np.vstack([centers, places[chosen]])
     for _ in range(ROUNDS):
-        labels = ((centers**2).sum(axis=1) - 2.0 * places @ centers.T).argmin(axis=1)
-        labels = np.unique(labels, return_inverse=True)[1]
+        labels = np.unique(_nearest(places, centers), return_inverse=True)[1]
         members = sparse.csr_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)))
         centers = (members.T @ places) / np.bincount(labels)[:, None]
-    return np.asarray(labels, dtype=np.intp)
+    return centers
 
 
-def _smoothed(source: SequenceSource, directions: Array, reach: int) -> Array:
-    """The mean of ``directions`` over the rows within reach of each row, in its sequence, (T, r)."""
-    own = directions[source.codes]
-    total = own.copy()
-    count = np.ones(len(own))
-    for distance in range(1, reach + 1):
-        first, second = _pairs(source, distance)
-        for here, there in ((first, second), (second, first)):
-            total[here] += own[there]
-            count[here] += 1.0
+def _nearest(places: Array, centers: Array) -> NDArray[np.intp]:
+    """The center nearest to each row, (n,)."""
+    return np.asarray(((centers**2).sum(axis=1) - 2.0 * places @ centers.T).argmin(axis=1))
+
+
+def _smoothed(source: SequenceSource, directions: Array, reach: int, rows: NDArray[np.intp]) -> Array:
+    """The mean of ``directions`` over the observed rows within reach of each of some rows, in its sequence, (n, r)."""
+    sequence = np.searchsorted(source.edges, rows, side="right")
+    begin = source.edges[sequence - 1]
+    end = source.edges[sequence]
+    own = source.codes[rows]
+    total = directions[own]
+    count = np.ones(len(rows))
+    for distance in (*range(-reach, 0), *range(1, reach + 1)):
+        there = source.codes[np.clip(rows + distance, begin, end - 1)]
+        fine = (begin <= rows + distance) & (rows + distance < end)
+        if source.weights is not None:
+            fine &= (source.weights[own] > 0.0) & (source.weights[there] > 0.0)
+        total += np.where(fine[:, None], directions[there], 0.0)
+        count += fine
     return np.asarray(total / count[:, None])

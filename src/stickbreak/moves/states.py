@@ -2,8 +2,8 @@
 
 A step's state bears on its neighbours', so mass cannot be handed over row by row.  A candidate is a summary of all states after
 some of them were merged, deleted or split; over the next lap its own optimal q(z) is found (Thesis 6.3.3), and the bound of
-the two summaries decides.  Where many changes look good they are tried together, and half of them, and a quarter, down to the
-best alone, so that one lap can accept a hundred.
+the two summaries decides.  Where many changes look good they are tried together, and a quarter of them, and so on, down to
+the best alone, so that one lap can accept a hundred.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +18,7 @@ from .better import NEGLIGIBLE
 from .proposal import Array, Proposal
 
 MARGIN = 0.2  # a merge is tried that seems to lose less than this share of what the parameters of a state cost
+FEWER = 4  # of changes that are tried together, one in so many is tried next
 STAYS = 0.5  # of the transitions within a state that is split, the share that stay in the child; the rest go to any
 
 
@@ -53,7 +54,7 @@ def merged(posterior: Posterior, barred: Sequence[tuple[int, int]] = ()) -> Iter
         if step.gain < min(0.0, path[0][0]):
             break
     if path:
-        for n in _halves(1 + int(np.argmax([gain for gain, _ in path]))):
+        for n in _fewer(1 + int(np.argmax([gain for gain, _ in path]))):
             gain, groups = path[n - 1]
             joined = tuple(k for group in groups if len(group) > 1 for k in group)
             yield Candidate(with_groups(total, groups), joined, gain)
@@ -84,7 +85,7 @@ def deleted(posterior: Posterior, may: Callable[[tuple[int, ...]], bool]) -> Ite
     loss = total.N * (posterior.divergences + np.diag(np.full(total.K, np.inf))).min(axis=1)
     cheap = loss < 2.0 * saving + NEGLIGIBLE
     promising = [int(k) for k in np.argsort(loss - saving, kind="stable") if cheap[k] and may((int(k),))]
-    for n in _halves(min(len(promising), total.K - 1)):
+    for n in _fewer(min(len(promising), total.K - 1)):
         gone = promising[:n]
         kept = np.delete(np.arange(total.K), gone)
         yield Candidate(total.take(kept), tuple(gone), float((saving - loss)[gone].sum()))
@@ -111,7 +112,7 @@ def births(total: Summary, fits: Sequence[tuple[float, int, Summary]], room: int
         states += fit[2].K - 1
         if states <= room:
             best.append(fit)
-    for n in _halves(len(best)):
+    for n in _fewer(len(best)):
         removed = tuple(k for _, k, _ in best[:n])
         estimate = sum(gain for gain, _, _ in best[:n])
         yield Candidate(split(total, [(k, children) for _, k, children in best[:n]]), removed, estimate)
@@ -167,10 +168,10 @@ def side_by_side(total: Any, others: Any) -> SequenceSummary:
     return found
 
 
-def _halves(n: int) -> list[int]:
-    """n, n / 2, n / 4, ..., 1."""
+def _fewer(n: int) -> list[int]:
+    """n, n / 4, n / 16, ..., 1: to try one is as much work as a lap."""
     found = []
     while n >= 1:
         found.append(n)
-        n //= 2
+        n = n // FEWER or int(n > 1)
     return found
