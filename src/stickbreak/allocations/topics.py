@@ -80,8 +80,8 @@ class TopicPrior(ABC):
 class HierarchicalDirichletProcess(TopicPrior):
     """HDP topic model with direct assignments: beta by sticks u_k ~ Beta(1, concentration), pi_d ~ DP(alpha beta).
 
-    The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k = D (K + 1 - k) + D + 1 + gamma (Thesis Eq. 5.39) and
-    u found by L-BFGS (5.3.2).  E[c(alpha beta)] has no closed form.  With log Gamma(x) = log Gamma(1 + x) - log x,
+    The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k as in `stick_weight` (Thesis Eq. 5.39 has the sum of the
+    counts) and u found by L-BFGS (5.3.2).  E[c(alpha beta)] has no closed form.  With log Gamma(x) = log Gamma(1 + x) - log x,
 
         E[c(alpha beta)] >= log Gamma(alpha) + sum_k { E[log alpha beta_k] - log Gamma(1 + alpha m_k) - s_k Var(beta_k) },
         s_k = C alpha^2 / (1 + C alpha m_k),    C = pi^2 / 12
