@@ -164,12 +164,12 @@ from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.inference import memory
 import resource
-Mixture(max_laps=1)
+Mixture("gaussian", max_laps=1)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 10**9, used + 10**9))
 assert 0 < memory.available() <= 10**9
 try:
-    Mixture().fit(np.random.default_rng(0).normal(size=(100, 3000)))
+    Mixture("gaussian").fit(np.random.default_rng(0).normal(size=(100, 3000)))
 except MemoryError as error:
     print(error)
 """

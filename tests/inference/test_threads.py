@@ -335,7 +335,7 @@ def look():
 
 
 def new():
-    return Mixture(random_state=0, n_jobs=2, init="k-means++", max_laps=5)
+    return Mixture("gaussian", random_state=0, n_jobs=2, init="k-means++", max_laps=5)
 
 
 before = look()

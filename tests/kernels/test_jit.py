@@ -23,7 +23,7 @@ with warnings.catch_warnings(record=True) as seen:
     import numpy as np
     from stickbreak import Mixture
     X = np.concatenate([np.random.default_rng(0).normal(m, 1.0, (100, 2)) for m in (-9, 9)])
-    model = Mixture(random_state=0).fit(X)
+    model = Mixture("gaussian", random_state=0).fit(X)
 for warning in seen:
     if "compiled code" in str(warning.message):
         print(warning.category.__name__, warning.message)
