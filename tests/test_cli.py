@@ -70,7 +70,7 @@ def test_fit_info_predict(run, folder, X, data):
     assert code == 0
     assert "3 clusters" in out
     assert "450 rows, 2 columns" in err
-    model = Mixture("gaussian", random_state=1).fit(X)
+    model = Mixture(random_state=1).fit(X)
     for labels in ("labels.npy", "labels.csv"):
         assert run("predict", "model", data, "--out", labels)[0] == 0
     np.testing.assert_array_equal(np.load("labels.npy"), model.labels_)
@@ -187,7 +187,7 @@ def test_mistakes_are_one_line(run, folder):
     mistakes = {
         ("fit", "none.csv", "--out", "m"): "no file none.csv",
         ("fit", "text.csv", "--out", "m"): "line 3, column 2 ('b'): 'x'",
-        ("fit", "nan.npy", "--out", "m"): "row 1, column 0",
+        ("fit", "nan.npy", "--out", "m", "--likelihood", "gaussian"): "row 1, column 0",
         ("fit", "X.npy", "--out", "missing/m"): "does not exist",
         ("fit", "X.npy", "--out", folder): "is a directory",
         ("fit", "X.npy", "--out", "./X.npy"): "would replace an input",
