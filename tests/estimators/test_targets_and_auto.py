@@ -220,7 +220,7 @@ def test_the_choice_does_not_change_the_parameter():
 
 
 def test_families_are_chosen_by_default():
-    X, income, _ = blobs_and_tail()
+    X, income, _ = blobs_and_tail(n=600)
     X = np.column_stack([X, income])
     assert Mixture().likelihood == "auto"
     found = Mixture(random_state=0, n_jobs=1).fit(X)
@@ -233,7 +233,7 @@ def families(found):
 
 
 def test_given_clusters_and_moves_do_not_change_the_family():
-    X, income, labels = blobs_and_tail()
+    X, income, labels = blobs_and_tail(n=600)
     X = np.column_stack([X, income])
     found = fit("auto", X)
     for parameters in ({"init": labels}, {"init": "k-means++", "n_init_clusters": 5}, {}):
@@ -244,8 +244,8 @@ def test_given_clusters_and_moves_do_not_change_the_family():
 
 @pytest.mark.parametrize("likelihood", ["auto", "student_t", DiagonalGaussian(mean_precision=0.1)])
 def test_a_fit_that_goes_on_keeps_the_family(likelihood):
-    X, income, _ = blobs_and_tail()
-    X = np.column_stack([X, income, np.arange(2000) % 7 < 3])
+    X, income, _ = blobs_and_tail(n=600)
+    X = np.column_stack([X, income, np.arange(600) % 7 < 3])
     found = fit(likelihood, X)
     again = fit("auto", X, init=found)
     assert again.selection_ == []
@@ -254,7 +254,7 @@ def test_a_fit_that_goes_on_keeps_the_family(likelihood):
 
 
 def test_a_model_of_other_columns_is_refused_by_default_too():
-    X, income, _ = blobs_and_tail()
+    X, income, _ = blobs_and_tail(n=600)
     with pytest.raises(ValueError, match="init has 4 columns, but X has 5"):
         fit("auto", np.column_stack([X, income]), init=fit("auto", X))
 

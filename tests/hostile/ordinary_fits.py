@@ -33,7 +33,7 @@ def rows(kind: str) -> np.ndarray:
 
 
 def unfitted(kind: str, n_jobs: int = 1) -> Any:
-    few = {"n_init_topics": 8} if kind == "TopicModel" else {}
+    few = {"TopicModel": {"n_init_topics": 8}, "Mixture": {"likelihood": "gaussian"}}.get(kind, {})
     return getattr(stickbreak, kind)(n_jobs=n_jobs, random_state=0, max_laps=15, n_batches=2, **few)
 
 
