@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,7 +171,7 @@ class StateSearch(Search):
             anew.insert(0, ("pairs of rows", self._from_pairs))
             added.append(("pairs added", self._with_pairs))
         if self.sample_rows or self.sampled:
-            return [kind for pair in zip(added, anew) for kind in pair]
+            return [kind for pair in zip(added, cycle(anew)) for kind in pair]
         return [kind for one in added for kind in (*anew, one)]
 
     def _excursion(self, start: Summary, origin: str) -> None:
