@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stickbreak import Mixture, cli, load
+from stickbreak import Mixture, load
+from stickbreak.cli.files import write_labels
 from stickbreak.data import atomic
 from stickbreak.data.atomic import remove_leftovers, replacing, replacing_folder
 from stickbreak.data.bed_files import write_bed
@@ -181,11 +182,11 @@ def save(path):
 
 
 def labels(path):
-    cli._write(path, np.arange(100_000), "cluster")
+    write_labels(path, np.arange(100_000), "cluster")
 
 
 def chances(path):
-    cli._write(path, np.full((20_000, 4), 0.25), "cluster")
+    write_labels(path, np.full((20_000, 4), 0.25), "cluster")
 
 
 def states(path):

@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from stickbreak import cli
+from stickbreak.cli.files import write_labels
 from stickbreak.data.atomic import FULL
 from stickbreak.data.corpus import write_corpus
 
@@ -44,8 +44,8 @@ def _corpus(path: Path) -> None:
 WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "model": ("model.safetensors", lambda path: model().save(path)),
     "corpus": ("corpus", _corpus),
-    "labels": ("labels.npy", lambda path: cli._write(path, np.arange(500), "cluster")),
-    "table": ("labels.csv", lambda path: cli._write(path, np.full((50, 3), 1 / 3), "cluster")),
+    "labels": ("labels.npy", lambda path: write_labels(path, np.arange(500), "cluster")),
+    "table": ("labels.csv", lambda path: write_labels(path, np.full((50, 3), 1 / 3), "cluster")),
 }
 
 

@@ -1,0 +1,248 @@
+"""The command line: a thin layer over the estimators.
+
+Exit codes: 0 done, 1 something to correct (one line on stderr says what), 2 wrong usage, 130 interrupted with nothing
+kept.
+"""
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import App, Parameter
+from numpy.typing import NDArray
+
+from .. import HMM, Mixture, TopicModel, __version__
+from ..data.bed_files import write_bed
+from ..data.frames import column_name
+from ..data.sequence_files import is_binarised
+from ..data.table import DEFAULT, DataError, ReadOptions
+from ..storage import load
+from .files import check_bed, check_columns, check_output, named, read, with_levels, write_labels
+from .words import THINGS, count, description, listed, one_line_warnings, outcome
+
+MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
+MODELS: dict[str, type] = {"mixture": Mixture, "topics": TopicModel, "hmm": HMM}
+
+app = App(
+    name="stickbreak",
+    version=__version__,
+    help="Finds clusters, and how many there are.",
+    suppress_keyboard_interrupt=False,
+)
+
+
+def main() -> None:
+    """Run the command line; never shows a traceback for what a user can correct."""
+    try:
+        app(sys.argv[1:], result_action="return_value")
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("interrupted; nothing was kept.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MISTAKES as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        print(f"error: {text}", file=sys.stderr)
+        sys.exit(1)
+
+
+@app.command
+def demo(*, out: Path = Path("demo")) -> None:
+    """Cluster 1,797 handwritten digits, show the clusters found, and draw them.
+
+    Parameters
+    ----------
+    out: Path
+        Folder for the picture; made if it does not exist.
+    """
+    from ..report.demo import run
+
+    run(out)
+
+
+@app.command
+def fit(
+    data: Path,
+    /,
+    *,
+    out: Path,
+    model: Literal["mixture", "topics", "hmm"] = "mixture",
+    sequence: str | None = None,
+    likelihood: str | None = None,
+    concentration: float | None = None,
+    batches: int | None = None,
+    algorithm: Literal["memoized", "full", "stochastic"] = "memoized",
+    init: Literal["one", "anchor", "k-means++", "random", "blocks"] | None = None,
+    n_init: int | None = None,
+    max_laps: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    float32: Annotated[bool, Parameter(negative="")] = False,
+    quiet: Annotated[bool, Parameter(negative="")] = False,
+    reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
+) -> None:
+    """Find clusters of rows, topics of documents or states of sequences, and save the model.  Ctrl-C saves the best so far.
+
+    Parameters
+    ----------
+    data: Path
+        Table: .npy (read piece by piece, may be larger than memory), .npz (also of a sparse matrix), .csv, .tsv (each also
+        with .gz), .parquet, .feather or .arrow.  Cells may be missing and columns may hold categories where the likelihood
+        can use them.  For topics also bags of words: .ldac and .dat (LDA-C), .txt (UCI), each also with .gz, or a folder
+        that write_corpus wrote.  For hmm a table whose rows are in order, also .npz with X and the lengths of its
+        sequences, or binarised text of ChromHMM: .txt, .txt.gz, or a folder of chromosomes.
+    out: Path
+        Model file to write.
+    model: str
+        A mixture of the rows of a table, topics of documents, which are rows of counts of words, or hmm: a hidden Markov
+        model of sequences of rows.
+    sequence: str
+        For hmm: the column, by name or number from 0, that says which sequence a row belongs to.
+    likelihood: str
+        Family of the clusters: auto (the default of mixtures and hmm), chosen column by column and by the bound, gaussian,
+        diagonal_gaussian, bernoulli (the default for text of ChromHMM), categorical, poisson, multinomial,
+        autoregressive_gaussian, ....  Of topics: multinomial.
+    concentration: float
+        Larger values expect more clusters; 1 by default, for hmm 5.
+    batches: int
+        Batches visited per lap; by default one per 5,000 rows, at most 10.
+    algorithm: str
+        Incremental over batches, all data at once, or noisy steps.
+    init: str
+        Start from one cluster, or from rows as seeds, far apart or at random; topics: at random, from anchor words, or from
+        documents far apart; hmm: from one state or from contiguous blocks of rows.
+    n_init: int
+        Number of seeds, of topics at the start, or of blocks.
+    max_laps: int
+        Most passes over the data.
+    seed: int
+        The same seed gives the same result.
+    jobs: int
+        Threads; by default one per processor.
+    float32: bool
+        Work in single precision: faster, but the data are held in memory.
+    quiet: bool
+        No progress and no report.
+    """
+    check_output(out, data)
+    kind = MODELS[model]
+    with one_line_warnings():
+        table, lengths, sequences = read(data, kind, sequence, reading)
+    X = table.X.astype(np.float32, copy=False) if float32 else table.X
+    if kind is HMM and likelihood is None and (data.is_dir() or is_binarised(data)):
+        likelihood = "bernoulli"
+    if kind is HMM and likelihood is None and sequence is None and table.levels:
+        column = column_name(table.names, min(table.levels))
+        raise DataError(
+            f"{data}: column {column!r} holds categories; name it with --sequence if it says which sequence a row belongs to, "
+            "or use --likelihood auto if it does not."
+        )
+    given: dict[str, Any] = {"likelihood": likelihood, "concentration": concentration, "init": init}
+    given |= {f"n_init_{THINGS[kind]}s": n_init, "max_laps": max_laps}
+    estimator: Any = kind(
+        algorithm=algorithm,
+        n_batches=batches,
+        n_jobs=jobs,
+        random_state=seed,
+        verbose=not quiet,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    if not quiet:
+        of = f"{count(len(sequences), 'sequence')}, " if sequences else ""
+        print(f"{data}: {of}{X.shape[0]:,} rows, {X.shape[1]} columns{listed(table.names)}", file=sys.stderr)
+    with one_line_warnings():
+        estimator.fit(named(table._replace(X=X)), **lengths)
+    if table.names is not None:
+        estimator.feature_names_in_ = np.array(table.names, dtype=object)
+    estimator.save(out)
+    if not quiet:
+        print(f"{outcome(estimator)}; saved to {out}")
+
+
+@app.command
+def predict(
+    model: Path,
+    data: Path,
+    /,
+    *,
+    out: Path,
+    sequence: str | None = None,
+    bin_size: int | None = None,
+    proba: Annotated[bool, Parameter(negative="")] = False,
+    reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
+) -> None:
+    """Give each row of a table its cluster or, in a sequence, its state, or each document its largest topic.
+
+    Parameters
+    ----------
+    model: Path
+        Model file.
+    data: Path
+        Table, documents or sequences with the columns the model was fitted to.
+    out: Path
+        Where to write the labels: .npy or .csv.  States, those of the most probable path, also as .bed: segments of
+        chromosomes, which the sequences are.
+    sequence: str
+        For states: the column, by name or number from 0, that says which sequence a row belongs to.
+    bin_size: int
+        For .bed: the number of bases that a row stands for, such as 200.
+    proba: bool
+        Write the probability of every cluster or state, or the proportions of the topics, instead.
+    """
+    check_output(out, model, data)
+    if out.suffix.lower() not in (".npy", ".csv", ".bed"):
+        raise DataError(f"{out} has an unknown ending; labels are written as .npy or .csv, and states also as .bed.")
+    estimator: Any = load(model)
+    check_bed(out, estimator, bin_size, proba)
+    with one_line_warnings():
+        table, lengths, sequences = read(data, type(estimator), sequence, reading)
+    check_columns(estimator, table.names, data)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
+        result = _predicted(estimator, with_levels(table, estimator.levels_), lengths, proba)
+    if bin_size is None:
+        write_labels(out, result, THINGS[type(estimator)])
+    else:
+        write_bed(out, result, lengths["lengths"], sequences, bin_size)
+
+
+@app.command
+def info(model: Path, /, *, clusters: int = 20, search: bool = False) -> None:
+    """Show what is in a model file.
+
+    Parameters
+    ----------
+    model: Path
+        Model file.
+    clusters: int
+        Show this many of the largest clusters, topics or states.
+    search: bool
+        Show how they were found: every ascent, its moves, and whether it was kept.
+    """
+    from rich.console import Console
+
+    from ..report.tables import cluster_table, search_table, topic_table
+
+    estimator: Any = load(model)
+    for name, text in description(estimator, model):
+        print(f"{name:8}{text}")
+    print()
+    table = topic_table if isinstance(estimator, TopicModel) else cluster_table
+    console = Console(markup=False, emoji=False)  # names are shown as they are
+    console.print(table(estimator, clusters))
+    if search:
+        console.print(search_table(estimator.history_))
+
+
+def _predicted(model: Any, X: Any, lengths: Mapping[str, Any], proba: bool) -> NDArray[Any]:
+    """The label of each row or document, or the probability of each of them."""
+    if isinstance(model, HMM):
+        return (model.predict_proba if proba else model.predict)(X, **lengths)
+    R: NDArray[Any] = model.transform(X)
+    return R if proba else R.argmax(axis=1)
