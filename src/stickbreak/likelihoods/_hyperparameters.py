@@ -52,6 +52,13 @@ def positive(name: str, value: Any) -> float:
     return float(number)
 
 
+def whole(name: str, value: Any) -> int:
+    """A whole number of at least one."""
+    fine = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
+    require(fine, name, value, "a whole number of at least 1")
+    return int(value)
+
+
 def hyperparameter(name: str, value: Any) -> Array:
     """A number or a nested list of numbers as a float64 array; text, truth values and numbers beyond floats are refused."""
     try:

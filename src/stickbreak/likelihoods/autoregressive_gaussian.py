@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._base import Array
-from ._hyperparameters import require
-from ._regression import Regression, whole
+from ._hyperparameters import require, whole
+from ._regression import Regression
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._base import Array
-from ._hyperparameters import require
-from ._regression import Regression, whole
+from ._hyperparameters import require, whole
+from ._regression import Regression
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +63,17 @@ class LinearRegression(Regression):
         R : (n, K) responsibilities
         N, S : counts (K,) and statistics (K, F) of the clusters
         """
-        regressors = self._stacked(X)[:, : self._M]
+        regressors = self._stacked(X)[:, : self._layout.M]
         means = np.einsum("nk,kqm,nm->nq", R, self._update(N, S).means, regressors, optimize=True)
-        return np.asarray(self.origin[self._y] + self._unit[self._y] * means)
+        y = self._layout.y
+        return np.asarray(self.origin[y] + self._unit[y] * means)
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Missing targets become their posterior-predictive means."""
         filled = np.array(X, dtype=np.float64)
-        absent = np.isnan(filled[:, self._y]).all(axis=1)
-        filled[np.ix_(absent, self._y)] = self.predict_targets(filled[absent], R[absent], N, S)
+        y = self._layout.y
+        absent = np.isnan(filled[:, y]).all(axis=1)
+        filled[np.ix_(absent, y)] = self.predict_targets(filled[absent], R[absent], N, S)
         return filled
 
     def takes_targets(self) -> bool:
@@ -91,7 +93,7 @@ class LinearRegression(Regression):
 
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """With a statistic that counts missing targets, none so far, where there are some now."""
-        if self.holes or not missing[self._y].any():
+        if self.holes or not missing[self._layout.y].any():
             return self, S
         return replace(self, holes=True), np.hstack([S, np.zeros((len(S), 1))])
 
