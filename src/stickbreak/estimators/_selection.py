@@ -68,18 +68,27 @@ class Begun(NamedTuple):
     found: Found
 
 
-class Selection(NamedTuple):
-    """What came of a contest.
+@dataclass(frozen=True)
+class Family:
+    """The family of the clusters of a fit, and what came of its choice, if there was one.
 
-    candidates : the one chosen, then the others, best first
-    found : the outcome of its search, if the sample was all rows
+    likelihood : before it has seen data
+    candidates : the one chosen by the bound, then the others, best first
     rivals : what its search found, for others to start from
+    found : the outcome of its search, if the sample was all rows
     """
 
     likelihood: Likelihood
-    candidates: list[Candidate]
-    found: Found | None
-    rivals: list[Rival]
+    candidates: list[Candidate] = field(default_factory=list)
+    rivals: list[Rival] = field(default_factory=list)
+    found: Found | None = None
+
+    def begin(
+        self, model: Model, start: Callable[[np.random.Generator], Summary]
+    ) -> tuple[Model, Callable[[np.random.Generator], Summary]]:
+        """Where a fit begins: a model and its start, unless a search of all rows has got further."""
+        found = self.found
+        return (model, start) if found is None else (found.model, lambda rng: found.total)
 
 
 class Entry(NamedTuple):
@@ -181,12 +190,12 @@ class RowContest(Contest):
         assert preferred is not None
         return preferred
 
-    def selection(self) -> Selection:
-        """What came of it."""
+    def family(self) -> Family:
+        """The one chosen, and what came of its choice."""
         chosen = self.preferred
         others = [candidate for candidate in self.candidates if candidate is not chosen.candidate]
         found = chosen.found if self.sample is self.source else None
-        return Selection(chosen.likelihood, [chosen.candidate, *others], found, [self.rival(chosen.found)])
+        return Family(chosen.likelihood, [chosen.candidate, *others], [self.rival(chosen.found)], found)
 
     def rival(self, found: Found) -> Rival:
         """The responsibilities of rows according to the outcome of a search, for others to start from."""
@@ -221,8 +230,8 @@ def sample_rows(source: ArraySource) -> int:
     return min(max(FEWEST_ROWS, source.n_rows // SMALLER), MOST_ROWS)
 
 
-def choose(contest: RowContest, ways: Sequence[Reading]) -> Selection:
-    """The likelihood that explains a sample best, of all ways to take the columns of a table, and scales of these.
+def choose(contest: RowContest, ways: Sequence[Reading]) -> Family:
+    """The family that explains a sample best, of all ways to take the columns of a table, and scales of these.
 
     Where columns are correlated, logarithms may also make their relations linear, as those of lengths and areas: the best such
     family is tried with all columns in question on the log scale, too.
@@ -237,7 +246,7 @@ def choose(contest: RowContest, ways: Sequence[Reading]) -> Selection:
         contest.enter(reading.families(logs))
         if contest.preferred.candidate.family in reading.families(logs, CORRELATED):
             contest.enter(reading.families(judged, CORRELATED))
-    return contest.selection()
+    return contest.family()
 
 
 def _better(candidate: Candidate, fuller: Candidate) -> bool:

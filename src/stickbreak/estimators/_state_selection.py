@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..data import SequenceSource
-from ..inference import Executor, Session, StateSearch
+from ..inference import Executor, Options, Session, StateSearch
 from ..inference.init import one_cluster
 from ..likelihoods import AutoregressiveGaussian, DiagonalGaussian, Likelihood
+from ..model import SEQUENCES
 from ..model.learning import OF_LIKELIHOOD, settled
 from . import _choices as choices
+from . import _memory as memory
+from . import _sequences as sequences
 from ._automatic import INDEPENDENT, MOST_CORRELATED
-from ._selection import Begun, Contest, Found, Problem, begun, sample_rows
-from ._sequences import lags
+from ._base import Columns, survey
+from ._selection import Begun, Contest, Family, Found, Problem, begun, sample_rows
 
 NUMBERS = (INDEPENDENT, "gaussian")  # families of several columns of numbers
 ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}
@@ -23,7 +26,40 @@ TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has the
 WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autoregressive rows to be tried
 
 
-def families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
+def decide_family(estimator: Any, source: SequenceSource, executor: Executor, seed: int) -> Family:
+    """The family of the states of a fit."""
+    if not choices.automatically(estimator):
+        return Family(sequences.likelihood(estimator, source))
+    found = _families(estimator, source)
+    first = next(iter(found.values()))
+    if len(found) == 1:
+        return Family(first)
+
+    def problem(likelihood: Likelihood, few: SequenceSource) -> Problem:
+        columns = survey(estimator, likelihood, few.flat, executor)
+        return problem_of(estimator, likelihood, sequences.collapsed(few), columns)
+
+    survey(estimator, first, source.flat, executor)  # refuses what no family can use, by its row
+    sequences.check_observed(source)
+    grown = isinstance(estimator.init, str) and estimator.init == "one"
+    moves = choices.moves(estimator) if grown else choices.MOVES
+    rng = np.random.default_rng([seed, 1])  # of its own: the fit is the same as with the likelihood given
+    steps = max(sequences.lags(family) for family in found.values())
+    contest = StateContest(problem, source, steps, moves, executor, rng)
+    contest.enter(found)
+    return Family(contest.best.likelihood, contest.candidates)
+
+
+def problem_of(estimator: Any, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> Problem:
+    """The search for states of sequences with a likelihood."""
+    room = memory.room(estimator, likelihood, source, columns)
+    allocation = sequences.allocation(estimator)
+    model = choices.model(estimator, likelihood, source.flat, columns, allocation, SEQUENCES, room)
+    options = Options(memory.n_batches(estimator, model.likelihood, source), estimator.max_laps, estimator.tol)
+    return Problem(model, source, choices.learning(options, sequences.learnt(estimator, likelihood)))
+
+
+def _families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
     """The likelihoods that suit the columns (`_choices.automatic`), by name; those of fewer parameters first.
 
     Where all columns are numbers, these are Gaussian rows with independent and with correlated columns, and autoregressive ones
@@ -36,7 +72,8 @@ def families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
             found[name] = AutoregressiveGaussian(order=order).locate(None, (order + 1) * source.n_columns)
     first: Any = getattr(estimator.init, "model_", None)
     if first is not None and first.kind.has_order:
-        alike = {name: family for name, family in found.items() if lags(family) == lags(first.likelihood)}
+        steps = sequences.lags(first.likelihood)
+        alike = {name: family for name, family in found.items() if sequences.lags(family) == steps}
         return alike or found
     return found
 
@@ -69,7 +106,7 @@ class StateContest(Contest):
 
     def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
         """Begin a search of the sample; what others found is no start for it."""
-        steps = lags(likelihood)
+        steps = sequences.lags(likelihood)
         sample = self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)
         model, few, options = self.problem(likelihood, sample)
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS), tol=max(options.tol, TOLERANCE))

@@ -16,21 +16,19 @@ from ..allocations import Allocation, Duration
 from ..allocations.markov import ChainPrior
 from ..data import SequenceSource
 from ..data.frames import values_of
-from ..inference import Algorithm, Executor, Options, StateSearch
+from ..inference import Algorithm, Executor, StateSearch
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
-from ..model import SEQUENCES, Model, SequenceSummary, Summary
+from ..model import Model, SequenceSummary, Summary
 from . import _choices as choices
-from . import _memory as memory
 from . import _sequences as sequences
 from ._base import Columns, survey
 from ._check import checked
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
-from ._selection import Candidate, Problem
 from ._sequences import SequenceReader
 from ._stability import OF_LABELS, Grouped, Stability, stability
-from ._state_selection import StateContest, families
+from ._state_selection import decide_family, problem_of
 
 Array = NDArray[np.floating]
 
@@ -385,12 +383,12 @@ class HMM(ClusterMixin, Estimator):
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         with self._executor() as executor:
-            likelihood, selection = self._likelihood(source, executor, seed)
-            source = source.with_lags(sequences.lags(likelihood))
-            columns, self.data_check_ = checked(self, likelihood, source.flat, executor)
+            family = decide_family(self, source, executor, seed)
+            source = source.with_lags(sequences.lags(family.likelihood))
+            columns, self.data_check_ = checked(self, family.likelihood, source.flat, executor)
             sequences.check_observed(source)
             source = sequences.collapsed(source)
-            model, _, options = self._problem(likelihood, source, columns)
+            model, _, options = problem_of(self, family.likelihood, source, columns)
             total, model, history, trouble = self._ascend(
                 model,
                 source,
@@ -402,42 +400,12 @@ class HMM(ClusterMixin, Estimator):
                 ),
                 StateSearch,
             )
-            self.selection_ = selection
+            self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
             trouble = self._set_labels(lambda: self._paths(source, columns, executor)) or trouble
         self.converged_ = trouble is None
         return trouble
-
-    def _likelihood(self, source: SequenceSource, executor: Executor, seed: int) -> tuple[Likelihood, list[Candidate]]:
-        """The likelihood of the rows, and where it was chosen by the bound, all candidates."""
-        if not isinstance(self.likelihood, str) or self.likelihood != "auto":
-            return sequences.likelihood(self, source), []
-        found = families(self, source)
-        if len(found) == 1:
-            return next(iter(found.values())), []
-
-        def problem(likelihood: Likelihood, few: SequenceSource) -> Problem:
-            columns = survey(self, likelihood, few.flat, executor)
-            return self._problem(likelihood, sequences.collapsed(few), columns)
-
-        survey(self, next(iter(found.values())), source.flat, executor)  # refuses what no family can use, by its row
-        sequences.check_observed(source)
-        grown = isinstance(self.init, str) and self.init == "one"
-        moves = choices.moves(self) if grown else choices.MOVES
-        rng = np.random.default_rng([seed, 1])  # of its own: the fit is the same as with the likelihood given
-        steps = max(sequences.lags(family) for family in found.values())
-        contest = StateContest(problem, source, steps, moves, executor, rng)
-        contest.enter(found)
-        return contest.best.likelihood, contest.candidates
-
-    def _problem(self, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> Problem:
-        """The search for states of sequences with a likelihood."""
-        room = memory.room(self, likelihood, source, columns)
-        model = choices.model(self, likelihood, source.flat, columns, sequences.allocation(self), SEQUENCES, room)
-        batches = memory.n_batches(self, model.likelihood, source)
-        options = Options(batches, self.max_laps, self.tol)
-        return Problem(model, source, choices.learning(options, sequences.learnt(self, likelihood)))
 
     def _add(self, X: Any, lengths: Any) -> str | None:
         with self._executor() as executor:

@@ -16,19 +16,16 @@ from ..allocations import Allocation
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
-from ..inference import Algorithm, Executor, LearningSearch, Options
-from ..inference.learning_search import TUNING, Rival, affords
-from ..inference.row_search import smallest_sample
+from ..inference import Algorithm, Executor, LearningSearch
 from ..likelihoods import Likelihood
-from ..model import ROWS, Model, Summary
+from ..model import Model, Summary
 from . import _choices as choices
-from . import _memory as memory
 from ._base import Columns, as_source, survey
 from ._check import checked
 from ._estimator import Estimator, Table
+from ._family import decide_family, problem_of, rivals_of
 from ._merged import Again, merged
 from ._reader import Reader, by_chunk
-from ._selection import FEWEST_ROWS, Problem, RowContest, choose, sample_rows
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
 
@@ -373,41 +370,23 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with self._executor() as executor:
-            ways = choices.ways(self, source)
             collapsed = collapse(source)
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(seed)
-            selection = (
-                choose(self._contest(rows, sample_rows(rows), executor, rng), ways) if choices.several(ways) else None
-            )
-            if selection is not None:
-                likelihood = selection.likelihood
-            else:
-                likelihood = ways[0].only() if ways else choices.likelihood(self, source)
+            family = decide_family(self, source, rows, executor, rng)
+            likelihood = family.likelihood
             self.levels_ = choices.known_levels(self, likelihood, source.n_columns)
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, executor)
-            model, _, options = self._problem(choices.continued(self, likelihood, source, learn), rows, columns, learn)
-            if selection is not None:
-                rivals = selection.rivals
-            else:
-                rivals = self._simpler(likelihood, model, columns, rows, executor, rng) if learn else []
-            searched = isinstance(self.init, str) and self.init == "one" and choices.moves(self) == choices.MOVES
-            begun = selection.found if selection is not None and searched and self.n_init == 1 else None
-            if begun is not None:
-                model = begun.model
-            total, model, history, trouble = self._ascend(
-                model,
-                rows,
-                executor,
-                rng,
-                options,
-                lambda rng: (
-                    choose_start(self, model, rows, collapsed, executor, rng, learn) if begun is None else begun.total
-                ),
-                partial(LearningSearch, rivals=rivals),
+            problem = problem_of(self, choices.continued(self, likelihood, source, learn), rows, columns, learn)
+            rivals = rivals_of(self, family, problem, columns, executor, rng)
+            model, start = family.begin(
+                problem.model, lambda rng: choose_start(self, problem.model, rows, collapsed, executor, rng, learn)
             )
-            self.selection_ = [] if selection is None else selection.candidates
+            total, model, history, trouble = self._ascend(
+                model, rows, executor, rng, problem.options, start, partial(LearningSearch, rivals=rivals)
+            )
+            self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
@@ -436,42 +415,6 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         rows = source if collapsed is None else collapsed.source
         learn = choices.learnt_again(self)
         return Again(rows, columns.missing, learn, lambda: self._labels_of(rows, collapsed, columns, executor))
-
-    def _problem(self, likelihood: Likelihood, rows: ArraySource, columns: Columns, learn: tuple[str, ...]) -> Problem:
-        """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
-        room = memory.room(self, likelihood, rows, columns)
-        model = choices.model(self, likelihood, rows, columns, choices.allocation(self), ROWS, room)
-        batches = memory.n_batches(self, model.likelihood, rows)
-        return Problem(model, rows, Options(batches, self.max_laps, self.tol, learn=learn))
-
-    def _contest(self, rows: ArraySource, n: int, executor: Executor, rng: np.random.Generator) -> RowContest:
-        """Short searches of a sample of n of the rows."""
-
-        def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
-            learn = choices.learnt(self, likelihood)
-            return self._problem(likelihood, few, survey(self, likelihood, few, executor), learn)
-
-        return RowContest(problem, rows, executor, rng.spawn(1)[0], n)
-
-    def _simpler(
-        self,
-        likelihood: Likelihood,
-        model: Model,
-        columns: Columns,
-        rows: ArraySource,
-        executor: Executor,
-        rng: np.random.Generator,
-    ) -> list[Rival]:
-        """What simpler families find in a sample of the rows, where a search from one cluster with the model can afford it."""
-        families = choices.simpler(likelihood, columns.missing)
-        grows = isinstance(self.init, str) and self.init == "one" and "birth" in choices.moves(self)
-        few = smallest_sample(rows.n_rows, rows.row_size, model.likelihood.n_statistics)
-        affordable = affords(few, TUNING.seeds, model.likelihood.n_statistics)
-        if not families or not grows or not affordable or not choices.algorithm(self).searches:
-            return []
-        contest = self._contest(rows, FEWEST_ROWS, executor, rng)
-        contest.enter(dict(reversed(families.items())))
-        return [contest.rival(contest.best.found)]
 
     def _checked(self, X: Any, y: Any, executor: Executor) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""

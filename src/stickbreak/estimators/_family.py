@@ -1,0 +1,79 @@
+"""The family of the clusters of a mixture: given, by what the columns hold, or chosen by the bound; and what others find."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..data import ArraySource
+from ..inference import Executor, Options
+from ..inference.learning_search import TUNING, Rival, affords
+from ..inference.row_search import smallest_sample
+from ..likelihoods import Likelihood
+from ..model import ROWS
+from . import _choices as choices
+from . import _memory as memory
+from ._base import Columns, survey
+from ._selection import FEWEST_ROWS, Family, Problem, RowContest, choose, sample_rows
+
+
+def decide_family(
+    estimator: Any, source: ArraySource, rows: ArraySource, executor: Executor, rng: np.random.Generator
+) -> Family:
+    """The family of a fit.
+
+    rows : those of the source, repeated ones collapsed
+    """
+    ways = choices.ways(estimator, source)
+    if not choices.several(ways):
+        return Family(ways[0].only() if ways else choices.likelihood(estimator, source))
+    family = choose(_contest(estimator, rows, sample_rows(rows), executor, rng), ways)
+    goes_on = _from_one(estimator) and choices.moves(estimator) == choices.MOVES and estimator.n_init == 1
+    return family if goes_on else replace(family, found=None)
+
+
+def problem_of(
+    estimator: Any, likelihood: Likelihood, rows: ArraySource, columns: Columns, learn: tuple[str, ...]
+) -> Problem:
+    """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
+    room = memory.room(estimator, likelihood, rows, columns)
+    model = choices.model(estimator, likelihood, rows, columns, choices.allocation(estimator), ROWS, room)
+    batches = memory.n_batches(estimator, model.likelihood, rows)
+    return Problem(model, rows, Options(batches, estimator.max_laps, estimator.tol, learn=learn))
+
+
+def rivals_of(
+    estimator: Any, family: Family, problem: Problem, columns: Columns, executor: Executor, rng: np.random.Generator
+) -> Sequence[Rival]:
+    """What the choice of the family found, for its search to start from; where there was no choice, what simpler families find.
+
+    These see a sample of the rows, if the family learns, and a search from one cluster can afford it.
+    """
+    if family.rivals or not problem.options.learn:
+        return family.rivals
+    rows = problem.source
+    n_statistics = problem.model.likelihood.n_statistics
+    simpler = choices.simpler(family.likelihood, columns.missing)
+    grows = _from_one(estimator) and "birth" in choices.moves(estimator)
+    affordable = affords(smallest_sample(rows.n_rows, rows.row_size, n_statistics), TUNING.seeds, n_statistics)
+    if not simpler or not grows or not affordable or not choices.algorithm(estimator).searches:
+        return []
+    contest = _contest(estimator, rows, FEWEST_ROWS, executor, rng)
+    contest.enter(dict(reversed(simpler.items())))
+    return [contest.rival(contest.best.found)]
+
+
+def _contest(estimator: Any, rows: ArraySource, n: int, executor: Executor, rng: np.random.Generator) -> RowContest:
+    """Short searches of a sample of n of the rows."""
+
+    def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
+        learn = choices.learnt(estimator, likelihood)
+        return problem_of(estimator, likelihood, few, survey(estimator, likelihood, few, executor), learn)
+
+    return RowContest(problem, rows, executor, rng.spawn(1)[0], n)
+
+
+def _from_one(estimator: Any) -> bool:
+    """Whether the search of an estimator begins with one cluster."""
+    return isinstance(estimator.init, str) and estimator.init == "one"
