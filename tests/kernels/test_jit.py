@@ -203,6 +203,7 @@ class File(caching.IndexDataCacheFile):
 sys.modules["numba.core.caching"] = other
 """
 CHANGES = {
+    "the module is gone": "from numba.core import ccallback\nother = None",
     "a class is gone": "del other.IndexDataCacheFile",
     "a class is another": "other.FunctionCache = type('FunctionCache', (), {'__init__': lambda self, function: None})",
     "a method is gone": """
