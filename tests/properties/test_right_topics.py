@@ -27,6 +27,12 @@ def fit(X, **parameters):
         return TopicModel(**{"random_state": 0, "n_jobs": 1, **parameters}).fit(X)
 
 
+def _of_mixture(found, X):
+    """The bound of a mixture of the documents, with the words in a given order."""
+    orders = gammaln(X.sum(axis=1) + 1.0).sum() - gammaln(X + 1.0).sum()
+    return Mixture(found.model_.likelihood, random_state=0, n_jobs=1).fit(X).lower_bound_ - orders
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_corpus_without_topics_has_one(seed):
     rng = np.random.default_rng(seed)
@@ -34,6 +40,17 @@ def test_a_corpus_without_topics_has_one(seed):
     found = fit(X, random_state=seed)
     assert found.n_topics_ == 1
     assert found.lower_bound_ >= fit(X, n_init_topics=1, moves=()).lower_bound_ - 1.0
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1.0, 1e4])
+def test_one_topic_costs_next_to_nothing_more_than_one_cluster(alpha):
+    """The share of what is not in use must not hold documents back, whatever alpha is."""
+    rng = np.random.default_rng(0)
+    X = rng.multinomial(50, rng.dirichlet(np.ones(100)), size=500)
+    found = fit(X, n_init_topics=1, moves=(), document_concentration=alpha)
+    ahead = _of_mixture(found, X) - found.lower_bound_
+    assert -1.0 < ahead < 1.5 * np.log(len(X))
+    assert found.n_laps_ < 12
 
 
 @pytest.mark.parametrize("K", [3, 5])
@@ -64,11 +81,9 @@ def test_documents_of_one_topic_are_no_worse_than_their_mixture():
     topics = rng.dirichlet(np.full(V, 0.05), 4)
     X = np.stack([rng.multinomial(8, topics[k]) for k in rng.integers(4, size=400)])
     found = fit(X)
-    orders = gammaln(X.sum(axis=1) + 1.0).sum() - gammaln(X + 1.0).sum()
-    mixture = Mixture(found.model_.likelihood, random_state=0, n_jobs=1).fit(X)
     assert found.n_topics_ == 4
     assert found.document_concentration_ < 0.01
-    ahead = mixture.lower_bound_ - orders - found.lower_bound_
+    ahead = _of_mixture(found, X) - found.lower_bound_
     assert ahead < NEAR * abs(found.lower_bound_) or [finding.kind for finding in found.data_check_] == [
         "one topic each"
     ]

@@ -12,22 +12,24 @@ from scipy.special import expit, logit, psi
 from ..kernels import sticks as kernels
 from ._base import Array
 
-SMALLEST = 1e-300  # of a stick mean
+SMALLEST = 1e-100  # of a stick mean, so that its weight and the square of that are numbers
 
 
 def stick_weight(u: Array, exponents: Array, gamma: float, strengths: Array) -> Array:
     """The weight w of q(u), (K,), for stick means u (K,).
 
-        w_k = c_k + ... + c_{K+1} + 1 + gamma + 2 sum_i n_i a_i h_k (1 - 1 / (1 + C a_i h_k)),    h_k = prod_{l<k} (1 - u_l)
+        w_k = (1 + c_k) (1 - u_k) / u_k + (gamma + c_{k+1} + ... + c_{K+1}) u_k / (1 - u_k)
+            + 2 sum_i n_i a_i h_k (1 - 1 / (1 + C a_i h_k)),    h_k = prod_{l<k} (1 - u_l)
 
-    The first terms are the counts in the bound (Thesis Eq. 5.39 and 6.44).  The sum is the curvature that n_i rows of
-    concentration a_i add to the bound through the variance of shares, with C = pi^2 / 12: rows of a large concentration
-    follow the shares closely, so q(u) must be as narrow as they require.
+    The first terms are the best weight of large counts at this mean.  At the mean that the counts alone have they are the sum
+    of the counts (Thesis Eq. 5.39 and 6.44), but rows may want another: next to no share of what is not in use.  The sum is
+    the curvature that n_i rows of concentration a_i add to the bound through the variance of shares, with C = pi^2 / 12: rows
+    of a large concentration follow the shares closely, so q(u) must be as narrow as they require.
 
     exponents : c, (K + 1,);  strengths : (n, 2), in each row n_i and a_i
     """
-    w, by_left = np.empty((2, len(u)))
-    kernels.stick_weights(u, 1.0 - u, exponents, gamma, strengths, w, by_left)
+    w, by_left, by_own = np.empty((3, len(u)))
+    kernels.stick_weights(u, 1.0 - u, exponents, gamma, strengths, w, by_left, by_own)
     return np.asarray(w)
 
 
@@ -76,8 +78,7 @@ def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, counts:
 
 def best_gamma(shares: Array, exponents: Array, gamma: float, strengths: Array) -> float:
     """The concentration of the sticks that maximises the bound where shares (K + 1,) are at the optimum for ``gamma``."""
-    left = np.cumsum(shares[::-1])[::-1]
-    u = shares[:-1] / left[:-1]
+    u = expit(stick_logits(shares))
     _, rest = expected_logs(u, stick_weight(u, exponents, gamma, strengths))
     return float(-len(u) / rest.sum())
 

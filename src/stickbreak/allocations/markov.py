@@ -169,7 +169,7 @@ class ChainPrior(ABC):
 class HDPMarkovChain(ChainPrior):
     """Sticky HDP-HMM: beta by sticks u_k ~ Beta(1, concentration), pi_j ~ DP(alpha beta + kappa delta_j), Thesis Eq. 6.7.
 
-    q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w as in Thesis Eq. 6.44.  With theta at its optimum the bound depends on the
+    q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w as in `stick_weight`.  With theta at its optimum the bound depends on the
     means of q(u) alone, which L-BFGS finds; nothing is left to alternate (6.3.2).  E[c(alpha beta + kappa delta_j)] has no
     closed form.  For all k but j, log Gamma(x) = log Gamma(1 + x) - log x is expanded to second order at the mean,
 

@@ -18,6 +18,7 @@ from .summaries import Counts, Documents
 
 LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is its square
 LEAST_SHARE = 1e-6  # of a topic in a start
+TOKENS_OF_A_DRAW = 4.0  # of a topic from the shares: 2 or 3 in documents of few words, 10 in those of hundreds
 
 
 class TopicPrior(ABC):
@@ -80,8 +81,8 @@ class TopicPrior(ABC):
 class HierarchicalDirichletProcess(TopicPrior):
     """HDP topic model with direct assignments: beta by sticks u_k ~ Beta(1, concentration), pi_d ~ DP(alpha beta).
 
-    The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k = D (K + 1 - k) + D + 1 + gamma (Thesis Eq. 5.39) and
-    u found by L-BFGS (5.3.2).  E[c(alpha beta)] has no closed form.  With log Gamma(x) = log Gamma(1 + x) - log x,
+    The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k as in `stick_weight` (Thesis Eq. 5.39 has the sum of the
+    counts) and u found by L-BFGS (5.3.2).  E[c(alpha beta)] has no closed form.  With log Gamma(x) = log Gamma(1 + x) - log x,
 
         E[c(alpha beta)] >= log Gamma(alpha) + sum_k { E[log alpha beta_k] - log Gamma(1 + alpha m_k) - s_k Var(beta_k) },
         s_k = C alpha^2 / (1 + C alpha m_k),    C = pi^2 / 12
@@ -145,7 +146,7 @@ class HierarchicalDirichletProcess(TopicPrior):
         D = float(summary.D)
         alpha = self.document_concentration
         if D == 0.0:  # a start, of counts alone
-            counts = np.append(summary.N, self.concentration)
+            counts = np.append(summary.N, TOKENS_OF_A_DRAW * self.concentration)  # the rest hardly moves from here
             counts = np.maximum(counts, LEAST_SHARE * counts.sum())  # an empty topic may have documents yet
             return Solved(counts / counts.sum(), 0.0)
         P = np.append(summary.P, summary.P_rest)

@@ -71,7 +71,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         What may change the number of topics.
     n_init : int >= 1, default 1
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
-    max_laps : int >= 1, default 300
+    max_laps : int >= 1, default 1000
         Most passes over the data.
     learn : bool or sequence of str, default False
         What else to learn between laps, to values that raise the ELBO, once there are several topics.  True: the
@@ -145,7 +145,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         n_init_topics: int = 64,
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
-        max_laps: int = 300,
+        max_laps: int = 1000,
         learn: bool | Sequence[str] = False,
         tol: float = 0.03,
         n_jobs: int | None = None,

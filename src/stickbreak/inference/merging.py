@@ -97,10 +97,10 @@ class MergingSearch(Search, Generic[S]):
     def _merge_more(self, laps: Laps, options: Options, through_losses: bool = True) -> bool:
         """Ascents from an ascent's clusters merged, also through losses; whether one beats the best model."""
         best = self._in_hand
+        self._merged = None
         if "merge" not in self.moves or laps.total.K < 2:
             return False
         failures = 0
-        self._merged = None
         for start, groups in self._levels(laps, TUNING.gamble if through_losses else 0.0):
             limit = min(self.options.max_laps, len(self.history) + TUNING.longest)
             large = self._is_large(start.K)

@@ -36,7 +36,7 @@ class Tuning:
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
     fast : tokens times topics, beyond which laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
-    unmixed, alike : alpha from which documents of one topic each begin, and where that is one for all
+    unmixed : alpha from which documents of one topic each begin
     coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic
     """
 
@@ -44,7 +44,7 @@ class Tuning:
     settle: int = 12
     settle_topics: int = 4
     worthwhile: float = 30.0
-    worthwhile_topic: float = 0.2
+    worthwhile_topic: float = 0.02
     fewest: int = 64
     sweeps: int = 60
     last_sweeps: int = 180
@@ -52,8 +52,7 @@ class Tuning:
     fast: int = 1 << 24
     refreshes: int = 4
     unmixed: float = 1e-4
-    alike: float = 1e4
-    coarse_topics: float = 10.0
+    coarse_topics: float = 3.0
 
 
 TUNING = Tuning()
@@ -129,8 +128,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         model = best.model
         if "document_concentration" in self.options.learn:
             allocation: Any = model.allocation
-            alpha = TUNING.alike if found.topics.K == 1 else TUNING.unmixed
-            model = replace(model, allocation=replace(allocation, document_concentration=alpha))
+            model = replace(model, allocation=replace(allocation, document_concentration=TUNING.unmixed))
         trial = self._laps(model, (), options, best, origin="one topic each", patience=TUNING.fresh_patience)
         trial.run(model.kind.start(found.topics), found.counts)
         self._keep(best, trial)
@@ -166,15 +164,19 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         gain = self.outcome.bound - before.bound
         more = self.total.K - before.total.K
         cost = float(self.outcome.posterior.cost.mean())
-        return gain > TUNING.worthwhile_topic * cost * max(1, more)
+        return more > 0 and gain > TUNING.worthwhile_topic * cost * more
 
     def _excursion(self, annealed: Annealed, options: Options) -> None:
-        """An ascent from more topics, then merged."""
+        """An ascent from more topics, then merged, at last without what is known of documents."""
         best = self.outcome
-        trial = self._laps(best.model, (), options, best, origin="splits")
+        trial = self._laps(self.model, (), options, best, origin="splits")
         trial.run(annealed.summary)
         self._keep(best, trial)
-        self._merge_all(trial, options)
+        merged = self._merge_all(trial, options)
+        if self._in_hand is best and merged is not trial and self._laps_left > 0:
+            again = self._laps(self.model, (), options, best, origin="topics alone", patience=TUNING.fresh_patience)
+            again.run(merged.total.as_start)
+            self._keep(best, again)
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""
@@ -199,10 +201,15 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             self.outcome.polish(self.options)
         return self.outcome.bound - bound
 
-    def _merge_all(self, laps: Laps, options: Options) -> None:
-        """Merge what is better merged as it is, again after each ascent from there."""
-        while self._merge_more(laps, options, through_losses=False):
-            laps = self._in_hand
+    def _merge_all(self, laps: Laps, options: Options) -> Laps:
+        """Merge what is better merged as it is, again after each ascent from there that raises the bound; the last of them."""
+        while self._laps_left > 0:
+            self._merge_more(laps, options, through_losses=False)
+            merged = self._merged
+            if merged is None or merged.bound <= laps.bound:
+                break
+            laps = merged
+        return laps
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> DocumentSurvey:
         return document_survey(laps.model, laps.total, self.source, self.executor, parents, laps.counts)

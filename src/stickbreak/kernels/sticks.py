@@ -12,15 +12,18 @@ _QUARTER = np.pi**2 / 12  # half the second derivative of log Gamma(1 + x) at 0
 
 
 @_jit
-def stick_weights(u, v, exponents, gamma, strengths, w, by_left):
-    """The weights w (K,) of sticks, and by_left (K,), their derivatives by the log of h (K,), the length before each.
+def stick_weights(u, v, exponents, gamma, strengths, w, by_left, by_own):
+    """The weights w (K,) of sticks, and by_left and by_own (K,), their derivatives by log h, h the length before, and logit u.
 
     See `allocations._sticks.stick_weight`.
     """
     left = 1.0
     later = exponents[-1]
     for k in range(u.size - 1, -1, -1):
-        w[k] = exponents[k] + later + 1.0 + gamma
+        own = (1.0 + exponents[k]) * v[k] / u[k]
+        others = (gamma + later) * u[k] / v[k]
+        w[k] = own + others
+        by_own[k] = others - own
         later += exponents[k]
     for k in range(u.size):
         by_left[k] = 0.0
@@ -46,7 +49,8 @@ def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spre
     w = np.empty(K)
     by_left = np.empty(K)
     by_w = np.empty(K)
-    stick_weights(u, v, exponents, gamma, strengths, w, by_left)
+    by_own = np.empty(K)
+    stick_weights(u, v, exponents, gamma, strengths, w, by_left, by_own)
     head[0], loose[0] = 1.0, 0.0
     for k in range(K):
         variance = u[k] * v[k] / (w[k] + 1.0)
@@ -90,6 +94,6 @@ def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spre
         spread_after += spread[k] * square
     through_w = 0.0
     for k in range(K - 1, -1, -1):
-        gradient[k] -= u[k] * through_w
+        gradient[k] += by_w[k] * by_own[k] - u[k] * through_w
         through_w += by_w[k] * by_left[k]
     return value
