@@ -29,6 +29,7 @@ class Tuning:
     coarse : excursions are compared when settled to this multiple of the tolerance
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
+    growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
     fewest : topics of the first excursion
@@ -44,6 +45,7 @@ class Tuning:
     settle: int = 12
     settle_topics: int = 4
     worthwhile: float = 30.0
+    growth: tuple[float, ...] = (2.0, 1.125)
     worthwhile_topic: float = 0.02
     fewest: int = 64
     sweeps: int = 60
@@ -103,9 +105,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if first > start.K and self._may_grow():
             nothing_known = Summary.zeros(first, start.S.shape[1])
             self._excursion(chain.from_summary(nothing_known, TUNING.sweeps, self.executor), coarse)
-        wanted = 2 * self.total.K
-        while self._may_grow() and self._grow(chain, min(wanted, most), coarse):
-            wanted = 2 * self.total.K
+        for times in TUNING.growth if self._is_fast() else TUNING.growth[:1]:
+            while self._may_grow() and self._grow(chain, min(int(np.ceil(times * self.total.K)), most), coarse):
+                continue
         if self._may_grow():
             self._with_one_topic_each(coarse)
         while self._laps_left > 0:
@@ -181,11 +183,15 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""
         while True:
-            tries = 1 if self.source.total_weight * self.total.K > TUNING.fast else TUNING.refreshes
+            tries = TUNING.refreshes if self._is_fast() else 1
             while tries > 0 and self._refresh() > WORTH * self.total.K:
                 tries -= 1
             if not self._merge_more(self._in_hand, self.options):
                 break
+
+    def _is_fast(self) -> bool:
+        """Whether laps with the topics in hand are quick."""
+        return bool(self.source.total_weight * self.total.K <= TUNING.fast)
 
     def _refresh(self) -> float:
         """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""
