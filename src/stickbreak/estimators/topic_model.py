@@ -48,8 +48,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Parameters
     ----------
     likelihood : str or likelihood object, default "multinomial"
-        Of one observation: "multinomial" for words, with a pseudo-count of 0.03 for every word in every topic; with
-        ``lengths``, any likelihood of dense rows.
+        Of one observation: "multinomial" for words, with a pseudo-count for every word in every topic that is 0.03 at first
+        and then learnt; with ``lengths``, any likelihood of dense rows.
     allocation : {"hdp", "lda"} or allocation object, default "hdp"
         The prior over topics: hierarchical Dirichlet process, or latent Dirichlet allocation with ``n_init_topics`` topics
         whose shares are learnt.
@@ -73,10 +73,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
-    learn : bool or sequence of str, default False
+    learn : bool or sequence of str, default True
         What else to learn between laps, to values that raise the ELBO, once there are several topics.  True: the
         hyperparameters of the likelihood that were not given; or names, such as "concentration" of words, also of numbers
-        that were given above.  What is "learn" above is learnt in any case.
+        that were given above; False: nothing.  What is "learn" above is learnt in any case.
     tol : float >= 0, default 0.03
         Nats: converged when a lap raises the ELBO by less than this for each topic.
     n_jobs : int or None, default None
@@ -146,7 +146,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
-        learn: bool | Sequence[str] = False,
+        learn: bool | Sequence[str] = True,
         tol: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
