@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -44,6 +44,11 @@ class Options:
     check: bool = False
     share: float = 0.0
     moved: float = MOVED
+
+    @property
+    def at_last(self) -> "Options":
+        """Those of the last laps of a search: what is to be learnt late is learnt then, whatever the number of clusters."""
+        return replace(self, learn=self.learn + self.learn_late, learn_late=())
 
 
 class Floor(NamedTuple):

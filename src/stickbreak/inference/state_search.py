@@ -112,7 +112,7 @@ class StateSearch(Search):
         self.begin(start)
         if not (many and given) and self.source.n_rows <= TUNING.path_rows:
             self._explore()
-        self.outcome.polish(self.options)
+        self.outcome.polish(self.options.at_last)
 
     def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
         """Ascend once with all moves, once given states have settled: what comes before excursions.

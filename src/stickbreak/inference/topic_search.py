@@ -76,9 +76,15 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         chain = self.make_chain(self.rng)
-        if chain is not None:
+        if chain is None:
+            self._run_coarse(start)
+        else:
             self._run_annealed(chain, start)
-            return
+        if self.total.K == 1 and self.options.learn_late and self._laps_left > 0:
+            self.outcome.polish(self.options.at_last)
+
+    def _run_coarse(self, start: Summary) -> None:
+        """Search for topics of rows: ascents from ever more topics, compared before they have settled."""
         coarse = replace(self.options, tol=TUNING.coarse * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
