@@ -37,6 +37,7 @@ class Tuning:
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
     fast : tokens times topics, beyond which laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
+    settled : where they are not, annealing is repeated only if it leaves less than this share of the topics
     unmixed : alpha from which documents of one topic each begin
     coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic
     """
@@ -53,6 +54,7 @@ class Tuning:
     fresh_patience: float = 30.0
     fast: int = 1 << 24
     refreshes: int = 4
+    settled: float = 0.9
     unmixed: float = 1e-4
     coarse_topics: float = 3.0
 
@@ -122,8 +124,12 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             fewer = self._nearly_as_good()
             if fewer is not None:
                 self._anneal(chain, fewer, coarse)
-            if self.total.K >= K:
+            elif not self._is_fast():
+                self._anneal(chain, self.total, coarse)
+            if self.total.K >= (K if self._is_fast() else TUNING.settled * K):
                 break
+        if self.outcome.options is not self.options:
+            self.outcome.polish(self.options)
 
     def _with_one_topic_each(self, options: Options) -> None:
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
@@ -142,7 +148,10 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._keep(best, trial)
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
-        """A long ascent from topics, annealed, and what follows from the best model then."""
+        """A long ascent from topics, annealed, and what follows from the best model then.
+
+        Where laps take long, annealing again is worth more than laps that settle.
+        """
         best = self.outcome
         annealed = chain.from_summary(start, TUNING.last_sweeps, self.executor)
         if self._removals:
@@ -150,7 +159,10 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         trial = self._laps(best.model, self._removals, options, best, TUNING.settle_topics, "annealing")
         trial.run(annealed.summary)
         self._keep(best, trial)
-        self._settle()
+        if self._is_fast():
+            self._settle()
+        else:
+            self._merge_more(self._in_hand, options)
 
     def _nearly_as_good(self) -> Summary | None:
         """The outcome of the last ascent from fewer topics, if it lacks less than what the parameters of one cost."""
@@ -181,7 +193,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         trial.run(annealed.summary)
         self._keep(best, trial)
         merged = self._merge_all(trial, options)
-        if self._in_hand is best and merged is not trial and self._laps_left > 0:
+        if self._in_hand is best and merged is not trial and self._laps_left > 0 and self._is_fast():
             again = self._laps(self.model, (), options, best, origin="topics alone", patience=TUNING.fresh_patience)
             again.run(merged.total.as_start)
             self._keep(best, again)
