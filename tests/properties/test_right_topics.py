@@ -47,7 +47,7 @@ def test_one_topic_costs_next_to_nothing_more_than_one_cluster(alpha):
     """The share of what is not in use must not hold documents back, whatever alpha is."""
     rng = np.random.default_rng(0)
     X = rng.multinomial(50, rng.dirichlet(np.ones(100)), size=500)
-    found = fit(X, n_init_topics=1, moves=(), document_concentration=alpha)
+    found = fit(X, n_init_topics=1, moves=(), document_concentration=alpha, learn=False)
     ahead = _of_mixture(found, X) - found.lower_bound_
     assert -1.0 < ahead < 1.5 * np.log(len(X))
     assert found.n_laps_ < 12

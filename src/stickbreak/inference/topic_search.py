@@ -126,10 +126,13 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
                 self._anneal(chain, fewer, coarse)
             elif not self._is_fast():
                 self._anneal(chain, self.total, coarse)
-            if self.total.K >= (K if self._is_fast() else TUNING.settled * K):
+            many = K if self._is_fast() else TUNING.settled * K
+            if many <= self.total.K:
                 break
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
+        while self._is_fast() and self._grows_at_last(chain, coarse, most):
+            self._settle()
 
     def _with_one_topic_each(self, options: Options) -> None:
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
@@ -178,13 +181,30 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         before = self.outcome.result
         if before is None or wanted <= before.total.K:
             return False
-        annealed = chain.from_summary(before.total, 1, self.executor)
-        annealed = chain.from_topics(chain.split(annealed, wanted), wanted, TUNING.sweeps, self.executor)
-        self._excursion(annealed, options)
+        self._excursion(self._with_split(chain, wanted, TUNING.sweeps), options)
         gain = self.outcome.bound - before.bound
         more = self.total.K - before.total.K
         cost = float(self.outcome.posterior.cost.mean())
         return more > 0 and gain > TUNING.worthwhile_topic * cost * more
+
+    def _grows_at_last(self, chain: Chain, options: Options, most: int) -> bool:
+        """Whether a few more topics, split off and as settled as the model in hand, are better: growth compared both unsettled."""
+        best = self.outcome
+        wanted = min(int(np.ceil(TUNING.growth[-1] * self.total.K)), most)
+        if not self._may_grow() or wanted <= self.total.K:
+            return False
+        trial = self._laps(self.model, (), options, best, origin="splits")
+        trial.run(self._with_split(chain, wanted, TUNING.last_sweeps).summary)
+        again = self._laps(
+            trial.model, self._removals, self.options, best, origin="topics alone", patience=TUNING.fresh_patience
+        )
+        again.run(trial.total.as_start)
+        return self._keep(best, again) > 0.0
+
+    def _with_split(self, chain: Chain, wanted: int, sweeps: int) -> Annealed:
+        """``wanted`` topics: those in hand, the largest split, annealed."""
+        annealed = chain.from_summary(self.total, 1, self.executor)
+        return chain.from_topics(chain.split(annealed, wanted), wanted, sweeps, self.executor)
 
     def _excursion(self, annealed: Annealed, options: Options) -> None:
         """An ascent from more topics, then merged, at last without what is known of documents."""
