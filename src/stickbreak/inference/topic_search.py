@@ -108,31 +108,42 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self.best = self._laps(self.model, (), coarse)
         self.best.run(annealed.summary)
         self._merge_all(self.best, coarse)
-        most = self.model.max_clusters
-        first = min(TUNING.fewest, most)
-        if first > start.K and self._may_grow():
-            nothing_known = Summary.zeros(first, start.S.shape[1])
-            self._excursion(chain.from_summary(nothing_known, TUNING.sweeps, self.executor), coarse)
-        for times in TUNING.growth if self._is_fast() else TUNING.growth[:1]:
-            while self._may_grow() and self._grow(chain, min(int(np.ceil(times * self.total.K)), most), coarse):
-                continue
         if self._may_grow():
+            self._grow_from(chain, start, coarse)
             self._with_one_topic_each(coarse)
+        self._anneal_all(chain, coarse)
+        if self.outcome.options is not self.options:
+            self.outcome.polish(self.options)
+        while self._is_fast() and self._grows_at_last(chain, coarse):
+            self._settle()
+
+    def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
+        """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
+        first = min(TUNING.fewest, self.model.max_clusters)
+        if first > start.K:
+            nothing_known = Summary.zeros(first, start.S.shape[1])
+            self._excursion(chain.from_summary(nothing_known, TUNING.sweeps, self.executor), options)
+        for times in TUNING.growth if self._is_fast() else TUNING.growth[:1]:
+            while self._grow(chain, self._times(times), options):
+                continue
+
+    def _anneal_all(self, chain: Chain, options: Options) -> None:
+        """Long ascents, until none merges any topics; where laps take long, one after another instead of laps that settle."""
         while self._laps_left > 0:
             K = self.total.K
-            self._anneal(chain, self.total, coarse)
+            self._anneal(chain, self.total, options)
             fewer = self._nearly_as_good()
             if fewer is not None:
-                self._anneal(chain, fewer, coarse)
+                self._anneal(chain, fewer, options)
             elif not self._is_fast():
-                self._anneal(chain, self.total, coarse)
+                self._anneal(chain, self.total, options)
             many = K if self._is_fast() else TUNING.settled * K
             if many <= self.total.K:
                 break
-        if self.outcome.options is not self.options:
-            self.outcome.polish(self.options)
-        while self._is_fast() and self._grows_at_last(chain, coarse, most):
-            self._settle()
+
+    def _times(self, times: float) -> int:
+        """So many times the topics in hand, of which there may be no more than some."""
+        return min(int(np.ceil(times * self.total.K)), self.model.max_clusters)
 
     def _with_one_topic_each(self, options: Options) -> None:
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
@@ -151,10 +162,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._keep(best, trial)
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
-        """A long ascent from topics, annealed, and what follows from the best model then.
-
-        Where laps take long, annealing again is worth more than laps that settle.
-        """
+        """A long ascent from topics, annealed, and what follows from the best model then."""
         best = self.outcome
         annealed = chain.from_summary(start, TUNING.last_sweeps, self.executor)
         if self._removals:
@@ -179,7 +187,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
         before = self.outcome.result
-        if before is None or wanted <= before.total.K:
+        if not self._may_grow() or before is None or wanted <= before.total.K:
             return False
         self._excursion(self._with_split(chain, wanted, TUNING.sweeps), options)
         gain = self.outcome.bound - before.bound
@@ -187,10 +195,10 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         cost = float(self.outcome.posterior.cost.mean())
         return more > 0 and gain > TUNING.worthwhile_topic * cost * more
 
-    def _grows_at_last(self, chain: Chain, options: Options, most: int) -> bool:
-        """Whether a few more topics, split off and as settled as the model in hand, are better: growth compared both unsettled."""
+    def _grows_at_last(self, chain: Chain, options: Options) -> bool:
+        """Whether a few more topics are better once they are as settled as the model in hand: growth compares both before."""
         best = self.outcome
-        wanted = min(int(np.ceil(TUNING.growth[-1] * self.total.K)), most)
+        wanted = self._times(TUNING.growth[-1])
         if not self._may_grow() or wanted <= self.total.K:
             return False
         trial = self._laps(self.model, (), options, best, origin="splits")
