@@ -78,7 +78,7 @@ class HMM(ClusterMixin, Estimator):
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
-    learn : bool or sequence of str, default False
+    learn : bool or sequence of str, default True
         What else to learn between laps, to values that raise the ELBO, once there are several states.  True: the
         hyperparameters of the likelihood that were not given; or names, such as "scale", also of numbers that were given
         above.  What is "learn" above is learnt in any case.
@@ -157,7 +157,7 @@ class HMM(ClusterMixin, Estimator):
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
-        learn: bool | Sequence[str] = False,
+        learn: bool | Sequence[str] = True,
         tol: float = 0.005,
         n_jobs: int | None = None,
         random_state: Any = None,
