@@ -31,7 +31,6 @@ class Tuning:
     faster, slower : factors of the multiple after a lap that was kept, and after one that was undone
     rising : share of the bound: while a lap gains more, states are not merged or deleted
     barren : laps without births, after which learning may begin where it is to be late
-    empty : share of the rows, up to which a cluster has none but for rounding
     """
 
     first_step: float = 0.5
@@ -40,7 +39,6 @@ class Tuning:
     slower: float = 0.4
     rising: float = 2e-4
     barren: int = 2
-    empty: float = 1e-10
 
 
 TUNING = Tuning()
@@ -263,8 +261,8 @@ def _finished(
 
 
 def _without_empty(state: State) -> State:
-    """Clusters without rows, but for rounding, cost time and change nothing (nested truncation, Thesis 3.4.3)."""
-    used = np.flatnonzero(state.total.N > TUNING.empty * state.total.N.sum())
+    """Clusters without rows cost time and change nothing (nested truncation, Thesis 3.4.3)."""
+    used = np.flatnonzero(state.total.N > 0.0)
     if state.model.kind.recipe.ordered and len(used) < state.total.K:
         return _taken(state, used)
     return state

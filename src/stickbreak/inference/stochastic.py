@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._arguments import as_floats, real, shown
 from ..data import ArraySource
@@ -164,17 +165,19 @@ class StochasticLaps:
         return StochasticState(posterior, bound, t, rng, settled)
 
     def _exact(self, state: StochasticState) -> StochasticState:
-        """Visit all rows with the same parameters."""
+        """Visit all rows with the same parameters, again without the clusters to which none turns out to belong."""
         model = state.posterior.model
-        mixed = state.posterior.summary
         everything = [chunk for batch in self.source.batches(self.options.n_batches) for chunk in batch]
-        used = state.posterior.cost >= NEGLIGIBLE
-        if used.any():
-            mixed = mixed.take(np.flatnonzero(used))
-        parameters = model.parameters(mixed, self.source.dtype)
-        total = visit(model, parameters, self.source, everything, self.session.executor, local=False).summary
-        posterior = model.posterior(model.ordered(total))
-        return state._replace(posterior=posterior, bound=posterior.bound, exact=True)
+        posterior = state.posterior
+        used = _used(posterior)
+        while True:
+            mixed = posterior.summary.take(used)
+            parameters = model.parameters(mixed, self.source.dtype)
+            total = visit(model, parameters, self.source, everything, self.session.executor, local=False).summary
+            posterior = model.posterior(model.ordered(total))
+            used = _used(posterior)
+            if len(used) == total.K:
+                return state._replace(posterior=posterior, bound=posterior.bound, exact=True)
 
     def _record(self, began: float, state: StochasticState) -> Lap:
         now = time.perf_counter()
@@ -189,3 +192,9 @@ class StochasticLaps:
     def _keep(self, state: StochasticState, lap: Lap) -> None:
         self.result = Result(state.posterior.model, state.posterior.summary, state.bound, lap)
         self.converged = state.settled
+
+
+def _used(posterior: Posterior) -> NDArray[np.intp]:
+    """The clusters that cost something, all of them if none does: one to which no row belongs has the prior for parameters."""
+    used = np.flatnonzero(posterior.cost >= NEGLIGIBLE)
+    return used if len(used) else np.arange(posterior.summary.K)
