@@ -258,9 +258,9 @@ def test_threads_change_nothing(kind, allocation, monkeypatch):
 def test_parts_of_long_sequences_change_no_bound(allocation, monkeypatch):
     model, source, _ = problem("gaussian", allocation, 7, [300, 20, 1])
     start = random_start(model, source, 4, 1)
-    whole = laps(model, source, start, MOVES, 2, learn=LEARN, max_laps=12)
+    whole = laps(model, source, start, MOVES, 2, learn=LEARN, max_laps=10)
     monkeypatch.setattr(data, "STEPS", 40)
-    parts = laps(model, source, start, MOVES, 2, learn=LEARN, max_laps=12, n_jobs=2)
+    parts = laps(model, source, start, MOVES, 2, learn=LEARN, max_laps=10, n_jobs=2)
     assert_rises(parts, source)
     for one, other in zip(parts.history, whole.history):  # later, rounding alone decides when a fit ends
         assert one.lower_bound == pytest.approx(other.lower_bound, rel=1e-9)
