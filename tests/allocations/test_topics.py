@@ -103,7 +103,7 @@ def test_the_global_step_is_an_optimum(allocation, seed, K):
 
 
 @every
-@few
+@settings(max_examples=3)
 @given(seed=SEEDS)
 def test_learning_raises_the_bound_and_ends_where_nothing_is_gained(allocation, seed):
     s, names = summary(seed), ("document_concentration", "concentration")

@@ -230,22 +230,28 @@ def test_a_full_disk_is_named_with_the_file(tmp_path, name):
         assert names(tmp_path) == ["whole"]
 
 
-@pytest.mark.parametrize("name", ["m", "a.npy", "corpus"])
-def test_a_disk_that_is_really_full(tmp_path, name):
-    disk, files = tmp_path / "disk", os.path.abspath(__file__)
-    disk.mkdir()
+def test_a_disk_that_is_really_full(tmp_path):
+    """One of its own for each of three kinds of files."""
+    disks, files = {name: tmp_path / f"disk of {name}" for name in ("m", "a.npy", "corpus")}, os.path.abspath(__file__)
     code = f"import importlib.util, pathlib, sys\nspec = importlib.util.spec_from_file_location('writers', {files!r})\n"
     code += "module = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(module)\n"
-    code += f"try:\n    module.WRITERS[{name!r}](pathlib.Path(sys.argv[1]))\n"
-    code += "except OSError as error:\n    print(error.errno, error.filename)"
-    mount = f'mount -t tmpfs -o size=16k none {disk} && exec {sys.executable} -c "$CODE" {disk / name}'
-    environment = os.environ | {"CODE": code}
+    code += "for path in map(pathlib.Path, sys.argv[1:]):\n"
+    code += "    try:\n        module.WRITERS[path.name](path)\n"
+    code += "    except OSError as error:\n        print(error.errno, error.filename)"
+    mount = 'for path; do mount -t tmpfs -o size=16k none "${path%/*}" || exit; done; exec "$PYTHON" -c "$CODE" "$@"'
+    for disk in disks.values():
+        disk.mkdir()
+    paths = [str(disk / name) for name, disk in disks.items()]
     found = subprocess.run(
-        ["unshare", "-m", "sh", "-c", mount], env=environment, capture_output=True, text=True, check=False
+        ["unshare", "-m", "sh", "-c", mount, "sh", *paths],
+        env=os.environ | {"CODE": code, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if "unshare" in found.stderr or "mount" in found.stderr:
         pytest.skip("no disk can be mounted here")
-    assert found.stdout.strip() == f"{errno.ENOSPC} {disk / name}", found.stderr
+    assert found.stdout.splitlines() == [f"{errno.ENOSPC} {path}" for path in paths], found.stderr
 
 
 def test_a_full_device_is_named(tmp_path):
@@ -267,15 +273,23 @@ def test_a_process_killed_while_it_saves_leaves_a_model_or_none(tmp_path):
     X = np.random.default_rng(0).normal(size=(200, 3))
     model, path = Mixture("gaussian", max_laps=2, random_state=0, n_jobs=1).fit(X), tmp_path / "m"
     model.save(path)
-    code = "from stickbreak import load\nmodel = load(target)\nprint('here', flush=True)\nwhile True:\n    model.save(target)"
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        process = run(code, path, stdout=subprocess.PIPE)
-        process.stdout.readline()
+    code = (
+        "from stickbreak import load\nmodel = load(target)\n"
+        "for _ in sys.stdin:\n"
+        "    child = os.fork()\n"
+        "    while child == 0:\n        model.save(target)\n"
+        "    print(child, flush=True)\n"
+        "    print(os.waitpid(child, 0)[1], flush=True)\n"
+    )
+    process, rng = run(code, path, stdin=subprocess.PIPE, stdout=subprocess.PIPE), np.random.default_rng(0)
+    for _ in range(6):
+        process.stdin.write(b"begin\n")
+        process.stdin.flush()
+        child = int(process.stdout.readline())
         time.sleep(rng.uniform(0.0, 0.05))
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        os.kill(child, signal.SIGKILL)
+        assert int(process.stdout.readline()) == signal.SIGKILL
         np.testing.assert_array_equal(load(path).predict_proba(X), model.predict_proba(X))
+    process.communicate(timeout=60)
     model.save(path)
     assert names(tmp_path) == ["m"]

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -35,6 +36,11 @@ def fit(X, sample_weight=None, **parameters):
         return Mixture(**{**defaults, **parameters}).fit(X, sample_weight=sample_weight)
 
 
+@cache
+def plain():
+    return fit(blobs())
+
+
 def assert_sound(found, X):
     """Everything reported is finite and fits together."""
     for values in (found.weights_, *found.posterior_, found.lower_bounds_):
@@ -62,7 +68,7 @@ def recovers(found):
 def test_the_first_missing_value_is_named(value, name, dtype):
     X = blobs().astype(dtype)
     X[170, 0] = X[50, 1] = value
-    model = fit(blobs())
+    model = plain()
     for method in (fit, model.predict, model.predict_proba, model.score_samples):
         with pytest.raises(ValueError, match=f"{name}.* row 50, column 1"):
             method(X)
@@ -110,7 +116,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_table_of_numbers_is_refused(name):
     X, message = WRONG[name]
-    model = fit(blobs())
+    model = plain()
     for method in (fit, model.predict, model.score_samples):
         with pytest.raises((ValueError, TypeError), match=message):
             method(X)
@@ -123,13 +129,13 @@ def test_memory_maps_are_checked_like_arrays(kind, tmp_path):
     X = {"no rows": X[:0], "no columns": X[:, :0], "one axis": X[:, 0], "complex": X}[kind]
     with pytest.raises(ValueError, match=WRONG[kind][1]):
         fit(X)
-    model = fit(blobs())
+    model = plain()
     with pytest.raises(ValueError, match=r"feature|sample|Expected|Complex"):
         model.predict(X)
 
 
 def test_other_numbers_of_columns_are_refused():
-    model = fit(blobs())
+    model = plain()
     for X in (blobs()[:, :1], np.hstack([blobs(), blobs()])):
         with pytest.raises(ValueError, match=f"X has {X.shape[1]} features, but Mixture is expecting 2"):
             model.predict(X)
@@ -146,6 +152,26 @@ OUTSIDE = {
     "multinomial": [-1.0, -1e-300, 2e12],
     "poisson": [-1.0, 2.5, -1e-300, 2e12],
 }
+
+
+@pytest.fixture(scope="module")
+def model_of(known_families):
+    """A short fit of a family, in columns with names or without."""
+
+    @cache
+    def fitted(name, columns=None):
+        X = rows_of(known_families, name)
+        if columns is not None:
+            X = pytest.importorskip("pandas").DataFrame(X, columns=columns).drop(index=[7, 12])
+        return fit(X, likelihood=name, max_laps=5)
+
+    return fitted
+
+
+def rows_of(known_families, name):
+    return known_families[f"{name}-default"].rows(np.random.default_rng(0), 30, 2)
+
+
 every_value = pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name in REGISTRY for value in (*OUTSIDE.get(name, ()), np.inf, 1e200)]
 )
@@ -153,11 +179,9 @@ every_value = pytest.mark.parametrize(
 
 @every_value
 @pytest.mark.parametrize("kind", ["array", "frame", "single", "late"])
-def test_values_outside_the_domain_are_named_with_their_place(known_families, name, value, kind):
-    family = known_families[f"{name}-default"]
-    X = family.rows(np.random.default_rng(0), 30, 2)
-    D = X.shape[1]
-    model = fit(X, likelihood=name, max_laps=5)
+def test_values_outside_the_domain_are_named_with_their_place(known_families, model_of, name, value, kind):
+    X = rows_of(known_families, name)
+    D, model = X.shape[1], model_of(name)
     row, data = (4700, np.resize(X, (5000, D))) if kind == "late" else (7, X.copy())
     data[row, D - 1] = data[row + 5, 0] = value
     if kind == "single":
@@ -169,7 +193,7 @@ def test_values_outside_the_domain_are_named_with_their_place(known_families, na
         pandas = pytest.importorskip("pandas")
         data = pandas.DataFrame(data, columns=[f"c{d}" for d in range(D)])
         where += f" ('c{D - 1}')"
-        model = fit(data.drop(index=[7, 12]), likelihood=name, max_laps=5)
+        model = model_of(name, tuple(data.columns))
     what, domain = f"{value:g}", f". {REGISTRY[name].__name__} takes "
     if value >= 1e200:
         what, domain = "infinity" if np.isinf(value) else "1e+200, a value too large to be squared", "."
@@ -180,10 +204,8 @@ def test_values_outside_the_domain_are_named_with_their_place(known_families, na
 
 
 @pytest.mark.parametrize("name", REGISTRY)
-def test_missing_values_are_used_or_named(known_families, name):
-    family = known_families[f"{name}-default"]
-    X = family.rows(np.random.default_rng(0), 30, 2)
-    model = fit(X, likelihood=name, max_laps=5)
+def test_missing_values_are_used_or_named(known_families, model_of, name):
+    X, model = rows_of(known_families, name), model_of(name)
     may = model.model_.likelihood.may_miss(X.shape[1])
     for d in range(X.shape[1]):
         holed = X.copy()
@@ -224,18 +246,18 @@ def layouts():
 
 @pytest.mark.parametrize("name", layouts())
 def test_the_layout_is_irrelevant(name):
-    plain, found = fit(blobs()), fit(layouts()[name])
-    assert plain.lower_bounds_ == found.lower_bounds_
-    np.testing.assert_array_equal(plain.means_, found.means_)
-    np.testing.assert_array_equal(plain.predict_proba(blobs()), plain.predict_proba(layouts()[name]))
+    found = fit(layouts()[name])
+    assert plain().lower_bounds_ == found.lower_bounds_
+    np.testing.assert_array_equal(plain().means_, found.means_)
+    np.testing.assert_array_equal(plain().predict_proba(blobs()), plain().predict_proba(layouts()[name]))
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.int64, np.uint64, np.float16, ">f8", "<i2"])
 def test_other_numbers_count_as_double_precision(dtype):
     X = (10.0 * (blobs() + 12.0)).astype(dtype) if dtype is not bool else blobs() > 0.0
-    found, plain = fit(X), fit(X.astype(float))
-    assert found.lower_bounds_ == plain.lower_bounds_
-    np.testing.assert_array_equal(found.labels_, plain.labels_)
+    found, double = fit(X), fit(X.astype(float))
+    assert found.lower_bounds_ == double.lower_bounds_
+    np.testing.assert_array_equal(found.labels_, double.labels_)
     assert_sound(found, X)
 
 
@@ -270,14 +292,14 @@ def shapes():
 @pytest.mark.parametrize("name", shapes())
 def test_degenerate_tables_work(name, likelihood, algorithm):
     X = shapes()[name]
-    assert_sound(fit(X, likelihood=likelihood, algorithm=algorithm, max_laps=25), X)
+    assert_sound(fit(X, likelihood=likelihood, algorithm=algorithm, max_laps=12), X)
 
 
 @every_likelihood
 @pytest.mark.parametrize("name", shapes())
 def test_degenerate_tables_work_in_single_precision(name, likelihood):
     X = shapes()[name].astype(np.float32)
-    assert_sound(fit(X, likelihood=likelihood, max_laps=25), X)
+    assert_sound(fit(X, likelihood=likelihood, max_laps=12), X)
 
 
 def test_rows_without_difference_are_one_cluster():
@@ -314,9 +336,8 @@ def test_more_batches_than_rows(n_batches):
 def test_any_unit_that_can_be_squared(scale):
     found = fit(blobs() * scale)
     assert recovers(found)
-    plain = fit(blobs())
-    assert found.lower_bound_ == pytest.approx(plain.lower_bound_ - 360 * np.log(scale), rel=1e-9)
-    np.testing.assert_allclose(found.means_, plain.means_ * scale, rtol=1e-6, atol=1e-6 * scale)
+    assert found.lower_bound_ == pytest.approx(plain().lower_bound_ - 360 * np.log(scale), rel=1e-9)
+    np.testing.assert_allclose(found.means_, plain().means_ * scale, rtol=1e-6, atol=1e-6 * scale)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -407,7 +428,7 @@ def test_clusters_a_millionth_of_the_spread_wide_are_measured():
     np.testing.assert_allclose(found.covariances_, np.array([1e-12 * np.eye(2)] * 3), atol=5e-13)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     ("likelihood", "learn"),
     [
@@ -433,7 +454,7 @@ def test_priors_out_of_all_proportion(scale):
 @pytest.mark.parametrize("concentration", [1e-300, 1e-5, 1e5, 1e300])
 @pytest.mark.parametrize("allocation", ["dp", "finite"])
 def test_concentrations_out_of_all_proportion(concentration, allocation):
-    found = fit(blobs(), concentration=concentration, allocation=allocation)
+    found = fit(blobs(), concentration=concentration, allocation=allocation, max_laps=40)
     assert_sound(found, blobs())
 
 
@@ -479,7 +500,7 @@ def test_weights_of_unlike_size_work(algorithm):
     "weights", [[1] * 180, np.ones(180, int), np.ones(180, bool), np.ones(180, object), 1.0], ids=repr
 )
 def test_weights_of_one_are_no_weights(weights):
-    assert fit(blobs(), weights).lower_bounds_ == fit(blobs()).lower_bounds_
+    assert fit(blobs(), weights).lower_bounds_ == plain().lower_bounds_
 
 
 # Doors

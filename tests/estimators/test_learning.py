@@ -55,7 +55,7 @@ def test_learning_never_lowers_the_bound_and_ends_above_a_fit_without(family, al
 def test_learning_works_with_moves_and_every_algorithm(known_families, algorithm):
     for name in ("gaussian-default", "poisson-default", "product-missing", "student_t-default"):
         X, _ = data(known_families[name])
-        options = {"algorithm": algorithm, "n_batches": 2, "learn": learning_all(known_families[name])}
+        options = {"algorithm": algorithm, "n_batches": 2, "learn": learning_all(known_families[name]), "max_laps": 20}
         found = fit(known_families[name], X, **options)
         bounds = np.array(found.lower_bounds_)
         assert np.isfinite(bounds).all()

@@ -1,6 +1,7 @@
 """Targets that come apart as y, and likelihoods chosen column by column."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -219,13 +220,19 @@ def test_the_choice_does_not_change_the_parameter():
     assert kinds(estimator.model_.likelihood) in ("DiagonalGaussian", "SphericalGaussian", "Gaussian", "StudentT")
 
 
-def test_families_are_chosen_by_default():
-    X, income, _ = blobs_and_tail(n=600)
+@cache
+def chosen():
+    """Rows, a fit whose family is chosen for them, and their clusters."""
+    X, income, labels = blobs_and_tail(n=600)
     X = np.column_stack([X, income])
+    return X, fit("auto", X), labels
+
+
+def test_families_are_chosen_by_default():
+    X, found, _ = chosen()
     assert Mixture().likelihood == "auto"
-    found = Mixture(random_state=0, n_jobs=1).fit(X)
     assert found.n_clusters_ == 5
-    assert found.lower_bounds_ == fit("auto", X).lower_bounds_
+    assert found.lower_bounds_ == Mixture(random_state=0, n_jobs=1).fit(X).lower_bounds_
 
 
 def families(found):
@@ -233,9 +240,7 @@ def families(found):
 
 
 def test_given_clusters_and_moves_do_not_change_the_family():
-    X, income, labels = blobs_and_tail(n=600)
-    X = np.column_stack([X, income])
-    found = fit("auto", X)
+    X, found, labels = chosen()
     for parameters in ({"init": labels}, {"init": "k-means++", "n_init_clusters": 5}, {}):
         other = fit("auto", X, moves=(), **parameters)
         assert families(other) == families(found)
@@ -254,9 +259,9 @@ def test_a_fit_that_goes_on_keeps_the_family(likelihood):
 
 
 def test_a_model_of_other_columns_is_refused_by_default_too():
-    X, income, _ = blobs_and_tail(n=600)
-    with pytest.raises(ValueError, match="init has 4 columns, but X has 5"):
-        fit("auto", np.column_stack([X, income]), init=fit("auto", X))
+    X, found, _ = chosen()
+    with pytest.raises(ValueError, match="init has 5 columns, but X has 4"):
+        fit("auto", X[:, :4], init=found)
 
 
 @pytest.mark.parametrize(("family", "shape"), [("diagonal_gaussian", (3, 2)), ("spherical_gaussian", (3,))])
@@ -272,7 +277,7 @@ def test_independent_columns_have_covariances_too(family, shape):
 # The log scale
 
 
-def blobs_and_tail(seed=0, n=2000):
+def blobs_and_tail(seed=0, n=1000):
     """Five clusters in four columns, and an income that has little to do with them."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(5, size=n)
@@ -284,7 +289,7 @@ def blobs_and_tail(seed=0, n=2000):
 @pytest.mark.parametrize("added", [True, False])
 def test_a_long_tail_makes_no_clusters(added, tmp_path):
     X, income, labels = blobs_and_tail()
-    X = np.column_stack([X, income] if added else [np.exp(np.random.default_rng(1).standard_normal(2000)), X[:, 1:]])
+    X = np.column_stack([X, income] if added else [np.exp(np.random.default_rng(1).standard_normal(1000)), X[:, 1:]])
     tail = 4 if added else 0
     found = fit("auto", X)
     assert found.n_clusters_ == 5
@@ -302,7 +307,7 @@ def test_the_log_scale_is_used_where_it_pays():
     """Pieces of a column that lie evenly on its own scale have a longer tail above, too."""
     X, income, labels = blobs_and_tail()
     rng = np.random.default_rng(2)
-    height = np.array([10.0, 11.0, 12.0, 13.0, 19.0])[labels] + 1.5 * rng.standard_normal(2000)
+    height = np.array([10.0, 11.0, 12.0, 13.0, 19.0])[labels] + 1.5 * rng.standard_normal(1000)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(income=income, height=height)
     assert readings(ArraySource(frame.to_numpy()), {})[0].long_tailed.tolist() == [False] * 4 + [True, True]
     assert fit("auto", frame).selection_[0].family.endswith("gaussian, log scale: income")

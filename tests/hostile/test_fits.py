@@ -23,7 +23,7 @@ def test_a_fit_is_sound_or_refused_with_a_reason(estimator, likelihood):
     if estimator != "Mixture" and likelihood in OF_ROWS:
         pytest.skip("refused whatever the data")
 
-    @settings(max_examples=3, phases=PHASES, suppress_health_check=SLOW)
+    @settings(max_examples=2, phases=PHASES, suppress_health_check=SLOW)
     @given(fits(estimator, likelihood))
     def attack(case):
         assert_ends_well(run(case))

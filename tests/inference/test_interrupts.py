@@ -13,7 +13,7 @@ from stickbreak.inference import laps, stochastic
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in (-8.0, 0.0, 8.0)])
 FITS = {
-    "mixture": (lambda: Mixture("gaussian", n_jobs=1, random_state=0, max_laps=12), laps),
+    "mixture": (lambda: Mixture("gaussian", learn=False, n_jobs=1, random_state=0, max_laps=12), laps),
     "learnt": (lambda: Mixture("gaussian", n_jobs=1, random_state=0, max_laps=12), laps),
     "hmm": (lambda: HMM("gaussian", n_jobs=1, random_state=0, max_laps=8), laps),
     "stochastic": (

@@ -46,11 +46,11 @@ CASES = {
     "mixture, stochastic": lambda: Mixture(
         "gaussian", algorithm="stochastic", init="k-means++", n_init_clusters=5, n_batches=4, max_laps=8, random_state=0
     ).fit(rows()),
-    "topics": lambda: TopicModel(random_state=0, n_init_topics=6, max_laps=60).fit(counts()),
+    "topics": lambda: TopicModel(random_state=0, n_init_topics=6, max_laps=30).fit(counts()),
     "groups": lambda: TopicModel("gaussian", n_init_topics=4, max_laps=40, random_state=0).fit(
         rows(), lengths=[20] * 20
     ),
-    "states": lambda: HMM("gaussian", random_state=0, max_laps=60).fit(series()),
+    "states": lambda: HMM("gaussian", random_state=0, max_laps=30).fit(series()),
     "symbols": lambda: HMM("categorical", n_batches=2, random_state=0, max_laps=40).fit(
         series().round() % 3, lengths=[120, 120]
     ),

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -39,6 +40,15 @@ out = np.empty((2, 5), X.dtype)
 pack_products(X, np.zeros(2), np.ones(2), True, out)
 print(out.tolist(), digamma(1.0))
 print({k: sum(f.stats.cache_hits.values()) for k, f in [("d", digamma), ("p", pack_products)]})
+"""
+WARNED = f"""
+import warnings
+warnings.simplefilter("always")
+with warnings.catch_warnings(record=True) as seen:
+{indent(KERNELS, "    ")}
+for warning in seen:
+    if "compiled code" in str(warning.message):
+        print(warning.category.__name__, warning.message)
 """
 PRODUCTS = "[[1.0, 2.0, 4.0, 1.0, 2.0], [9.0, 15.0, 25.0, 3.0, 5.0]] -0.577215664901"
 
@@ -134,23 +144,25 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_files_are_compiled_anew(compiled, kind, damage):
-    for path in compiled.rglob(f"*.{kind}"):
+def test_damaged_files_are_compiled_anew(compiled, damage):
+    """The index of one kernel, and the code of another."""
+    for pattern in ("special.digamma*.nbi", "statistics.pack_products*.nbc"):
+        (path,) = compiled.rglob(pattern)
         path.write_bytes(DAMAGE[damage](path.read_bytes()))
     for expected in ("{'d': 0, 'p': 0}", "{'d': 1, 'p': 1}"):  # and mended
         values, hits = lines(run(KERNELS, compiled, "f8"))
         assert values.startswith(PRODUCTS)
-        if (kind, damage) != ("nbi", "flipped in the middle"):  # which may be where nothing depends on it
-            assert hits == expected
+        if damage == "flipped in the middle":  # which may be where nothing of the index depends on it
+            hits, expected = hits.split(",")[1], expected.split(",")[1]
+        assert hits == expected
 
 
 def test_processes_that_compile_at_once_do_not_mix_up_types(installed):
     kinds = ["f8", "f4"] * 2
     with ThreadPoolExecutor(len(kinds)) as pool:
         results = list(pool.map(lambda kind: run(KERNELS, installed, kind), kinds))
-    results += [run(KERNELS, installed, kind) for kind in kinds]
+    results += [run(KERNELS, installed, kind) for kind in kinds[:2]]
     assert all(lines(result)[0].startswith(PRODUCTS) for result in results)
 
 
@@ -174,9 +186,9 @@ def replace(*args):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 os.replace = replace
 """
-    warning, fitted = lines(run(full + FIT, installed))
+    values, _, warning = lines(run(full + WARNED, installed, "f8"))
     assert "No space left on device" in warning
-    assert fitted == "fitted 2"
+    assert values.startswith(PRODUCTS)
     assert not list(installed.rglob("*.tmp.*"))
 
 
@@ -239,6 +251,6 @@ File.save = save
 other.IndexDataCacheFile = File
 """
     )
-    warning, fitted = lines(run(code + FIT, installed))
+    values, _, warning = lines(run(code + WARNED, installed, "f8"))
     assert "numba" in warning
-    assert fitted == "fitted 2"
+    assert values.startswith(PRODUCTS)

@@ -241,7 +241,7 @@ def heavy_rows(seed, tails=3.0, n=3000, D=4, K=6):
 
 
 def test_heavy_tails_are_one_cluster_each():
-    X, _ = heavy_rows(0)
+    X, _ = heavy_rows(0, n=1500)
     fitted = Mixture("student_t", random_state=0, n_jobs=1).fit(X)
     assert fitted.n_clusters_ == 6
     assert 2.5 < fitted.posterior_.tails[0] < 3.6
@@ -251,7 +251,7 @@ def test_heavy_tails_are_one_cluster_each():
 
 
 def test_tails_of_gaussian_clusters_are_long():
-    X, _ = heavy_rows(1, np.inf)
+    X, _ = heavy_rows(1, np.inf, n=1500)
     fitted = Mixture("student_t", random_state=0, n_jobs=1).fit(X)
     gaussian = Mixture("gaussian", random_state=0, n_jobs=1).fit(X)
     assert fitted.n_clusters_ == gaussian.n_clusters_ == 6

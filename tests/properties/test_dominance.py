@@ -21,15 +21,15 @@ CASES = [  # data and the seed of the fit
     (grown(1, 3, 5000, 3.5, "equal"), 0),
     (grown(2, 2, 5000, 3.0, "equal"), 0),
     (grown(2, 2, 5000, 8.0, "1%"), 0),
-    (grown(2, 20, 3000, 6.0, "equal"), 0),
+    (grown(2, 20, 2000, 6.0, "equal"), 0),
     (grown(4, 4, 1000, 3.0, "equal"), 0),
-    (grown(4, 10, 3000, 5.0, "unequal", "diagonal_gaussian"), 0),
-    (grown(16, 4, 3000, 10.0, "1%"), 0),
+    (grown(4, 10, 2000, 5.0, "unequal", "diagonal_gaussian"), 0),
+    (grown(16, 4, 2000, 10.0, "1%"), 0),
     (of_family("Bernoulli", 2000, 4), 0),
     (of_family("categorical", 2000, 4), 0),
-    (of_family("Poisson", 3000, 10, "unequal"), 0),
+    (of_family("Poisson", 2000, 10, "unequal"), 0),
     (of_family("multinomial (CSR)", 2000, 4), 0),
-    (tables(2000, 4), 0),
+    (tables(1000, 4), 0),
 ]
 
 

@@ -394,10 +394,10 @@ def test_the_bound_of_the_process_is_below_the_evidence(kind, lengths, kappa):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "categorical", "poisson"])
-@pytest.mark.parametrize("transition", [1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("transition", [1e-3, 1.0, 1e6])
 def test_extreme_concentrations_never_lower_the_bound(kind, transition):
     """Both chains, with every extreme of the start and of stickiness; the concentrations are learnt in half of the fits."""
-    for i, (start, kappa) in enumerate(product((1e-3, 1.0, 1e3, 1e6), repeat=2)):
+    for i, (start, kappa) in enumerate(product((1e-3, 1.0, 1e6), repeat=2)):
         chain = (
             HDPMarkovChain(transition, kappa, start, 1.0)
             if i % 4 < 2

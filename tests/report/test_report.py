@@ -189,6 +189,8 @@ def test_bounds_of_any_size_can_be_drawn():
 
 
 def test_the_demonstration(tmp_path, capsys, monkeypatch):
+    images, digits = demo.load_digits(return_X_y=True)
+    monkeypatch.setattr(demo, "load_digits", lambda **_: (images[:300], digits[:300]))
     monkeypatch.setattr(demo, "N_STARTS", 2)
     demo.run(tmp_path / "new" / "folder")
     printed = capsys.readouterr().out
