@@ -79,9 +79,9 @@ class HMM(ClusterMixin, Estimator):
     max_laps : int >= 1, default 1000
         Most passes over the data.
     learn : bool or sequence of str, default True
-        What else to learn between laps, to values that raise the ELBO, once there are several states.  True: the
-        hyperparameters of the likelihood that were not given; or names, such as "scale", also of numbers that were given
-        above.  What is "learn" above is learnt in any case.
+        What else to learn between laps, to values that raise the ELBO, once there are several states, and in the last laps.
+        True: the hyperparameters of the likelihood that were not given; or names, such as "scale", also of numbers that were
+        given above.  What is "learn" above is learnt in any case.
     tol : float >= 0, default 0.005
         Nats: converged when a lap raises the ELBO by less than this for each state, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None

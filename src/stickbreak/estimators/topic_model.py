@@ -74,9 +74,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     max_laps : int >= 1, default 1000
         Most passes over the data.
     learn : bool or sequence of str, default True
-        What else to learn between laps, to values that raise the ELBO, once there are several topics.  True: the
-        hyperparameters of the likelihood that were not given; or names, such as "concentration" of words, also of numbers
-        that were given above; False: nothing.  What is "learn" above is learnt in any case.
+        What else to learn between laps, to values that raise the ELBO, once there are several topics, and in the last laps.
+        True: the hyperparameters of the likelihood that were not given; or names, such as "concentration" of words, also of
+        numbers that were given above; False: nothing.  What is "learn" above is learnt in any case.
     tol : float >= 0, default 0.03
         Nats: converged when a lap raises the ELBO by less than this for each topic.
     n_jobs : int or None, default None

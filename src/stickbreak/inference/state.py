@@ -29,7 +29,7 @@ class Options:
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
     learn : what to learn between laps by empirical Bayes: names of concentrations of the allocation, and of hyperparameters of
         the likelihood as "likelihood.<name>"
-    learn_late : the same, but only once there are several clusters, and no more were born for two laps
+    learn_late : the same, but only once there are several clusters, and no more were born for two laps; or at last (`at_last`)
     check : verify after every step that the bound has not decreased
     share : converged also, with a prior that is learnt, by a gain below this share of what the parameters of all clusters cost
     moved : but not while the count of a cluster changes by more than this share of the rows

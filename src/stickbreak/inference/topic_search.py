@@ -203,11 +203,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             return False
         trial = self._laps(self.model, (), options, best, origin="splits")
         trial.run(self._with_split(chain, wanted, TUNING.last_sweeps).summary)
-        again = self._laps(
-            trial.model, self._removals, self.options, best, origin="topics alone", patience=TUNING.fresh_patience
-        )
-        again.run(trial.total.as_start)
-        return self._keep(best, again) > 0.0
+        self._keep(best, trial)
+        self._ascend_alone(trial.total, self._removals, self.options)
+        return self._in_hand is not best
 
     def _with_split(self, chain: Chain, wanted: int, sweeps: int) -> Annealed:
         """``wanted`` topics: those in hand, the largest split, annealed."""
@@ -221,10 +219,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         trial.run(annealed.summary)
         self._keep(best, trial)
         merged = self._merge_all(trial, options)
-        if self._in_hand is best and merged is not trial and self._laps_left > 0 and self._is_fast():
-            again = self._laps(self.model, (), options, best, origin="topics alone", patience=TUNING.fresh_patience)
-            again.run(merged.total.as_start)
-            self._keep(best, again)
+        if self._in_hand is best and merged is not trial and self._is_fast():
+            self._ascend_alone(merged.total, (), options)
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""
@@ -241,17 +237,20 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _refresh(self) -> float:
         """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""
-        best = self.outcome
         bound = self.outcome.bound
-        if self._laps_left > 0:
-            again = self._laps(
-                self.model, self._removals, self.options, best, origin="topics alone", patience=TUNING.fresh_patience
-            )
-            again.run(best.total.as_start)
-            self._keep(best, again)
+        self._ascend_alone(self.total, self._removals, self.options)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
         return self.outcome.bound - bound
+
+    def _ascend_alone(self, total: Summary, moves: tuple[str, ...], options: Options) -> None:
+        """An ascent from topics without what is known of documents, with the first alpha."""
+        if self._laps_left <= 0:
+            return
+        best = self.outcome
+        again = self._laps(self.model, moves, options, best, origin="topics alone", patience=TUNING.fresh_patience)
+        again.run(total.as_start)
+        self._keep(best, again)
 
     def _merge_all(self, laps: Laps, options: Options) -> Laps:
         """Merge what is better merged as it is, again after each ascent from there that raises the bound; the last of them."""
