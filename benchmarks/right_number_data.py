@@ -2,7 +2,7 @@
 
 S1 to S4, A1 to A3, Birch1 and Birch2, Unbalance, Dim32 to Dim1024 and G2 imitate the sets of Fränti and Sieranoja, *K-means
 properties on six clustering benchmark datasets* (2018), in number of clusters, sizes, columns and overlap; the grid and the
-sine of Birch are those of Zhang, Ramakrishnan and Livny, *BIRCH* (1996).
+sine of Birch are those of Zhang, Ramakrishnan and Livny, *BIRCH* (1996).  Four are real tables whose clusters overlap.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.spatial import KDTree
+from sklearn import datasets
 
 from clustered_rows import FAMILIES, bits, categories, clusters, points
 
@@ -191,6 +192,16 @@ def close_pairs(D: int, N: int, distance: float) -> DataSet:
     return gaussians(f"close-pairs-d{D}-n{N}-{distance:g}sd", labels(N, shares(9, "equal")), centers)
 
 
+def bundled(name: str, load: Callable[..., tuple[np.ndarray, np.ndarray]], n_rows: int) -> DataSet:
+    """A table that scikit-learn brings along, with its classes; of a target in numbers, its quarters."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        X, y = load(return_X_y=True)
+        return X, y if y.dtype.kind == "i" else np.digitize(y, np.quantile(y, [0.25, 0.5, 0.75]))
+
+    return DataSet(name, n_rows, draw, "auto")
+
+
 def data_sets() -> Iterator[DataSet]:
     """All of them."""
     for N in (200, 2000, 20_000, 200_000, 2_000_000):
@@ -213,6 +224,10 @@ def data_sets() -> Iterator[DataSet]:
     yield of_family("product", 5000, 10)
     yield tables(2000, 4)
     yield tables(20_000, 10)
+    yield bundled("iris", datasets.load_iris, 150)
+    yield bundled("wine", datasets.load_wine, 178)
+    yield bundled("breast-cancer", datasets.load_breast_cancer, 569)
+    yield bundled("diabetes", datasets.load_diabetes, 442)
 
 
 CLOSE_PAIRS = ((4, 10_000, 2.2), (2, 20_000, 1.8), (2, 100_000, 1.5), (2, 1_000_000, 1.3))

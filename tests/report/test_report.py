@@ -69,7 +69,7 @@ def test_the_history_tells_what_every_ascent_began_with_and_whether_it_was_kept(
     assert found[0].laps[0].explored_clusters == 1
     kept = [ascent for ascent in found[len(sampled) :] if ascent.kept]
     assert kept[0].last.origin == "start"
-    assert {ascent.last.origin for ascent in found} <= {"start", "merges", "splits", "again"}
+    assert {ascent.last.origin for ascent in found} <= {"start", "merges", "splits", "again", "seeds", "crossing"}
     assert kept[-1].last.explored_bound == model.lower_bound_
     assert len(model.lower_bounds_) == sum(len(ascent.laps) for ascent in found[len(sampled) :])
     assert all(np.diff(model.lower_bounds_) >= -1e-9 * abs(model.lower_bound_))

@@ -237,6 +237,11 @@ def algorithm(estimator: Any) -> Algorithm:
     return Stochastic() if choice == "stochastic" else Memoized()
 
 
+def from_one(estimator: Any) -> bool:
+    """Whether the search of an estimator begins with one cluster."""
+    return isinstance(estimator.init, str) and estimator.init == "one"
+
+
 def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
     _check_fit(estimator)

@@ -29,7 +29,7 @@ def decide_family(
     if not choices.several(ways):
         return Family(ways[0].only() if ways else choices.likelihood(estimator, source))
     family = choose(_contest(estimator, rows, sample_rows(rows), executor, rng), ways)
-    goes_on = _from_one(estimator) and choices.moves(estimator) == choices.MOVES and estimator.n_init == 1
+    goes_on = choices.from_one(estimator) and choices.moves(estimator) == choices.MOVES and estimator.n_init == 1
     return family if goes_on else replace(family, found=None)
 
 
@@ -55,7 +55,7 @@ def rivals_of(
     rows = problem.source
     n_statistics = problem.model.likelihood.n_statistics
     simpler = choices.simpler(family.likelihood, columns.missing)
-    grows = _from_one(estimator) and "birth" in choices.moves(estimator)
+    grows = choices.from_one(estimator) and "birth" in choices.moves(estimator)
     affordable = affords(smallest_sample(rows.n_rows, rows.row_size, n_statistics), TUNING.seeds, n_statistics)
     if not simpler or not grows or not affordable or not choices.algorithm(estimator).searches:
         return []
@@ -72,8 +72,3 @@ def _contest(estimator: Any, rows: ArraySource, n: int, executor: Executor, rng:
         return problem_of(estimator, likelihood, few, survey(estimator, likelihood, few, executor), learn)
 
     return RowContest(problem, rows, executor, rng.spawn(1)[0], n)
-
-
-def _from_one(estimator: Any) -> bool:
-    """Whether the search of an estimator begins with one cluster."""
-    return isinstance(estimator.init, str) and estimator.init == "one"

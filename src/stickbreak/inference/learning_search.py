@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle
 from typing import Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from ..data import Chunk
 from ..likelihoods.features import Rows
 from ..model import Model, Summary
+from .crossing import Clusters, crossed
 from .init import from_responsibilities, from_seeds
 from .laps import Laps
 from .row_search import RowSearch
@@ -30,6 +32,9 @@ class Tuning:
     affordable : numbers that a lap looks at, beyond which only the ascent from one cluster is made
     rival : the same for the ascents from clusters that rivals found, one for each
     more : times as many seeds as clusters were found
+    crossed : times as many seeds as clusters in hand, in turn, for models whose clusters those are crossed with
+    fine : times the tolerance, to which ascents from pieces settle
+    tries : of these in a row that come to nothing, after which there are no more
     """
 
     seeds: int = 10
@@ -37,6 +42,9 @@ class Tuning:
     affordable: int = 1 << 29
     rival: int = 1 << 31
     more: int = 2
+    crossed: tuple[int, ...] = (2, 4, 8)
+    fine: float = 20.0
+    tries: int = 5
 
 
 TUNING = Tuning()
@@ -55,17 +63,27 @@ class LearningSearch(RowSearch):
     Where laps take long, there is one, from one cluster, that learns once no more clusters are born.  One cluster that is left
     of all rows is split with the prior as it was, too: more rows may show what a sample did not.
 
+    When nothing else helps and laps are quick, the best model is crossed with others (`stickbreak.inference.crossing`), each
+    an ascent from seeds.
+
     rivals : the responsibilities (n, K) of rows X (n, D) according to other models, such as those of simpler families
+    restarts : whether ascents from elsewhere compete when the rounds are over; not so where a start was given
     """
 
     rivals: Sequence[Rival] = ()
+    restarts: bool = False
     given: Model | None = None  # with the prior as it was
 
     def __post_init__(self) -> None:
         self.given = self.given or self.model
 
     def _sampled(self, rows: int, options: Options) -> Self:
-        return replace(super()._sampled(rows, options), rivals=self.rivals, given=self.given)
+        return replace(super()._sampled(rows, options), rivals=self.rivals, restarts=self.restarts, given=self.given)
+
+    def _improve(self) -> None:
+        super()._improve()
+        while self.restarts and self._cross():
+            super()._improve()
 
     def _begin(self, start: Summary, options: Options) -> None:
         if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:
@@ -81,13 +99,12 @@ class LearningSearch(RowSearch):
         self._compete(best.model, best.total, self.options)  # settled: others must be better by what clusters are worth
         for rival in self.rivals:
             self._compete_from(rival, options)
-        gain = np.inf
-        while gain > 0.0 and self._laps_left > 0:
+        better = True
+        while better and self._laps_left > 0:
             seeds = min(max(TUNING.seeds, TUNING.more * self._in_hand.total.K), self.model.max_clusters)
             if not self._affords(seeds):
                 break
-            rows = from_seeds(self.model, self.source, seeds, True, self.rng.spawn(1)[0])
-            gain = self._compete(self.model, self.model.ordered(rows), options)
+            better = self._compete(self.model, self._seeds(self.model, seeds), options) is self._in_hand
 
     def _split_again(self, laps: Laps, options: Options) -> bool:
         """Of one cluster with the prior as it was: one that is learnt from it bars every split."""
@@ -97,6 +114,32 @@ class LearningSearch(RowSearch):
         alone.run(laps.total)
         drawn = self._survey(alone).seen.drawn or alone.drawn
         return self._split_from(alone, self._telling_splits(alone, drawn), options)
+
+    def _cross(self) -> bool:
+        """Ascents from seeds, and from the pieces of their clusters and those of the best model; whether they were worth it."""
+        before = self._in_hand
+        least = self._worthwhile(before)
+        in_vain = 0
+        for times in cycle(TUNING.crossed):
+            best = self._in_hand
+            seeds = min(max(TUNING.seeds, times * best.total.K), best.model.max_clusters)
+            if in_vain == TUNING.tries or not self._may_grow() or "merge" not in self.moves or self._is_large(seeds):
+                break
+            other = self._compete(best.model, self._seeds(best.model, seeds), self._coarse(seeds), origin="seeds")
+            if other is not None:
+                pieces = crossed(self._clusters(best), self._clusters(other), self.source, self.executor, seeds)
+                if pieces.K > best.total.K:
+                    fine = replace(self.options, tol=TUNING.fine * self.options.tol)
+                    self._compete(best.model, best.model.ordered(pieces), fine, origin="crossing")
+            in_vain = 0 if self._in_hand.bound - best.bound > least else in_vain + 1
+        return self._in_hand.bound - before.bound > least
+
+    def _clusters(self, laps: Laps) -> Clusters:
+        return Clusters(laps.model, laps.model.parameters(laps.total, self.source.dtype))
+
+    def _seeds(self, model: Model, K: int) -> Summary:
+        """So many distant rows, each with those of a sample that are nearest."""
+        return model.ordered(from_seeds(model, self.source, K, True, self.rng.spawn(1)[0]))
 
     def _affords(self, K: int) -> bool:
         """Whether laps with K clusters are quick enough for ascents that may come to nothing."""
@@ -108,14 +151,20 @@ class LearningSearch(RowSearch):
         if self.model.max_clusters >= found.K and affordable:
             self._compete(self.model, self.model.ordered(found), options, TUNING.settle)
 
-    def _compete(self, model: Model, start: Summary, options: Options, settle: int = 0) -> float:
-        """An ascent that learns, with merges and deletes; births can wait.  What it gained, zero if the best model stays."""
+    def _compete(
+        self, model: Model, start: Summary, options: Options, settle: int = 0, origin: str = "start"
+    ) -> Laps | None:
+        """An ascent that learns, with merges and deletes; births can wait.  It is in hand if it is better than the best model.
+
+        None where no laps are left.
+        """
         best = self._in_hand
         if self._laps_left <= 0:
-            return 0.0
-        trial = self._laps(model, self._removals, options, best, settle)
+            return None
+        trial = self._laps(model, self._removals, options, best, settle, origin)
         trial.run(start)
-        return self._keep(best, trial)
+        self._keep(best, trial)
+        return trial
 
 
 def _of_rival(rival: Rival, chunk: Chunk, X: Rows) -> NDArray[np.floating]:

@@ -102,6 +102,14 @@ class RowSearch(MergingSearch[Survey]):
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         self.begin(start)
+        self._improve()
+        last = replace(self.options, share=TUNING.last_share) if self._is_large(self._in_hand.total.K) else self.options
+        self._in_hand.polish(last)
+        if self._in_hand.bound - self._in_vain[0] >= TUNING.nothing and self._merge_more(self._in_hand, last):
+            self._in_hand.polish(last)
+
+    def _improve(self) -> None:
+        """Rounds of changes, until one gains next to nothing."""
         gain = np.inf
         least = 0.0
         while gain > least and self._laps_left > 0:
@@ -114,10 +122,6 @@ class RowSearch(MergingSearch[Survey]):
             if self._gain(bound, counts) <= least and not self._known(self._in_hand.total.K):
                 self._again(coarse, sys.maxsize)
             gain = self._gain(bound, counts)
-        last = replace(self.options, share=TUNING.last_share) if self._is_large(self._in_hand.total.K) else self.options
-        self._in_hand.polish(last)
-        if self._in_hand.bound - self._in_vain[0] >= TUNING.nothing and self._merge_more(self._in_hand, last):
-            self._in_hand.polish(last)
 
     def _worthwhile(self, best: Laps) -> float:
         """What a round must gain for another: where laps take long, as much as the parameters of a cluster cost."""
