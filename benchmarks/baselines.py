@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
-from stickbreak import Mixture
+from stickbreak import DataWarning, Mixture
 from stickbreak.likelihoods import Likelihood
 
 REFITTED, LAPS = 4, 30  # levels of the agglomeration with the highest estimates, and laps for each
@@ -22,6 +22,7 @@ def fitted(X: Any, likelihood: Any, **parameters: Any) -> Mixture:
     """A mixture fitted to X, converged or not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", DataWarning)
         return Mixture(likelihood, **parameters).fit(X)
 
 

@@ -81,9 +81,15 @@ class LearningSearch(RowSearch):
         return replace(super()._sampled(rows, options), rivals=self.rivals, restarts=self.restarts, given=self.given)
 
     def _improve(self) -> None:
+        """The rounds and crossings, then whatever has failed again, with other draws, until that gains next to nothing."""
         super()._improve()
-        while self.restarts and self._cross():
+        gain = np.inf
+        while self.restarts and gain > self._worthwhile(self._in_hand) and not self._is_large(self._in_hand.total.K):
+            bound = self._in_hand.bound
+            self._cross()
+            self._in_vain = [-np.inf] * len(self._in_vain)
             super()._improve()
+            gain = self._in_hand.bound - bound
 
     def _begin(self, start: Summary, options: Options) -> None:
         if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:
@@ -115,10 +121,8 @@ class LearningSearch(RowSearch):
         drawn = self._survey(alone).seen.drawn or alone.drawn
         return self._split_from(alone, self._telling_splits(alone, drawn), options)
 
-    def _cross(self) -> bool:
-        """Ascents from seeds, and from the pieces of their clusters and those of the best model; whether they were worth it."""
-        before = self._in_hand
-        least = self._worthwhile(before)
+    def _cross(self) -> None:
+        """Ascents from seeds, and from the pieces of their clusters and those of the best model."""
         in_vain = 0
         for times in cycle(TUNING.crossed):
             best = self._in_hand
@@ -131,8 +135,7 @@ class LearningSearch(RowSearch):
                 if pieces.K > best.total.K:
                     fine = replace(self.options, tol=TUNING.fine * self.options.tol)
                     self._compete(best.model, best.model.ordered(pieces), fine, origin="crossing")
-            in_vain = 0 if self._in_hand.bound - best.bound > least else in_vain + 1
-        return self._in_hand.bound - before.bound > least
+            in_vain = 0 if self._in_hand.bound - best.bound > self._worthwhile(best) else in_vain + 1
 
     def _clusters(self, laps: Laps) -> Clusters:
         return Clusters(laps.model, laps.model.parameters(laps.total, self.source.dtype))
