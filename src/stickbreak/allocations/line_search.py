@@ -1,6 +1,7 @@
 """A line search for one hyperparameter: the factor that raises the bound."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,17 @@ LEAP = 1.0  # log of the factor that is tried first where the value bends upward
 SHORTER = 4.0  # times, a step that does not help
 
 
-def best_factor(value: Callable[[float], float]) -> float:
+class Best(NamedTuple):
+    """A factor, and the value there."""
+
+    factor: float
+    value: float
+
+
+def best_factor(value: Callable[[float], float], here: float | None = None) -> Best:
     """A factor near one with a higher value, in nats; one if none is higher by more than rounding.
+
+    here : the value at one, if that is known
 
     A step of Newton's method on the logarithm of the factor, with the slope and the curvature of differences; longer while
     that helps where the value bends upwards, shorter until it helps where it overshoots.  Repeated it ends at a local optimum.
@@ -26,10 +36,10 @@ def best_factor(value: Callable[[float], float]) -> float:
             return -np.inf
         return found if np.isfinite(found) else -np.inf
 
-    here = height(0.0)
+    here = height(0.0) if here is None or not np.isfinite(here) else here
     step = _newton_step(height(-NEAR), here, height(NEAR))
     if step == 0.0:
-        return 1.0
+        return Best(1.0, here)
     best = height(step)
     while best > here and LEAP <= abs(step) <= WIDEST / 2.0 and (further := height(2.0 * step)) > best:
         step = 2.0 * step
@@ -37,7 +47,7 @@ def best_factor(value: Callable[[float], float]) -> float:
     while best <= here and abs(step) > NEAR:
         step /= SHORTER
         best = height(step)
-    return float(np.exp(step)) if best > here + LEAST_GAIN else 1.0
+    return Best(float(np.exp(step)), best) if best > here + LEAST_GAIN else Best(1.0, here)
 
 
 def _newton_step(behind: float, here: float, ahead: float) -> float:

@@ -99,7 +99,7 @@ class ChainPrior(ABC):
         def scaled(factor: float) -> Any:
             return replace(prior, **{name: within_range(now * factor, *RANGE)})
 
-        found: Self = scaled(best_factor(lambda factor: float(scaled(factor).at(summary, shares).value)))
+        found: Self = scaled(best_factor(lambda factor: float(scaled(factor).at(summary, shares).value)).factor)
         return found if found.at(summary, shares).value > self.at(summary, shares).value else self
 
     @property

@@ -92,7 +92,7 @@ class MixturePrior(ABC):
         """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""
         if "concentration" not in names:
             return self, solution
-        best = self.scaled(best_factor(lambda factor: self.scaled(factor).bound(summary)))
+        best = self.scaled(best_factor(lambda factor: self.scaled(factor).bound(summary)).factor)
         return best, best.solve(summary)
 
 

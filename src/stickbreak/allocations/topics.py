@@ -122,7 +122,7 @@ class HierarchicalDirichletProcess(TopicPrior):
         if "document_concentration" in names:
             at = stick_logits(solution.shares)
             P = np.append(summary.P, summary.P_rest)
-            factor = best_factor(lambda factor: self._scaled(factor)._value(at, P, float(summary.D))[0])
+            factor = best_factor(lambda factor: self._scaled(factor)._value(at, P, float(summary.D))[0]).factor
             best, solution = best._or_better(solution, best._scaled(factor), summary)
         if "concentration" in names:
             rows = np.full(summary.K + 1, float(summary.D))
@@ -216,7 +216,7 @@ class LatentDirichlet(TopicPrior):
         """This prior with the document concentration set to a value that raises the bound, if it is among ``names``."""
         if "document_concentration" not in names:
             return self, solution
-        best = self._scaled(best_factor(lambda factor: self._scaled(factor).solve(summary).value))
+        best = self._scaled(best_factor(lambda factor: self._scaled(factor).solve(summary).value).factor)
         return best, best.solve(summary)
 
     def _scaled(self, factor: float) -> Self:

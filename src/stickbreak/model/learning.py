@@ -72,18 +72,17 @@ class _Learner:
 
     def _try_fitted(self, name: str) -> None:
         for fitted in self.likelihood.fitted(name, self.summary.N, self.summary.S):
-            if self._keep(fitted):
+            if self._keep(fitted, self._value(fitted)):
                 return
 
     def _try_multiplied(self, names: Sequence[str]) -> None:
         before = self.likelihood
-        factor = best_factor(lambda factor: self._value(before.scaled_together(names, factor)))
-        if factor != 1.0:
-            self._keep(before.scaled_together(names, factor))
+        best = best_factor(lambda factor: self._value(before.scaled_together(names, factor)), self.value)
+        if best.factor != 1.0:
+            self._keep(before.scaled_together(names, best.factor), best.value)
 
-    def _keep(self, likelihood: Likelihood) -> bool:
+    def _keep(self, likelihood: Likelihood, value: float) -> bool:
         """Keep a likelihood if it is better and scores of rows under it can be computed; whether it is kept."""
-        value = self._value(likelihood)
         if not value > self.value or self._terms(likelihood) > max(self.most, self._terms(self.likelihood)):
             return False
         self.likelihood = likelihood
