@@ -255,7 +255,8 @@ def _dense(case: Case, fitted: Any) -> np.ndarray | None:
 
 def check_kind(case: Case, inputs: Inputs, fitted: Any) -> None:
     """Text, dates and complex numbers are values of no likelihood; where a frame has them as categories they are names."""
-    unseen = case.missing == "all" and case.container in ("masked", "masked objects")  # only missing values are left
+    X = inputs.fit["X"]
+    unseen = np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).all()  # only missing values are left
     if case.dtype not in (*cases.NOT_NUMBERS, "complex") or unseen:
         return
     frame = case.container in (cases.FRAMED if case.dtype == "text" else ("pandas categories",))
