@@ -242,6 +242,11 @@ def from_one(estimator: Any) -> bool:
     return isinstance(estimator.init, str) and estimator.init == "one"
 
 
+def searches_freely(estimator: Any) -> bool:
+    """Whether it begins with one cluster and has all moves, so that a search may go anywhere."""
+    return from_one(estimator) and moves(estimator) == MOVES
+
+
 def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
     _check_fit(estimator)

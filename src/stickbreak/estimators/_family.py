@@ -29,7 +29,7 @@ def decide_family(
     if not choices.several(ways):
         return Family(ways[0].only() if ways else choices.likelihood(estimator, source))
     family = choose(_contest(estimator, rows, sample_rows(rows), executor, rng), ways)
-    goes_on = choices.from_one(estimator) and choices.moves(estimator) == choices.MOVES and estimator.n_init == 1
+    goes_on = choices.searches_freely(estimator) and estimator.n_init == 1
     return family if goes_on else replace(family, found=None)
 
 

@@ -383,7 +383,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             model, start = family.begin(
                 problem.model, lambda rng: choose_start(self, problem.model, rows, collapsed, executor, rng, learn)
             )
-            search = partial(LearningSearch, rivals=rivals, restarts=choices.from_one(self))
+            search = partial(LearningSearch, rivals=rivals, restarts=choices.searches_freely(self))
             total, model, history, trouble = self._ascend(model, rows, executor, rng, problem.options, start, search)
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)

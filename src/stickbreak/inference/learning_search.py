@@ -67,7 +67,7 @@ class LearningSearch(RowSearch):
     an ascent from seeds.
 
     rivals : the responsibilities (n, K) of rows X (n, D) according to other models, such as those of simpler families
-    restarts : whether ascents from elsewhere compete when the rounds are over; not so where a start was given
+    restarts : whether ascents from elsewhere compete when the rounds are over: not where a start was given, or only some moves
     """
 
     rivals: Sequence[Rival] = ()
@@ -127,15 +127,19 @@ class LearningSearch(RowSearch):
         for times in cycle(TUNING.crossed):
             best = self._in_hand
             seeds = min(max(TUNING.seeds, times * best.total.K), best.model.max_clusters)
-            if in_vain == TUNING.tries or not self._may_grow() or "merge" not in self.moves or self._is_large(seeds):
+            if in_vain == TUNING.tries:
                 break
+            in_vain += 1
+            if self._is_large(seeds):
+                continue
             other = self._compete(best.model, self._seeds(best.model, seeds), self._coarse(seeds), origin="seeds")
             if other is not None:
                 pieces = crossed(self._clusters(best), self._clusters(other), self.source, self.executor, seeds)
                 if pieces.K > best.total.K:
                     fine = replace(self.options, tol=TUNING.fine * self.options.tol)
                     self._compete(best.model, best.model.ordered(pieces), fine, origin="crossing")
-            in_vain = 0 if self._in_hand.bound - best.bound > self._worthwhile(best) else in_vain + 1
+            if self._in_hand.bound - best.bound > self._worthwhile(best):
+                in_vain = 0
 
     def _clusters(self, laps: Laps) -> Clusters:
         return Clusters(laps.model, laps.model.parameters(laps.total, self.source.dtype))
