@@ -264,6 +264,16 @@ def test_a_model_of_other_columns_is_refused_by_default_too():
         fit("auto", X[:, :4], init=found)
 
 
+def test_values_that_the_family_of_the_start_cannot_use_are_refused_with_a_way_out():
+    X = np.exp(np.random.default_rng(0).normal(size=(300, 1)))
+    found = fit("auto", X)
+    assert "LogScale" in repr(found.model_.likelihood)
+    with pytest.raises(
+        ValueError, match=r"X contains -1: row 7, column 0.*family is that of init; likelihood= names another"
+    ):
+        fit("auto", np.where(np.arange(300)[:, None] == 7, -1.0, X), init=found)
+
+
 @pytest.mark.parametrize(("family", "shape"), [("diagonal_gaussian", (3, 2)), ("spherical_gaussian", (3,))])
 def test_independent_columns_have_covariances_too(family, shape):
     X = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 3.0]

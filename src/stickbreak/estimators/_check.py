@@ -18,10 +18,10 @@ def checked(
     """The `survey` of the rows of a fit, and what the data check finds in them; nothing in sparse rows."""
     sample = sampled_rows(source)
     if sample is None:
-        return survey(estimator, likelihood, source, executor), []
+        return _survey(estimator, likelihood, source, executor), []
     with np.errstate(all="ignore"):  # infinite values are refused below
         watch = Watch(*sample.limits())
-    columns = survey(estimator, likelihood, source, executor, watch)
+    columns = _survey(estimator, likelihood, source, executor, watch)
     D = source.n_columns
     ignored = ~likelihood.describes(D) | likelihood.compositional(D)
     own = np.arange(D) < estimator.n_features_in_  # those that follow are rows before, of sequences
@@ -29,3 +29,15 @@ def checked(
     roles = Roles(likelihood.nominal(D), likelihood.measured(D) & ~ignored, ignored, aside)
     names = getattr(estimator, "feature_names_in_", None)
     return columns, data_check(Table(sample, watch, roles, names))
+
+
+def _survey(
+    estimator: Any, likelihood: Likelihood, source: ArraySource, executor: Executor, watch: Watch | None = None
+) -> Columns:
+    """The `survey`; an error says so if nobody named the family that cannot use a value: it is that of ``init``."""
+    try:
+        return survey(estimator, likelihood, source, executor, watch)
+    except ValueError as error:
+        if choices.continues(estimator, source) is None:
+            raise
+        raise ValueError(f"{error}  The family is that of init; likelihood= names another.") from None
