@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data import ArraySource
 from ..inference import Executor, Options
-from ..inference.learning_search import TUNING, Rival, affords
+from ..inference.learning_search import Rival, affords_rival
 from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
 from ..model import ROWS
@@ -48,7 +48,7 @@ def rivals_of(
 ) -> Sequence[Rival]:
     """What the choice of the family found, for its search to start from; where there was no choice, what simpler families find.
 
-    These see a sample of the rows, if the family learns, and a search from one cluster can afford it.
+    These see a sample of the rows, if the family learns, and a search from one cluster can afford an ascent from two.
     """
     if family.rivals or not problem.options.learn:
         return family.rivals
@@ -56,7 +56,7 @@ def rivals_of(
     n_statistics = problem.model.likelihood.n_statistics
     simpler = choices.simpler(family.likelihood, columns.missing)
     grows = choices.from_one(estimator) and "birth" in choices.moves(estimator)
-    affordable = affords(smallest_sample(rows.n_rows, rows.row_size, n_statistics), TUNING.seeds, n_statistics)
+    affordable = affords_rival(smallest_sample(rows.n_rows, rows.row_size, n_statistics), 2, n_statistics)
     if not simpler or not grows or not affordable or not choices.algorithm(estimator).searches:
         return []
     contest = _contest(estimator, rows, FEWEST_ROWS, executor, rng)

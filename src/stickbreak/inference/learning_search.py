@@ -29,7 +29,7 @@ class Tuning:
     ----------
     seeds : at least so many, from which the first ascent with a prior that is learnt begins
     settle : laps before the clusters of rivals must pay: the prior is learnt meanwhile
-    affordable : numbers that a lap looks at, beyond which only the ascent from one cluster is made
+    affordable : numbers that a lap looks at, beyond which there are no ascents from distant rows
     rival : the same for the ascents from clusters that rivals found, one for each
     more : times as many seeds as clusters were found
     crossed : times as many seeds as clusters in hand, in turn, for models whose clusters those are crossed with
@@ -60,8 +60,9 @@ class LearningSearch(RowSearch):
     rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help.  The rounds that
     follow learn all along.
 
-    Where laps take long, there is one, from one cluster, that learns once no more clusters are born.  One cluster that is left
-    of all rows is split with the prior as it was, too: more rows may show what a sample did not.
+    Where laps take long, there are one from one cluster, which learns once no more clusters are born, and those from what
+    rivals found.  One cluster that is left of all rows is split with the prior as it was, too: more rows may show what a
+    sample did not.
 
     When nothing else helps and laps are quick, the best model is crossed with others (`stickbreak.inference.crossing`), each
     an ascent from seeds.
@@ -99,12 +100,12 @@ class LearningSearch(RowSearch):
             super()._begin(start, replace(options, learn=(), learn_late=options.learn))
             if self._in_hand.total.K == 1:
                 self._compete(self._in_hand.model, self._in_hand.total, options)
+            self._compete_from_rivals(options)
             return
         super()._begin(start, replace(options, learn=()))
         best = self._in_hand
         self._compete(best.model, best.total, self.options)  # settled: others must be better by what clusters are worth
-        for rival in self.rivals:
-            self._compete_from(rival, options)
+        self._compete_from_rivals(options)
         better = True
         while better and self._laps_left > 0:
             seeds = min(max(TUNING.seeds, TUNING.more * self._in_hand.total.K), self.model.max_clusters)
@@ -150,13 +151,15 @@ class LearningSearch(RowSearch):
 
     def _affords(self, K: int) -> bool:
         """Whether laps with K clusters are quick enough for ascents that may come to nothing."""
-        return affords(self.source.n_rows, K, self.model.likelihood.n_statistics)
+        return self.source.n_rows * K * self.model.likelihood.n_statistics <= TUNING.affordable
 
-    def _compete_from(self, rival: Rival, options: Options) -> None:
-        found = from_responsibilities(self.model, self.source, partial(_of_rival, rival), self.executor)
-        affordable = affords(self.source.n_rows, found.K, self.model.likelihood.n_statistics, TUNING.rival)
-        if self.model.max_clusters >= found.K and affordable:
-            self._compete(self.model, self.model.ordered(found), options, TUNING.settle)
+    def _compete_from_rivals(self, options: Options) -> None:
+        """Ascents from the clusters that each rival found."""
+        for rival in self.rivals:
+            found = from_responsibilities(self.model, self.source, partial(_of_rival, rival), self.executor)
+            affordable = affords_rival(self.source.n_rows, found.K, self.model.likelihood.n_statistics)
+            if self.model.max_clusters >= found.K and affordable:
+                self._compete(self.model, self.model.ordered(found), options, TUNING.settle)
 
     def _compete(
         self, model: Model, start: Summary, options: Options, settle: int = 0, origin: str = "start"
@@ -179,6 +182,6 @@ def _of_rival(rival: Rival, chunk: Chunk, X: Rows) -> NDArray[np.floating]:
     return rival(X)
 
 
-def affords(rows: int, K: int, F: int, most: int = TUNING.affordable) -> bool:
-    """Whether laps over so many rows of F statistics, with K clusters, are quick enough for ascents that may be in vain."""
-    return rows * K * F <= most
+def affords_rival(rows: int, K: int, F: int) -> bool:
+    """Whether laps over so many rows of F statistics are quick enough for an ascent from the K clusters that a rival found."""
+    return rows * K * F <= TUNING.rival
