@@ -34,6 +34,8 @@ class Tuning:
     more : times as many seeds as clusters were found
     crossed : times as many seeds as clusters in hand, in turn, for models whose clusters those are crossed with
     fine : times the tolerance, to which ascents from pieces settle
+    least : nats that these ascents must gain: others have come to the same clusters
+    agree : of them that come to the same number of clusters and the same bound, after which there are no more
     tries : of these in a row that come to nothing, after which there are no more
     """
 
@@ -44,6 +46,8 @@ class Tuning:
     more: int = 2
     crossed: tuple[int, ...] = (2, 4, 8)
     fine: float = 20.0
+    least: float = 0.1
+    agree: int = 2
     tries: int = 5
 
 
@@ -87,7 +91,8 @@ class LearningSearch(RowSearch):
         gain = np.inf
         while self.restarts and gain > self._worthwhile(self._in_hand) and not self._is_large(self._in_hand.total.K):
             bound = self._in_hand.bound
-            self._cross()
+            if not self._cross():
+                break
             self._in_vain = [-np.inf] * len(self._in_vain)
             super()._improve()
             gain = self._in_hand.bound - bound
@@ -122,25 +127,35 @@ class LearningSearch(RowSearch):
         drawn = self._survey(alone).seen.drawn or alone.drawn
         return self._split_from(alone, self._telling_splits(alone, drawn), options)
 
-    def _cross(self) -> None:
-        """Ascents from seeds, and from the pieces of their clusters and those of the best model."""
+    def _cross(self) -> bool:
+        """Ascents from seeds, and from the pieces of their clusters and those of the best model; whether they ever differed."""
         in_vain = 0
+        agreed = 0
+        differed = False
         for times in cycle(TUNING.crossed):
             best = self._in_hand
             seeds = min(max(TUNING.seeds, times * best.total.K), best.model.max_clusters)
-            if in_vain == TUNING.tries:
+            if in_vain == TUNING.tries or agreed == TUNING.agree:
                 break
             in_vain += 1
             if self._is_large(seeds):
                 continue
-            other = self._compete(best.model, self._seeds(best.model, seeds), self._coarse(seeds), origin="seeds")
-            if other is not None:
-                pieces = crossed(self._clusters(best), self._clusters(other), self.source, self.executor, seeds)
-                if pieces.K > best.total.K:
-                    fine = replace(self.options, tol=TUNING.fine * self.options.tol)
-                    self._compete(best.model, best.model.ordered(pieces), fine, origin="crossing")
+            other = self._compete(
+                best.model, self._seeds(best.model, seeds), self._coarse(seeds), 0, "seeds", TUNING.least
+            )
+            if other is None:
+                break
+            fine = replace(self.options, tol=TUNING.fine * self.options.tol)
+            if other.total.K == best.total.K and abs(other.bound - best.bound) < fine.tol * best.total.K:
+                agreed += 1
+                continue
+            differed = True
+            pieces = crossed(self._clusters(best), self._clusters(other), self.source, self.executor, seeds)
+            if pieces.K > best.total.K:
+                self._compete(best.model, best.model.ordered(pieces), fine, 0, "crossing", TUNING.least)
             if self._in_hand.bound - best.bound > self._worthwhile(best):
                 in_vain = 0
+        return differed
 
     def _clusters(self, laps: Laps) -> Clusters:
         return Clusters(laps.model, laps.model.parameters(laps.total, self.source.dtype))
@@ -162,18 +177,27 @@ class LearningSearch(RowSearch):
                 self._compete(self.model, self.model.ordered(found), options, TUNING.settle)
 
     def _compete(
-        self, model: Model, start: Summary, options: Options, settle: int = 0, origin: str = "start"
+        self,
+        model: Model,
+        start: Summary,
+        options: Options,
+        settle: int = 0,
+        origin: str = "start",
+        least: float = 0.0,
     ) -> Laps | None:
-        """An ascent that learns, with merges and deletes; births can wait.  It is in hand if it is better than the best model.
+        """An ascent that learns, with merges and deletes; births can wait.  None where no laps are left.
 
-        None where no laps are left.
+        It is in hand if it is better than the best model, by more than ``least`` nats.
         """
         best = self._in_hand
         if self._laps_left <= 0:
             return None
         trial = self._laps(model, self._removals, options, best, settle, origin)
         trial.run(start)
-        self._keep(best, trial)
+        if trial.bound - best.bound > least:
+            self._keep(best, trial)
+        else:
+            self.trial = None
         return trial
 
 
