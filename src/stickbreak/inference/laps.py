@@ -88,7 +88,8 @@ class Laps:
         """Whether the bound of this ascent is higher, by more than rounding and what more clusters must be worth."""
         if self._last is None or other._last is None:
             return False
-        return accepts(self.bound - other.bound, self.total.K - other.total.K, other.bound)
+        least = 0.0 if self.floor is None else self.floor.least
+        return accepts(self.bound - other.bound - least, self.total.K - other.total.K, other.bound)
 
     @property
     def history(self) -> list[Lap]:

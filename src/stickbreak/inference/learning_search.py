@@ -193,11 +193,10 @@ class LearningSearch(RowSearch):
         if self._laps_left <= 0:
             return None
         trial = self._laps(model, self._removals, options, best, settle, origin)
+        if trial.floor is not None:
+            trial.floor = trial.floor._replace(least=least)
         trial.run(start)
-        if trial.bound - best.bound > least:
-            self._keep(best, trial)
-        else:
-            self.trial = None
+        self._keep(best, trial)
         return trial
 
 

@@ -52,10 +52,11 @@ class Options:
 
 
 class Floor(NamedTuple):
-    """A better model in hand while an ascent explores: its bound, and its number of clusters."""
+    """A better model in hand while an ascent explores: its bound, its number of clusters, and nats to be ahead of it."""
 
     bound: float
     K: int
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Problem:
     def reported(self, bound: float, K: int) -> Floor:
         """The better of a model with K clusters and the one in hand."""
         floor = self.floor
-        ahead = floor is None or accepts(bound - floor.bound, K - floor.K, floor.bound)
+        ahead = floor is None or accepts(bound - floor.bound - floor.least, K - floor.K, floor.bound)
         return Floor(bound, K) if ahead or floor is None else floor
 
 
