@@ -269,7 +269,7 @@ def test_values_that_the_family_of_the_start_cannot_use_are_refused_with_a_way_o
     found = fit("auto", X)
     assert "LogScale" in repr(found.model_.likelihood)
     with pytest.raises(
-        ValueError, match=r"X contains -1: row 7, column 0.*family is that of init; likelihood= names another"
+        ValueError, match=r"X contains -1: row 7, column 0.*taken from init; choose another with likelihood="
     ):
         fit("auto", np.where(np.arange(300)[:, None] == 7, -1.0, X), init=found)
 

@@ -1,5 +1,7 @@
 """Pieces into which the clusters of two models cut each other, and searches that begin again from them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
@@ -8,8 +10,11 @@ from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.inference import LearningSearch, Options, Session, Threads
-from stickbreak.inference.crossing import Clusters, crossed
+from stickbreak.inference.crossing import crossed
 from stickbreak.inference.init import from_responsibilities, one_cluster
+from stickbreak.inference.learning_search import TUNING
+from stickbreak.inference.state import Floor, Problem
+from stickbreak.inference.trace import ascents
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
 from stickbreak.model.learning import OF_LIKELIHOOD
@@ -26,11 +31,11 @@ def X():
     return rng.permutation(np.repeat(centers, (10, 20, 30, 40), axis=0) + rng.standard_normal((100, 2)))
 
 
-def clusters(X, model, labels, executor):
-    """Those that rows with these labels imply."""
+def assignment(X, model, labels, executor):
+    """Responsibilities under the clusters that rows with these labels imply."""
     R = np.eye(int(labels.max()) + 1)[labels]
     start = from_responsibilities(model, ArraySource(X), lambda chunk, rows: R[chunk.start : chunk.stop], executor)
-    return Clusters(model, model.parameters(start, X.dtype))
+    return partial(responsibilities_of, model.likelihood, model.parameters(start, X.dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -39,10 +44,10 @@ def test_pieces_are_what_clusters_share(X, most, dtype):
     rows = X.astype(dtype)
     model = Model(Gaussian().resolve(Sample.of(rows)), DirichletProcess(1.0))
     with Threads(2) as threads:
-        one = clusters(rows, model, (rows[:, 0] > 0).astype(int), threads)
-        other = clusters(rows, model, (rows[:, 1] > 0).astype(int), threads)
-        pieces = crossed(one, other, ArraySource(rows), threads, most)
-    R, Q = (responsibilities_of(model.likelihood, c.parameters, rows).astype(float) for c in (one, other))
+        one = assignment(rows, model, (rows[:, 0] > 0).astype(int), threads)
+        other = assignment(rows, model, (rows[:, 1] > 0).astype(int), threads)
+        pieces = crossed(model, one, other, ArraySource(rows), threads, most)
+    R, Q = (each(rows).astype(float) for each in (one, other))
     counts = np.sort((R[:, :, None] * Q[:, None, :]).sum(axis=0).ravel())[::-1]
     np.testing.assert_allclose(np.sort(pieces.N)[::-1], counts[:most], rtol=1e-5)
     if most >= 4:
@@ -53,8 +58,8 @@ def test_pieces_are_what_clusters_share(X, most, dtype):
 def test_the_same_clusters_cut_nothing(X):
     model = Model(Gaussian().resolve(Sample.of(X)), DirichletProcess(1.0))
     with Threads(1) as threads:
-        same = clusters(X, model, (X[:, 0] > 0).astype(int), threads)
-        assert crossed(same, same, ArraySource(X), threads, 100).K == 2
+        same = assignment(X, model, (X[:, 0] > 0).astype(int), threads)
+        assert crossed(model, same, same, ArraySource(X), threads, 100).K == 2
 
 
 def searched(X, restarts, max_laps=1000):
@@ -95,6 +100,24 @@ def test_crossings_find_what_rounds_do_not(overlapping, alone):
 def test_they_keep_to_the_laps_there_may_be(overlapping, alone):
     short = searched(overlapping, restarts=True, max_laps=len(alone.history) + 5)
     assert len(short.history) <= len(alone.history) + 5
+    assert "seeds" in {lap.origin for lap in short.history}
+
+
+def test_ascents_that_agree_end_them(X):
+    """Clusters that are far apart are the same from everywhere."""
+    found = searched(X, restarts=True)
+    assert found.total.K == 4
+    origins = [ascent.last.origin for ascent in ascents(found.history)]
+    assert origins.count("seeds") == TUNING.agree
+    assert "crossing" not in origins
+
+
+def test_what_an_ascent_must_gain_is_asked_of_the_history_too():
+    floor = Floor(-10.0, 3, least=0.1)
+    with Threads(1) as threads:
+        problem = Problem(ArraySource(np.zeros((3, 1))), threads, Options(), floor=floor)
+    assert problem.reported(-9.95, 3) == floor
+    assert problem.reported(-9.85, 3).bound == -9.85
 
 
 @pytest.mark.parametrize("changed", [{"init": "k-means++"}, {"moves": ("birth", "delete")}, {"moves": ()}], ids=str)

@@ -34,10 +34,10 @@ def checked(
 def _survey(
     estimator: Any, likelihood: Likelihood, source: ArraySource, executor: Executor, watch: Watch | None = None
 ) -> Columns:
-    """The `survey`; an error says so if nobody named the family that cannot use a value: it is that of ``init``."""
+    """The `survey`; where the family was taken from ``init``, an error about a value says so."""
     try:
         return survey(estimator, likelihood, source, executor, watch)
     except ValueError as error:
         if choices.continues(estimator, source) is None:
             raise
-        raise ValueError(f"{error}  The family is that of init; likelihood= names another.") from None
+        raise ValueError(f"{error}  The likelihood was taken from init; choose another with likelihood=.") from None

@@ -6,51 +6,42 @@ a whole still mends a better one.  Hybrid genetic algorithms for k-means recombi
 Vidal, *HG-means: A scalable hybrid genetic algorithm for minimum sum-of-squares clustering*, 2019).
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
 from ..likelihoods.features import Rows
-from ..model import Model, Parameters, Summary
-from ..model.local import responsibilities_of
+from ..model import Model, Summary
 from .executor import Executor
 from .init import from_responsibilities
 
 Array = NDArray[np.floating]
+Assignment = Callable[[Rows], Array]  # responsibilities (n, K) of rows (n, D)
 
 LEAST = 1.0  # rows of a piece
 
 
-class Clusters(NamedTuple):
-    """Those of a fitted model: responsibilities follow from its likelihood and parameters."""
-
-    model: Model
-    parameters: Parameters
-
-    def of(self, X: Rows) -> Array:
-        """The responsibilities (n, K) of rows X (n, D)."""
-        return responsibilities_of(self.model.likelihood, self.parameters, X)
-
-
-def crossed(one: Clusters, other: Clusters, source: ArraySource, executor: Executor, most: int) -> Summary:
-    """The summary of the pieces that have rows, ``most`` at most, largest first; its statistics are of the first likelihood."""
+def crossed(
+    model: Model, one: Assignment, other: Assignment, source: ArraySource, executor: Executor, most: int
+) -> Summary:
+    """The summary of the pieces that have rows, ``most`` at most, largest first."""
     chunks = [chunk for batch in source.batches(1) for chunk in batch]
     shared: Array = np.add.reduce(list(executor.over(source, partial(_shared, one, other), chunks)))
     largest = np.argsort(-shared, axis=None, kind="stable")[:most]
     pieces = largest[shared.flat[largest] >= LEAST]
     pairs = np.unravel_index(pieces, shared.shape)
-    return from_responsibilities(one.model, source, partial(_products, one, other, pairs), executor)
+    return from_responsibilities(model, source, partial(_products, one, other, pairs), executor)
 
 
-def _shared(one: Clusters, other: Clusters, source: ArraySource, chunk: Chunk) -> Array:
+def _shared(one: Assignment, other: Assignment, source: ArraySource, chunk: Chunk) -> Array:
     """The rows of a chunk that each cluster of the one shares with each of the other, (K, J)."""
     X, weights = source.read(chunk)
-    return np.asarray((one.of(X) * weights[:, None]).T @ other.of(X), np.float64)
+    return np.asarray((one(X) * weights[:, None]).T @ other(X), np.float64)
 
 
-def _products(one: Clusters, other: Clusters, pairs: tuple[NDArray[np.intp], ...], chunk: Chunk, X: Rows) -> Array:
+def _products(one: Assignment, other: Assignment, pairs: tuple[NDArray[np.intp], ...], chunk: Chunk, X: Rows) -> Array:
     """The probability that a row belongs to both clusters of each pair."""
-    return one.of(X)[:, pairs[0]] * other.of(X)[:, pairs[1]]
+    return one(X)[:, pairs[0]] * other(X)[:, pairs[1]]

@@ -85,7 +85,7 @@ class Laps:
         self._change(self.state._replace(proposals=[*self.state.proposals, *proposals]))
 
     def beats(self, other: "Laps") -> bool:
-        """Whether the bound of this ascent is higher, by more than rounding and what more clusters must be worth."""
+        """Whether the bound is higher, by more than rounding, what more clusters must be worth, and what ``floor`` asks for."""
         if self._last is None or other._last is None:
             return False
         least = 0.0 if self.floor is None else self.floor.least

@@ -1,6 +1,6 @@
 """The search for the clusters of a mixture whose prior is learnt along with them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from ..data import Chunk
 from ..likelihoods.features import Rows
 from ..model import Model, Summary
-from .crossing import Clusters, crossed
+from ..model.local import responsibilities_of
+from .crossing import Assignment, crossed
 from .init import from_responsibilities, from_seeds
 from .laps import Laps
 from .row_search import RowSearch
 from .state import Options
 
-Rival = Callable[[Rows], NDArray[np.floating]]
+Rival = Assignment
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,8 @@ class LearningSearch(RowSearch):
             in_vain += 1
             if self._is_large(seeds):
                 continue
-            other = self._compete(
-                best.model, self._seeds(best.model, seeds), self._coarse(seeds), 0, "seeds", TUNING.least
-            )
+            distant = self._seeds(best.model, seeds)
+            other = self._compete(best.model, distant, self._coarse(seeds), origin="seeds", least=TUNING.least)
             if other is None:
                 break
             fine = replace(self.options, tol=TUNING.fine * self.options.tol)
@@ -150,15 +150,19 @@ class LearningSearch(RowSearch):
                 agreed += 1
                 continue
             differed = True
-            pieces = crossed(self._clusters(best), self._clusters(other), self.source, self.executor, seeds)
+            both = self._assignment(best), self._assignment(other)
+            pieces = crossed(best.model, *both, self.source, self.executor, seeds)
             if pieces.K > best.total.K:
-                self._compete(best.model, best.model.ordered(pieces), fine, 0, "crossing", TUNING.least)
+                start = best.model.ordered(pieces)
+                self._compete(best.model, start, fine, origin="crossing", least=TUNING.least)
             if self._in_hand.bound - best.bound > self._worthwhile(best):
                 in_vain = 0
         return differed
 
-    def _clusters(self, laps: Laps) -> Clusters:
-        return Clusters(laps.model, laps.model.parameters(laps.total, self.source.dtype))
+    def _assignment(self, laps: Laps) -> Assignment:
+        """The responsibilities of rows under the parameters of an ascent."""
+        parameters = laps.model.parameters(laps.total, self.source.dtype)
+        return partial(responsibilities_of, laps.model.likelihood, parameters)
 
     def _seeds(self, model: Model, K: int) -> Summary:
         """So many distant rows, each with those of a sample that are nearest."""
