@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource, BagSource, Chunk, GroupSource, SparseSource
@@ -310,7 +310,7 @@ class DocumentReader:
         entries = self._entries(X)
         n = float(s.D)
         data = entries.counts @ (kept.log_Z + kept.tables.shift[entries.rows])
-        entropy = -(kept.counts * np.log(kept.p)).sum()
+        entropy = -xlogy(kept.counts, kept.p).sum()
         a = np.append(self.prior, self.rest)[: len(self.prior) + (self.rest > 0.0)]
         P = np.append(s.P, s.P_rest)[: len(a)]
         normaliser = n * (gammaln(a.sum()) - gammaln(a).sum())

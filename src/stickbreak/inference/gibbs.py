@@ -12,7 +12,7 @@ from scipy.special import psi
 
 from ..allocations.topics import TopicPrior
 from ..data import ArraySource
-from ..kernels.documents import gibbs_sweep
+from ..kernels.gibbs import gibbs_sweep, word_tables
 from ..likelihoods import Multinomial
 from ..model import Model, Summary
 from .executor import Executor
@@ -20,7 +20,7 @@ from .executor import Executor
 Array = NDArray[np.floating]
 
 TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a random sample
-CHUNK_TOKENS = 1 << 17
+CHUNK_TOKENS = 1 << 18
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
 PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
 SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
@@ -40,6 +40,23 @@ class Annealed(NamedTuple):
 
     summary: Summary
     topics: NDArray[np.int32]
+
+
+class Tables(NamedTuple):
+    """What a sweep draws topics by (`gibbs_sweep`): of each word in each topic, and of the topics."""
+
+    E: NDArray[np.float32]
+    cumulative: NDArray[np.float32]
+    ends: NDArray[np.float32]
+    totals: NDArray[np.float32]
+
+
+class WordPart(NamedTuple):
+    """Some words: where the tokens of each begin, the topic of every token, and the pseudo-count of each word."""
+
+    indptr: NDArray[np.int64]
+    topics: NDArray[np.int32]
+    smooth: Array
 
 
 class Part(NamedTuple):
@@ -71,8 +88,10 @@ class Chain:
         self.words = np.repeat((np.cumsum(seen) - 1)[X.indices], tokens).astype(np.int32)
         self.indptr = np.concatenate([[0], np.cumsum(tokens)])[X.indptr]
         self.scale = everything / max(len(self.words), 1)
-        cuts = np.linspace(0, len(self.words), max(2, len(self.words) // CHUNK_TOKENS) + 1)
-        self.edges = np.unique(np.append(np.searchsorted(self.indptr, cuts[:-1]), len(self.indptr) - 1))
+        self.edges = _cuts(self.indptr)
+        self.by_word = np.argsort(self.words, kind="stable")
+        self.word_indptr = np.searchsorted(self.words[self.by_word], np.arange(len(self.used) + 1))
+        self.word_edges = _cuts(self.word_indptr)
         self.more = float(np.clip(np.sqrt(PLENTY / max(len(self.words), 1)), 1.0, MOST_SWEEPS))
         self.model = model
         self.rng = rng
@@ -117,10 +136,18 @@ class Chain:
             allocation = self.model.allocation
             assert isinstance(allocation, TopicPrior)
             prior *= allocation.document_concentration / prior.sum()
+        smooth = S + self.prior[:, None]
+        E = smooth / (smooth.sum(axis=0) + self.unused)
+        cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
+        totals = np.zeros(K, np.float32) if (z < 0).any() else self._totals(z, K)
+        tables = Tables(E.astype(np.float32), cumulative, cumulative[:, -1].copy(), totals)
         for sweep in range(sweeps):
-            S = self._sweep(z, S, prior, executor).astype(np.float64)
+            self._sweep(z, tables, executor)
             if sweep >= SETTLED * sweeps and sweep % PRIOR_EVERY == 0:
                 prior = self._prior(z, prior)
+            if sweep < sweeps - 1:
+                tables = self._tables(z, prior, executor)
+        S = np.bincount(self.words.astype(np.int64) * K + z, minlength=S.size).reshape(S.shape).astype(np.float64)
         order = np.argsort(-S.sum(axis=0), kind="stable")
         order = order[: max(1, int((S.sum(axis=0) > 0.0).sum()))]
         place = np.zeros(K, np.int32)
@@ -131,26 +158,39 @@ class Chain:
         summary = self.model.start(counted.sum(axis=1), counted) * self.scale
         return Annealed(summary, z)
 
-    def _sweep(self, z: NDArray[np.int32], S: Array, prior: Array, executor: Executor) -> NDArray[np.int32]:
-        """Draw every topic once given counts S (words in use, K); returns the new counts."""
-        smooth = S + self.prior[:, None]
-        totals = smooth.sum(axis=0) + self.unused
-        E = (smooth / totals).astype(np.float32)
-        cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
-        totals = np.minimum(totals, np.finfo(np.float32).max).astype(np.float32) * (
-            z.min(initial=0) >= 0
-        )  # zero where no token has a topic yet
+    def _sweep(self, z: NDArray[np.int32], tables: Tables, executor: Executor) -> None:
+        """Draw every topic once."""
         seeds = self.rng.integers(2**63, size=len(self.edges))
-        results = executor.map(partial(_swept, E, cumulative, totals), self._parts(z, seeds))
-        total = np.zeros(E.shape, np.int32)
         place = 0
-        for topics, counts in results:  # as they come, so that few are held at a time
+        for topics in executor.map(partial(_swept, tables), self._parts(z, seeds)):
             z[place : place + len(topics)] = topics
             place += len(topics)
-            total += counts
-        return total
 
-    def _parts(self, z: NDArray[np.int32], seeds: NDArray[np.int64]) -> Iterator["Part"]:
+    def _totals(self, z: NDArray[np.int32], K: int) -> NDArray[np.float32]:
+        """What counts of words are divided by, (K,)."""
+        totals = np.bincount(z, minlength=K) + (self.prior.sum() + self.unused)
+        return np.asarray(np.minimum(totals, np.finfo(np.float32).max), dtype=np.float32)
+
+    def _tables(self, z: NDArray[np.int32], prior: Array, executor: Executor) -> Tables:
+        """What the next sweep draws topics by."""
+        totals = self._totals(z, len(prior))
+        E = np.empty((len(self.used), len(prior)), np.float32)
+        cumulative = np.empty_like(E)
+        place = 0
+        for parts in executor.map(partial(_counted, totals, prior), self._word_parts(z)):
+            some = slice(place, place + len(parts[0]))
+            E[some], cumulative[some] = parts
+            place = some.stop
+        return Tables(E, cumulative, cumulative[:, -1].copy(), totals)
+
+    def _word_parts(self, z: NDArray[np.int32]) -> Iterator[WordPart]:
+        """The words, some at a time."""
+        for first, last in pairwise(self.word_edges):
+            indptr = self.word_indptr[first : last + 1]
+            tokens = self.by_word[indptr[0] : indptr[-1]]
+            yield WordPart(indptr - indptr[0], z[tokens], self.prior[first:last])
+
+    def _parts(self, z: NDArray[np.int32], seeds: NDArray[np.int64]) -> Iterator[Part]:
         """The documents, some at a time."""
         for i, (first, last) in enumerate(pairwise(self.edges)):
             indptr = self.indptr[first : last + 1]
@@ -175,11 +215,25 @@ class Chain:
         return np.asarray(new if self.learn else new * (total / new.sum()))
 
 
-def _swept(
-    E: NDArray[np.float32], cumulative: NDArray[np.float32], totals: NDArray[np.float32], part: Part
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The topic of every token of some documents, drawn once, and the counts of the topics for each word."""
-    counts = np.zeros(E.shape, np.int32)
+def _cuts(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where chunks of about `CHUNK_TOKENS` tokens begin, an even number of them if possible, and where the last ends."""
+    n_tokens = int(indptr[-1])
+    cuts = np.linspace(0, n_tokens, 2 * max(1, round(n_tokens / (2 * CHUNK_TOKENS))) + 1)
+    return np.unique(np.append(np.searchsorted(indptr, cuts[:-1]), len(indptr) - 1))
+
+
+def _swept(tables: Tables, part: Part) -> NDArray[np.int32]:
+    """The topic of every token of some documents, drawn once."""
     topics = part.topics.copy()
-    gibbs_sweep(part.indptr, part.words, topics, E, cumulative, totals, part.seed, counts)
-    return topics, counts
+    gibbs_sweep(part.indptr, part.words, topics, *tables, part.seed)
+    return topics
+
+
+def _counted(
+    totals: NDArray[np.float32], prior: Array, part: WordPart
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The tables of some words."""
+    E = np.empty((len(part.smooth), len(prior)), np.float32)
+    cumulative = np.empty_like(E)
+    word_tables(part.indptr, part.topics, part.smooth, totals, prior, E, cumulative)
+    return E, cumulative

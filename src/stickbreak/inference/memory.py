@@ -20,7 +20,7 @@ from ..moves.birth import CHILDREN
 from ..moves.sample import FEATURES
 from ..moves.schedule import MEMORY as TRACKED
 from ..moves.segments import MOST as SEGMENTS
-from .gibbs import CHUNK_TOKENS, TOKENS
+from .gibbs import TOKENS
 from .lap import LOCAL
 from .row_search import most_larger, sample_rows
 
@@ -109,8 +109,7 @@ class Documents(Footprint):
         if not sizes.tokens:
             return anchors
         tokens = min(sizes.tokens, TOKENS)
-        chunks = min(2 * sizes.threads + 2, tokens / CHUNK_TOKENS + 1)
-        return max(anchors, K * V * (3.5 + 0.5 * chunks) + 5 * tokens)
+        return max(anchors, 6 * K * V + 6 * tokens)
 
 
 class GroupedRows(Footprint):

@@ -1,7 +1,7 @@
 """The search for topics: annealing where documents are words, excursions of splits where they are groups of rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class Tuning:
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
     growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
+    longer : times as many topics as are best in growth, from which the long ascents begin, where laps take long: the longer
+        the annealing, the more topics pay
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
     fewest : topics of the first excursion
@@ -47,6 +49,7 @@ class Tuning:
     settle_topics: int = 4
     worthwhile: float = 30.0
     growth: tuple[float, ...] = (2.0, 1.125)
+    longer: float = 1.25
     worthwhile_topic: float = 0.02
     fewest: int = 64
     sweeps: int = 60
@@ -74,6 +77,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     on_mixture: Callable[[float, int], None] = lambda bound, K: None
+    _tried: list[tuple[float, float]] = field(default_factory=list)  # logarithm of the number of topics, and bound
+    _ahead: float | None = None  # times as many topics as in hand, from which a long ascent is to begin
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -123,23 +128,43 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if first > start.K:
             nothing_known = Summary.zeros(first, start.S.shape[1])
             self._excursion(chain.from_summary(nothing_known, TUNING.sweeps, self.executor), options)
-        for times in TUNING.growth if self._is_fast() else TUNING.growth[:1]:
+        if not self._is_fast():
+            self._double(chain, options)
+            return
+        for times in TUNING.growth:
             while self._grow(chain, self._times(times), options):
                 continue
 
+    def _double(self, chain: Chain, options: Options) -> None:
+        """Excursions from twice as many topics, until these gain too little; then `_ahead` by the last three."""
+        self._tried.append(_tried(self.outcome))
+        while self._grow(chain, self._times(TUNING.growth[0]), options):
+            continue
+        (*_, (last, _)) = self._tried
+        if len(self._tried) > 2:
+            top = _top(*zip(*self._tried[-3:]))
+            self._ahead = TUNING.longer * float(np.exp(min(top, last))) / self.total.K
+
     def _anneal_all(self, chain: Chain, options: Options) -> None:
         """Long ascents, until none merges any topics; where laps take long, one after another instead of laps that settle."""
+        self._anneal_more(chain, options)
         while self._laps_left > 0:
             K = self.total.K
             self._anneal(chain, self.total, options)
             fewer = self._nearly_as_good()
             if fewer is not None:
                 self._anneal(chain, fewer, options)
-            elif not self._is_fast():
+            elif not self._is_fast() and self._ahead is None:
                 self._anneal(chain, self.total, options)
             many = K if self._is_fast() else TUNING.settled * K
             if many <= self.total.K:
                 break
+
+    def _anneal_more(self, chain: Chain, options: Options) -> None:
+        """A long ascent from as many topics as are best by what growth saw."""
+        wanted = 0 if self._ahead is None else self._times(self._ahead)
+        if self._may_grow() and wanted > self.total.K:
+            self._ascend_annealed(chain, self._with_split(chain, wanted, TUNING.last_sweeps), options)
 
     def _times(self, times: float) -> int:
         """So many times the topics in hand, of which there may be no more than some."""
@@ -163,8 +188,11 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
+        self._ascend_annealed(chain, chain.from_summary(start, TUNING.last_sweeps, self.executor), options)
+
+    def _ascend_annealed(self, chain: Chain, annealed: Annealed, options: Options) -> None:
+        """An ascent from annealed topics, and what follows from the best model then."""
         best = self.outcome
-        annealed = chain.from_summary(start, TUNING.last_sweeps, self.executor)
         if self._removals:
             annealed = chain.pruned(annealed, self.executor)
         trial = self._laps(best.model, self._removals, options, best, TUNING.settle_topics, "annealing")
@@ -217,7 +245,10 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         best = self.outcome
         trial = self._laps(self.model, (), options, best, origin="splits")
         trial.run(annealed.summary)
+        self._tried.append(_tried(trial))
         self._keep(best, trial)
+        if self._in_hand is best and not self._is_fast():
+            return
         merged = self._merge_all(trial, options)
         if self._in_hand is best and merged is not trial and self._is_fast():
             self._ascend_alone(merged.total, (), options)
@@ -275,3 +306,18 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _counts(self, laps: Laps, groups: list[list[int]]) -> Array | None:
         counts = laps.counts
         return None if counts is None else np.stack([counts[group].sum(axis=0) for group in groups])
+
+
+def _tried(laps: Laps) -> tuple[float, float]:
+    return float(np.log(laps.total.K)), laps.bound
+
+
+def _top(x: Sequence[float], y: Sequence[float]) -> float:
+    """Where the parabola through three points, x increasing, has its top; infinite if it has none."""
+    if not x[0] < x[1] < x[2]:
+        return np.inf
+    first = (y[1] - y[0]) / (x[1] - x[0])
+    second = (y[2] - y[1]) / (x[2] - x[1])
+    if first <= second:
+        return np.inf
+    return 0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second)

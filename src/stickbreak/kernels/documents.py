@@ -3,9 +3,14 @@
 The entries of document d are ``indptr[d]:indptr[d + 1]``; entry e is one distinct observation, row ``rows[e]`` of a table of
 likelihoods E = exp(C), seen ``counts[e]`` times.  Its responsibilities are r_ek = E_ek p_k / Z_e with p_k = exp(psi(theta_dk))
 and Z_e = sum_k E_ek p_k, so that no exponential is taken per entry.
+
+A document has few of many topics: the factor p_k of a topic without counts is exp(psi(prior_k)), which is next to nothing where
+priors are small.  Such topics are left out of a document while the sum of their factors is too small, beside every Z_e, to
+matter in the precision of the numbers (E is at most 1); if it is not, no topic is left out.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +23,13 @@ Array = NDArray[np.floating]
 
 FLOOR = 1e-150  # of E and of p in float64: their product stays a number
 FAINT = 1e-12  # responsibilities below add no more than rounding to an entropy
+FAINT_FACTOR, FAINT_FACTOR32 = (
+    1e-20,
+    1e-15,
+)  # factors of topics that may be left out of a document: in float64 and float32 ...
+FAINT_SHARE, FAINT_SHARE32 = 1e-13, 1e-7  # ... and what their sum may be of a mass Z
+FEWER = 0.75  # share of the topics that are left, so that it pays to copy their likelihoods
+ROOM = 1 << 18  # numbers that are copied at most
 _LARGEST_EXPONENT = 60.0
 _EXP = np.exp(-np.arange(int(8 * _LARGEST_EXPONENT) + 1) / 8.0).astype(np.float32)
 
@@ -62,94 +74,286 @@ def _first_factors(N, prior, x, p):
     _exp_digamma(x, p)
 
 
+class _Room(NamedTuple):
+    """Where a document's own topics are kept, while it is visited.
+
+    table : the likelihoods of its observations, copied;  order : (longest,) 0, 1, 2 ...: where these are
+    topics : (K,) their numbers, the first so many;  chosen : (K,) of these
+    """
+
+    table: Array
+    order: NDArray[np.integer]
+    topics: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+
+
+@_jit
+def _room(indptr, rows, E):
+    """Room for any of the documents."""
+    longest = 0
+    for d in range(indptr.size - 1):
+        longest = max(longest, indptr[d + 1] - indptr[d])
+    K = E.shape[1]
+    order = np.arange(longest).astype(rows.dtype)
+    return _Room(np.empty(min(longest * K, ROOM), E.dtype), order, np.empty(K, np.int64), np.empty(K, np.int64))
+
+
+@_jit
+def _above(p, cut, chosen):
+    """Write the numbers of the factors above ``cut`` to ``chosen``; how many there are."""
+    m = 0
+    for k in range(p.size):
+        if p[k] > cut:
+            chosen[m] = k
+            m += 1
+    return m
+
+
+@_jit
+def _sum_below(p, cut):
+    """The sum of the factors that are not above ``cut``."""
+    total = 0.0
+    for k in range(p.size):
+        if not p[k] > cut:
+            total += p[k]
+    return total
+
+
+@_jit
+def _pays(kept, m, size, room):
+    """Whether it pays to copy the likelihoods of ``size`` observations for ``kept`` of m topics."""
+    return 0 < kept <= FEWER * m and 0 < size * kept <= room.table.size
+
+
+@_jit
+def _take(x, chosen):
+    """Move the numbers x[chosen], in increasing order, to the front."""
+    for j in range(chosen.size):
+        x[j] = x[chosen[j]]
+
+
+@_jit
+def _copied(table, at, chosen, room):
+    """The columns ``chosen`` of the rows ``at`` of a table, in the room, where that may be, too."""
+    out = room.table[: at.size * chosen.size].reshape(at.size, chosen.size)
+    for i in range(at.size):
+        row = table[at[i]]
+        for j in range(chosen.size):
+            out[i, j] = row[chosen[j]]
+    return out
+
+
+@_jit
+def _add_entries(table, at, counts, p, tiny, acc):
+    """Add sum_e c_e E_ek / Z_e to acc (K,), where row at[e] of the table is E_e; the smallest Z_e."""
+    zero = p[0] - p[0]
+    least = zero + np.inf
+    for e in range(at.size):
+        row = table[at[e]]
+        Z = zero
+        for k in range(p.size):
+            Z += row[k] * p[k]
+        s = counts[e] / max(Z, tiny)
+        for k in range(p.size):
+            acc[k] += s * row[k]
+        least = min(least, Z)
+    return least
+
+
+@_jit
+def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, start):
+    """Iterate one document from its counts ``start`` (K,), which are replaced.
+
+    own : the rows of its observations;  work : (5, K) room for numbers
+    leave_out : whether topics may be left out
+    returns : iterations done, and whether it ended because a topic that was left out may matter
+    """
+    x = work[0]  # rows by number are known to be contiguous
+    p = work[1]
+    acc = work[2]
+    a = work[3]
+    n = work[4]
+    K = prior.size
+    faint = FAINT_FACTOR if n.itemsize == 8 else FAINT_FACTOR32
+    share = FAINT_SHARE if n.itemsize == 8 else FAINT_SHARE32
+    n[:] = start
+    a[:] = prior
+    _first_factors(n, prior, x, p)
+    known = not np.isnan(n[0])
+    for k in range(K):
+        room.topics[k] = k
+    table = E
+    at = own
+    m = K
+    outside = 0.0
+    matters = False
+    done = 0
+    while done < most:
+        done += 1
+        kept = _above(p[:m], faint, room.chosen) if leave_out and known else m
+        if _pays(kept, m, own.size, room):
+            chosen = room.chosen[:kept]
+            outside += _sum_below(p[:m], faint)
+            table = _copied(table, at, chosen, room)
+            at = room.order[: own.size]
+            _take(room.topics, chosen)
+            for values in (a, n, p):
+                _take(values, chosen)
+            m = kept
+        acc[:m] = 0.0
+        matters = outside > share * _add_entries(table, at, counts, p[:m], tiny, acc[:m])
+        if matters:
+            break
+        change = np.float32(0.0)
+        for k in range(m):  # in a loop of its own: see `jit`
+            change += abs(acc[k] * p[k] - n[k])
+        for k in range(m):
+            n[k] = acc[k] * p[k]
+            x[k] = n[k] + a[k]
+        if change <= tol * K:  # false for NaN, after a cold start
+            break
+        known = True
+        _exp_digamma(x[:m], p[:m])
+    start[:] = 0.0
+    for j in range(m):
+        start[room.topics[j]] = n[j]
+    return done, matters
+
+
 @_jit
 def document_counts(indptr, rows, counts, E, prior, tiny, tol, most, N):
     """Iterate each document to its fixed point (Thesis Alg. 5.1); N (n, K) is the start and the result.
 
-    A document whose counts start at NaN starts from r proportional to E_ek prior_k.
+    A document whose counts start at NaN starts from r proportional to E_ek prior_k.  Topics that are left out have none.
 
-    E : (V, K), counts : (nnz,), prior : (K,) in, alpha E[pi];  N : (n, K) in and out; all float32, or all float64
+    E : (V, K), at most 1, counts : (nnz,), prior : (K,) in, alpha E[pi];  N : (n, K) in and out; all float32, or all float64
     tiny : of the same type, the smallest number of which the inverse is a number
     tol : the mean change of a document's K counts at which it has converged;  most : iterations at most
     returns : iterations done, of all documents
     """
-    K = E.shape[1]
-    x = np.empty_like(prior)
-    p = np.empty_like(prior)
-    acc = np.empty_like(prior)
+    room = _room(indptr, rows, E)
+    work = np.empty((5, prior.size), prior.dtype)
     done = 0
     for d in range(indptr.size - 1):
         if indptr[d] == indptr[d + 1]:
             N[d] = 0.0
             continue
-        _first_factors(N[d], prior, x, p)
-        for _ in range(most):
-            done += 1
-            acc[:] = 0.0
-            for e in range(indptr[d], indptr[d + 1]):
-                row = E[rows[e]]
-                Z = np.float32(0.0)
-                for k in range(K):
-                    Z += row[k] * p[k]
-                s = counts[e] / max(Z, tiny)
-                for k in range(K):
-                    acc[k] += s * row[k]
-            change = np.float32(0.0)
-            for k in range(K):  # in a loop of its own: see `jit`
-                change += abs(acc[k] * p[k] - N[d, k])
-            for k in range(K):
-                new = acc[k] * p[k]
-                N[d, k] = new
-                x[k] = new + prior[k]
-            if change <= tol * K:  # false for NaN, after a cold start
+        own = rows[indptr[d] : indptr[d + 1]]
+        c = counts[indptr[d] : indptr[d + 1]]
+        for leave_out in (True, False):
+            some, matters = _fixed_point(own, c, E, prior, tiny, tol, most, leave_out, room, work, N[d])
+            done += some
+            if not matters:
                 break
-            _exp_digamma(x, p)
     return done
+
+
+@_jit
+def _masses(table, at, q, Z):
+    """Z_e = sum_k E_ek q_k for entries in rows ``at`` of a table; the smallest of them."""
+    least = np.inf
+    for e in range(at.size):
+        row = table[at[e]]
+        total = 0.0
+        for k in range(q.size):
+            total += row[k] * q[k]
+        Z[e] = total
+        least = min(least, total)
+    return least
+
+
+@_jit
+def _own_topics(own, E, p, room, q, Z):
+    """How many topics a document has, K if none may be left out: their numbers in the room, their factors in q, and all Z_e."""
+    q[:] = p
+    m = _above(p, FAINT_FACTOR, room.topics)
+    if _pays(m, p.size, own.size, room):
+        _take(q, room.topics[:m])
+        table = _copied(E, own, room.topics[:m], room)
+        if _sum_below(p, FAINT_FACTOR) <= FAINT_SHARE * _masses(table, room.order[: own.size], q[:m], Z):
+            return m
+        q[:] = p
+    for k in range(p.size):
+        room.topics[k] = k
+    _masses(E, own, q, Z)
+    return p.size
+
+
+@_jit
+def _add_responsibilities(table, at, own, counts, Z, log_mass, topics, q, acc, logs, R):
+    """Add a document's sums of c_e E_ek / Z_e, and of these times log Z_e - log_mass_e; and c_e r_ek to the rows of R.
+
+    Z : (n,) in, and its logarithms out
+    """
+    for e in range(at.size):
+        row = table[at[e]]
+        s = counts[e] / Z[e]
+        Z[e] = np.log(Z[e])
+        part = Z[e] - (log_mass[e] if log_mass.size else 0.0)
+        for j in range(q.size):
+            t = s * row[j]
+            acc[j] += t
+            logs[j] += t * part
+        out = R[own[e]]
+        if q.size == out.size:
+            for k in range(q.size):
+                out[k] += s * row[k] * q[k]
+        else:
+            for j in range(q.size):
+                out[topics[j]] += s * row[j] * q[j]
 
 
 @_jit
 def document_statistics(indptr, rows, counts, log_mass, E, prior, N, p, log_Z, R, sums):
     """The exact responsibilities that document-topic counts N imply, in float64, and what the bound needs of them.
 
-    p = exp(psi(N + prior)) and r = E p / Z; then N <- sum_e c_e r_e, and theta = N + prior is optimal for these r.
+    p = exp(psi(N + prior)) and r = E p / Z; then N <- sum_e c_e r_e, and theta = N + prior is optimal for these r.  Topics that
+    are left out of a document have r = 0 there.
 
     log_mass : (nnz,) in: log of the mass of which each count is a part (restricted steps), or (0,) for none
-    E : (V, K) float64 in;  prior : (K,) in;  N : (n, K) float64 in: start, out: counts
-    p : (n, K), log_Z : (nnz,) out: the factors of the responsibilities
+    E : (V, K) float64 in, at most 1;  prior : (K,) in;  N : (n, K) float64 in: start, out: counts
+    p : (n, K), log_Z : (nnz,) out: the factors of the responsibilities, 0 of topics left out
     R : (V, K) float64 in and out: responsibilities by row of the table, added up
     sums : (4, K) in and out: sum_d [psi(theta_dk)], sum_d log Gamma(theta_dk), sum_d N_dk log p_dk, sum_e c_e r_ek log Z_e
     """
     K = E.shape[1]
+    room = _room(indptr, rows, E)
+    q = np.empty(K)
     acc = np.empty(K)
     logs = np.empty(K)
+    psi_prior = np.empty(K)
+    log_gamma_prior = np.empty(K)
+    factor = np.empty(K)
+    for k in range(K):
+        psi_prior[k] = digamma(prior[k])
+        log_gamma_prior[k] = math.lgamma(prior[k])
+        factor[k] = max(np.exp(psi_prior[k]), FLOOR)
     for d in range(indptr.size - 1):
-        q = p[d]
+        some = slice(indptr[d], indptr[d + 1])
+        own = rows[some]
         for k in range(K):
-            q[k] = max(np.exp(digamma(N[d, k] + prior[k])), FLOOR)
-        acc[:] = 0.0
-        logs[:] = 0.0
-        for e in range(indptr[d], indptr[d + 1]):
-            row = E[rows[e]]
-            out = R[rows[e]]
-            Z = 0.0
-            for k in range(K):
-                Z += row[k] * q[k]
-            log_Z[e] = np.log(Z)
-            s = counts[e] / Z
-            part = log_Z[e] - (log_mass[e] if log_mass.size else 0.0)
-            for k in range(K):
-                t = s * row[k]
-                acc[k] += t
-                logs[k] += t * part
-                out[k] += t * q[k]
-        for k in range(K):
-            n = acc[k] * q[k]
+            p[d, k] = max(np.exp(digamma(N[d, k] + prior[k])), FLOOR) if N[d, k] > 0.0 else factor[k]
+        m = _own_topics(own, E, p[d], room, q, log_Z[some])
+        table = E if m == K else room.table[: own.size * m].reshape(own.size, m)
+        at = own if m == K else room.order[: own.size]
+        topics = room.topics[:m]
+        acc[:m] = 0.0
+        logs[:m] = 0.0
+        mass = log_mass[some] if log_mass.size else log_mass
+        _add_responsibilities(table, at, own, counts[some], log_Z[some], mass, topics, q[:m], acc, logs, R)
+        p[d] = 0.0
+        N[d] = 0.0
+        sums[0] += psi_prior
+        sums[1] += log_gamma_prior
+        for j in range(m):
+            k = topics[j]
+            n = acc[j] * q[j]
+            p[d, k] = q[j]
             N[d, k] = n
-            theta = n + prior[k]
-            sums[0, k] += digamma(theta)
-            sums[1, k] += math.lgamma(theta)
-            sums[2, k] += n * np.log(q[k])
-            sums[3, k] += logs[k] * q[k]
+            sums[0, k] += digamma(n + prior[k]) - psi_prior[k]
+            sums[1, k] += math.lgamma(n + prior[k]) - log_gamma_prior[k]
+            sums[2, k] += n * np.log(q[j])
+            sums[3, k] += logs[j] * q[j]
 
 
 @_jit
@@ -164,6 +368,25 @@ def entry_mass(indptr, rows, E, p, log_Z, columns, mass):
 
 
 @_jit
+def _branches(p, parents, seen, nodes):
+    """Write the nodes of a tree that are topics with factors p > 0, or above one, to ``nodes``, the root last; how many.
+
+    seen : (nodes,) room
+    """
+    seen[:] = False
+    for k in range(p.size):
+        seen[k] = p[k] > 0.0
+    m = 0
+    for j in range(parents.size):
+        if seen[j]:
+            nodes[m] = j
+            m += 1
+            if parents[j] >= 0:
+                seen[parents[j]] = True
+    return m
+
+
+@_jit
 def merged_statistics(indptr, rows, counts, E, prior, p, log_Z, N, parents, sums):
     """What the bound needs of topics that are merged along a tree, responsibilities added: sums for each of its nodes.
 
@@ -173,98 +396,34 @@ def merged_statistics(indptr, rows, counts, E, prior, p, log_Z, N, parents, sums
     """
     K = E.shape[1]
     last = parents.size - 1
-    n = np.zeros(parents.size)
+    n = np.empty(parents.size)
     r = np.zeros(parents.size)
+    psi_prior = np.empty(parents.size)
+    log_gamma_prior = np.empty(parents.size)
+    nodes = np.empty(parents.size, np.int64)
+    seen = np.empty(parents.size, np.bool_)
+    for j in range(parents.size):
+        psi_prior[j] = digamma(prior[j])
+        log_gamma_prior[j] = math.lgamma(prior[j])
     for d in range(indptr.size - 1):
+        own = nodes[: _branches(p[d], parents, seen, nodes)]
+        n[:] = 0.0
         n[:K] = N[d]
-        n[K:] = 0.0
-        for j in range(last):
-            n[parents[j]] += n[j]
-        for j in range(parents.size):
+        sums[0] += psi_prior
+        sums[1] += log_gamma_prior
+        for j in own:
+            if j < last:
+                n[parents[j]] += n[j]
             theta = n[j] + prior[j]
-            sums[0, j] += digamma(theta)
-            sums[1, j] += math.lgamma(theta)
+            sums[0, j] += digamma(theta) - psi_prior[j]
+            sums[1, j] += math.lgamma(theta) - log_gamma_prior[j]
         for e in range(indptr[d], indptr[d + 1]):
             row = E[rows[e]]
             scale = np.exp(-log_Z[e])
-            for k in range(K):
-                r[k] = row[k] * p[d, k] * scale
-            r[K:] = 0.0
-            for j in range(last):
-                if r[j] > FAINT:
+            for j in own:
+                r[j] = row[j] * p[d, j] * scale if j < K else 0.0
+            for j in own:
+                if j < last and r[j] > FAINT:
                     sums[2, j] -= counts[e] * r[j] * np.log(r[j])
                     r[parents[j]] += r[j]
             sums[2, last] -= counts[e] * r[last] * np.log(r[last])
-
-
-@_jit
-def _count_topics(z, n, present, place):
-    """Count the topics of a document's tokens, -1 for none, in n (K,), all zero before; how many topics are present."""
-    many = 0
-    for k in z:
-        if k >= 0:
-            if n[k] == 0.0:
-                present[many], place[k] = k, many
-                many += 1
-            n[k] += 1.0
-    return many
-
-
-@_jit
-def gibbs_sweep(indptr, words, z, E, cumulative, totals, seed, R):
-    """One sweep of collapsed Gibbs sampling over documents: each token draws its topic given all others of its document.
-
-    The topic of a token of word v has probability in proportion to (n_dk + a_k) E_vk, where n_d counts the other tokens of the
-    document and E is that of the last sweep, for the token's own topic as it is without the token.  The part of a_k is drawn
-    from cumulative sums, that of n_d from the topics present, so that the cost hardly grows with K (Yao et al. 2009).
-
-    words, z : (n,) in, in and out: topic of each token, -1 at first
-    E, cumulative : (V, K) float32 in: E and running sums of E a
-    totals : (K,) in: what E_vk was divided by, 0 for no correction
-    seed : a number for each sweep and chunk;  R : (V, K) int32 in and out: tokens by word and topic
-    """
-    K = E.shape[1]
-    n = np.zeros(K, np.float32)
-    place = np.empty(K, np.int64)
-    present = np.empty(K, np.int64)
-    weight = np.empty(K, np.float32)
-    state = np.uint64(seed)
-    for d in range(indptr.size - 1):
-        many = _count_topics(z[indptr[d] : indptr[d + 1]], n, present, place)
-        for i in range(indptr[d], indptr[d + 1]):
-            row = E[words[i]]
-            old = z[i]
-            shrink = np.float32(1.0)
-            if old >= 0:
-                n[old] -= 1.0
-                if n[old] == 0.0:
-                    many -= 1
-                    last = present[many]
-                    present[place[old]] = last
-                    place[last] = place[old]
-                elif totals[old] > 0.0:
-                    shrink -= np.float32(1.0) / (row[old] * totals[old])
-            total = np.float32(0.0)
-            for j in range(many):
-                k = present[j]
-                total += n[k] * row[k] * (shrink if k == old else np.float32(1.0))
-                weight[j] = total
-            state += np.uint64(0x9E3779B97F4A7C15)
-            h = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            u = np.float32(np.float64((h ^ (h >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53)
-            u *= total + cumulative[words[i], K - 1]
-            if u < total:
-                j = 0
-                while j < many - 1 and weight[j] <= u:
-                    j += 1
-                new = present[j]
-            else:
-                new = min(np.searchsorted(cumulative[words[i]], u - total), K - 1)
-            if n[new] == 0.0:
-                present[many], place[new] = new, many
-                many += 1
-            n[new] += 1.0
-            z[i] = new
-            R[words[i], new] += 1
-        n[present[:many]] = 0.0

@@ -50,10 +50,10 @@ def _mixture_losses(model: Model, summary: Summary, loss: Array, distance: Array
     """
     smallest = np.argsort(summary.N, kind="stable")[: max(MOST_MIXED, summary.K // 4)]
     p = model.likelihood.posterior(summary.N, summary.S).probabilities
-    S = np.maximum(summary.S[smallest], 0.0)
+    S = np.maximum(summary.S[smallest], NEGLIGIBLE)  # a topic may have no words at all
     w = np.full((len(smallest), summary.K), 1.0 / (summary.K - 1))
     w[np.arange(len(smallest)), smallest] = 0.0
-    totals = np.maximum(S.sum(axis=1, keepdims=True), NEGLIGIBLE)
+    totals = S.sum(axis=1, keepdims=True)
     for _ in range(STEPS):
         w *= ((S / (w @ p)) @ p.T) / totals
     loss = loss.copy()

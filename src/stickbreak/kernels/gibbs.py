@@ -1,0 +1,101 @@
+"""Collapsed Gibbs sampling of the topics of words: a sweep over documents, and the tables for the next one, by word."""
+
+import numpy as np
+
+from ._jit import jit as _jit
+
+
+@_jit
+def _count_topics(z, n, present, place):
+    """Count the topics of a document's tokens, -1 for none, in n (K,), all zero before; how many topics are present."""
+    many = 0
+    for k in z:
+        if k >= 0:
+            if n[k] == 0.0:
+                present[many], place[k] = k, many
+                many += 1
+            n[k] += 1.0
+    return many
+
+
+@_jit
+def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
+    """One sweep of collapsed Gibbs sampling over documents: each token draws its topic given all others of its document.
+
+    The topic of a token of word v has probability in proportion to (n_dk + a_k) E_vk, where n_d counts the other tokens of the
+    document and E is that of the last sweep, for the token's own topic as it is without the token.  The part of a_k is drawn
+    from cumulative sums, that of n_d from the topics present, so that the cost hardly grows with K (Yao et al. 2009).
+
+    words, z : (n,) in, in and out: topic of each token, -1 at first
+    E, cumulative : (V, K) float32 in: E and running sums of E a;  ends : (V,) float32 in: the last of these
+    totals : (K,) float32 in: what E_vk was divided by, 0 for no correction
+    seed : a number for each sweep and chunk
+    """
+    K = E.shape[1]
+    n = np.zeros(K, np.float32)
+    place = np.empty(K, np.int64)
+    present = np.empty(K, np.int64)
+    weight = np.empty(K, np.float32)
+    state = np.uint64(seed)
+    for d in range(indptr.size - 1):
+        many = _count_topics(z[indptr[d] : indptr[d + 1]], n, present, place)
+        for i in range(indptr[d], indptr[d + 1]):
+            row = E[words[i]]
+            old = z[i]
+            shrink = np.float32(1.0)
+            if old >= 0:
+                n[old] -= 1.0
+                if n[old] == 0.0:
+                    many -= 1
+                    last = present[many]
+                    present[place[old]] = last
+                    place[last] = place[old]
+                elif totals[old] > 0.0:
+                    shrink -= np.float32(1.0) / (row[old] * totals[old])
+            total = np.float32(0.0)
+            for j in range(many):
+                k = present[j]
+                total += n[k] * row[k] * (shrink if k == old else np.float32(1.0))
+                weight[j] = total
+            state += np.uint64(0x9E3779B97F4A7C15)
+            h = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            u = np.float32(np.float64((h ^ (h >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53)
+            u *= total + ends[words[i]]
+            if u < total:
+                j = 0
+                while j < many - 1 and weight[j] <= u:
+                    j += 1
+                new = present[j]
+            else:
+                new = min(np.searchsorted(cumulative[words[i]], u - total), K - 1)
+            if n[new] == 0.0:
+                present[many], place[new] = new, many
+                many += 1
+            n[new] += 1.0
+            z[i] = new
+        n[present[:many]] = 0.0
+
+
+@_jit
+def word_tables(indptr, z, smooth, totals, prior, E, cumulative):
+    """The tables of a sweep for words whose tokens have the topics z[indptr[v] : indptr[v + 1]].
+
+    E_vk = (n_vk + smooth_v) / totals_k,   cumulative_vk = sum_{j <= k} E_vj a_j
+
+    smooth : (V,) in: pseudo-count of each word;  totals : (K,) in;  prior : (K,) in: a
+    E, cumulative : (V, K) float32 out
+    """
+    K = E.shape[1]
+    n = np.empty(K)
+    for v in range(indptr.size - 1):
+        n[:] = smooth[v]
+        for k in z[indptr[v] : indptr[v + 1]]:
+            n[k] += 1.0
+        for k in range(K):
+            n[k] /= totals[k]
+            E[v, k] = n[k]
+        n *= prior
+        for k in range(1, K):
+            n[k] += n[k - 1]
+        cumulative[v] = n

@@ -1,0 +1,67 @@
+"""The kernels of Gibbs sampling: chances that are known, and plain NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stickbreak.kernels import gibbs
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_sweep_draws_from_the_conditional(known):
+    """Documents of one token, or of two of which one is sure: the chances are known."""
+    K, n = 3, 60_000
+    E = np.array([[0.5, 0.3, 0.2], [1e-12, 1.0, 1e-12]], np.float32)
+    a = np.array([0.5, 1.0, 0.1])
+    cumulative = np.cumsum(E * a, axis=1).astype(np.float32)
+    indptr = np.arange(0, (1 + known) * n + 1, 1 + known)
+    words = np.tile([1, 0] if known else [0], n).astype(np.int32)
+    z = np.tile([1, -1] if known else [-1], n).astype(np.int32)
+    gibbs.gibbs_sweep(indptr, words, z, E, cumulative, cumulative[:, -1].copy(), np.zeros(K, np.float32), 7)
+    chances = E[0] * (a + known * np.array([0.0, 1.0, 0.0]))
+    chances /= chances.sum()
+    found = np.bincount(z[words == 0], minlength=K) / n
+    np.testing.assert_allclose(found, chances, atol=5.0 * np.sqrt(0.25 / n))
+
+
+@given(seed=SEEDS, K=st.integers(1, 6))
+def test_sweeps_depend_on_the_seed_alone(seed, K):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 9, 6)
+    words = rng.integers(7, size=lengths.sum()).astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    prior = np.exp(rng.normal(-2.0, 2.0, K))
+    S = rng.exponential(1.0, (7, K))
+    E = (S / S.sum(axis=0)).astype(np.float32)
+    cumulative, totals = np.cumsum(E * prior, axis=1).astype(np.float32), S.sum(axis=0).astype(np.float32)
+    ends = []
+    for _ in range(2):
+        z = np.full(len(words), -1, np.int32)
+        for sweep in range(3):
+            gibbs.gibbs_sweep(
+                indptr, words, z, E, cumulative, cumulative[:, -1].copy(), (sweep > 0) * totals, seed + sweep
+            )
+            assert ((z >= 0) & (z < K)).all()
+        ends.append(z)
+    np.testing.assert_array_equal(*ends)
+
+
+@given(seed=SEEDS, K=st.integers(1, 6))
+def test_tables_of_words_equal_numpy(seed, K):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 5, 7)
+    z = rng.integers(K, size=sizes.sum()).astype(np.int32)
+    smooth = rng.exponential(1.0, 7)
+    prior = rng.exponential(1.0, K)
+    counts = np.zeros((7, K))
+    np.add.at(counts, (np.repeat(np.arange(7), sizes), z), 1.0)
+    totals = (counts.sum(axis=0) + smooth.sum()).astype(np.float32)
+    E = np.empty((7, K), np.float32)
+    cumulative = np.empty_like(E)
+    gibbs.word_tables(np.concatenate([[0], np.cumsum(sizes)]), z, smooth, totals, prior, E, cumulative)
+    want = (counts + smooth[:, None]) / totals
+    np.testing.assert_allclose(E, want, rtol=1e-6)
+    np.testing.assert_allclose(cumulative, np.cumsum(want * prior, axis=1), rtol=1e-6)
