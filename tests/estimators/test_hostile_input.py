@@ -17,7 +17,7 @@ from stickbreak.moves.verify import WORTH
 LABELS = np.repeat([0, 1, 2], [40, 60, 80])
 REAL = (
     *("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "known_covariance_gaussian"),
-    "student_t",
+    *("student_t", "background"),
 )
 every_likelihood = pytest.mark.parametrize("likelihood", REAL)  # of numbers of any size and sign
 every_algorithm = pytest.mark.parametrize("algorithm", ["full", "memoized", "stochastic"])

@@ -11,9 +11,10 @@ from scipy.special import logsumexp
 
 from ..data import ArraySource, Chunk
 from ..inference import Executor
+from ..likelihoods import Latent
 from ..likelihoods.features import Rows
 from ..model import Model, Parameters, Summary
-from ..model.local import responsibilities_of
+from ..model.local import latent_means_of, responsibilities_of
 
 Array = NDArray[np.floating]
 
@@ -41,6 +42,10 @@ class Reader:
     def labels(self, X: Rows) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,)."""
         return np.asarray(self.responsibilities(X).argmax(axis=1))
+
+    def background(self, bits: Latent, X: Rows) -> Array:
+        """The probability that each row belongs to no cluster, (n,), where ``bits`` say whether it does."""
+        return np.asarray(np.clip(1.0 - latent_means_of(self.model.likelihood, bits, self.parameters, X), 0.0, 1.0))
 
     def log_density(self, X: Rows) -> Array:
         """Log posterior-predictive density of the observed values of each row, (n,)."""
