@@ -317,8 +317,9 @@ def families():
         "background",
         lk.Background,
         dusty_rows,
-        lambda D: {"family": lk.DiagonalGaussian(mean=2.0, mean_precision=0.7, shape=1.25, rate=30.0), "share": 0.2},
+        lambda D: {"family": lk.Gaussian(**gaussian_prior(D)), "share": 0.2},
         real_line_in_pieces,
+        lambda D: {"family": lk.DiagonalGaussian()},
         latent=True,
     )
     yield Family(

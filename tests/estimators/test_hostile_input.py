@@ -410,8 +410,11 @@ def test_clusters_a_millionth_of_the_spread_wide(dtype, offset, likelihood):
     assert_sound(found, X)
     if likelihood == "gaussian":
         assert recovers(found)
+    narrow = (
+        {"family": Gaussian(scale=1e-13)} if likelihood == "background" else {WIDTH.get(likelihood, "scale"): 1e-13}
+    )
     try:
-        found = fit(X, likelihood=REGISTRY[likelihood](**{WIDTH.get(likelihood, "scale"): 1e-13}))
+        found = fit(X, likelihood=REGISTRY[likelihood](**narrow))
     except FloatingPointError as error:
         found, said = None, str(error)
     if found is None:

@@ -45,7 +45,7 @@ def track(p, proposal, X, weights, kept, summary):
 
 
 def dense_summaries(p, naive, parameters, proposal, R, handed):
-    """The summaries before and after a move; latent variables, if any, are those of their clusters, of a merge their mixture."""
+    """The summaries before and after a move; latent variables are those of their clusters, of a merge their mixture."""
     A, family = list(proposal.removed), p.model.likelihood
     q = naive.latent(p.model, parameters, p.X)
     before = naive.summarise(family, p.X, R, p.weights, q)

@@ -43,9 +43,14 @@ class Reader:
         """The most probable cluster of each row, (n,)."""
         return np.asarray(self.responsibilities(X).argmax(axis=1))
 
+    def latent_means(self, latent: Latent, X: Rows) -> Array:
+        """The means of the latent variables of rows, (n, K)."""
+        return latent_means_of(self.model.likelihood, latent, self.parameters, X)[1]
+
     def background(self, bits: Latent, X: Rows) -> Array:
-        """The probability that each row belongs to no cluster, (n,), where ``bits`` say whether it does."""
-        return np.asarray(np.clip(1.0 - latent_means_of(self.model.likelihood, bits, self.parameters, X), 0.0, 1.0))
+        """The probability that each row belongs to no cluster, (n,), where ``bits`` say in each whether it does."""
+        R, means = latent_means_of(self.model.likelihood, bits, self.parameters, X)
+        return np.asarray(np.einsum("nk,nk->n", R, 1.0 - means))
 
     def log_density(self, X: Rows) -> Array:
         """Log posterior-predictive density of the observed values of each row, (n,)."""

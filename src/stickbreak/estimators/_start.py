@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,10 @@ def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, e
     translate = Translation.between(levels, other)
     may_miss = other.model_.likelihood.may_miss(source.n_columns)
     reader = Reader.of(other.model_, other.summary_, may_miss, source.dtype)
-    return from_responsibilities(model, source, OfModel(reader, translate, may_miss), executor)
+    latent = other.model_.likelihood.latent
+    alike = latent is not None and isinstance(latent, type(model.likelihood.latent))
+    means = partial(reader.latent_means, latent) if alike else None
+    return from_responsibilities(model, source, OfModel(reader, translate, may_miss), executor, means)
 
 
 def _from_array(

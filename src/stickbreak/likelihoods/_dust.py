@@ -17,7 +17,7 @@ OWN = 3  # statistics
 class Dust:
     """A bit t of each row in each cluster (see `stickbreak.likelihoods.Latent`): 1 where it is from the family.
 
-    Scores are the log odds of t = 1.  Two of the three statistics of its own are multiplied by E[t], as those of the family are,
+    Scores are the log odds of t = 1.  Two of the three statistics of its own are multiplied by E[t], as all of the family are,
     and the last is the entropy of q(t).
     """
 

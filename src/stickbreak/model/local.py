@@ -71,17 +71,18 @@ def responsibilities_of(likelihood: Likelihood, parameters: Parameters, X: Rows)
     return R
 
 
-def latent_means_of(likelihood: Likelihood, latent: Latent, parameters: Parameters, X: Rows) -> Array:
-    """The mean of the latent variable of each of rows X, sum_k r_nk E[u_nk], (n,)."""
-    n = X.shape[0]
-    found = np.empty(n)
-    rows = block_rows(likelihood.n_statistics, len(parameters.bias))
-    for start in range(0, n, rows):
+def latent_means_of(likelihood: Likelihood, latent: Latent, parameters: Parameters, X: Rows) -> tuple[Array, Array]:
+    """The probability of each cluster for each of rows X, and the means of their latent variables, (n, K) each."""
+    shape = X.shape[0], len(parameters.bias)
+    R, means = (np.empty(shape, X.dtype) for _ in range(2))
+    rows = block_rows(likelihood.n_statistics, shape[1])
+    for start in range(0, shape[0], rows):
         block = slice(start, start + rows)
         T, scores = scores_of(likelihood, parameters, X[block])
-        means = _integrated(likelihood, latent, parameters, X[block], T, scores)
-        found[block] = np.einsum("nk,nk->n", means.R, means.means, dtype=np.float64)
-    return found
+        found = _integrated(likelihood, latent, parameters, X[block], T, scores)
+        R[block] = found.R
+        means[block] = found.means
+    return R, means
 
 
 def restricted_step(
