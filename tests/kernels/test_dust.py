@@ -18,7 +18,7 @@ def test_bits_are_integrated_out(dtype, seed, n, K, size):
     C = (size * np.random.default_rng(seed).standard_normal((n, K))).astype(dtype)
     want = dust.integrate_bits_reference(C.astype(float))
     U = np.empty_like(C)
-    assert dust.integrate_bits(C, np.inf, dtype == np.float64, U)
+    assert dust.integrate_bits(C, dust.FARTHEST, dtype == np.float64, U)
     for got, wanted in zip((C, U), want):
         assert got.dtype == dtype
         np.testing.assert_allclose(got, wanted, rtol=30 * np.finfo(dtype).eps, atol=np.finfo(dtype).tiny)
@@ -31,7 +31,7 @@ def test_log_odds_beyond_the_range_are_refused_or_the_largest():
     double = np.array([[np.inf, -np.inf, np.nan, 1e308, -1e308]])
     U = np.empty((1, 5))
     want = dust.integrate_bits_reference(double)
-    assert dust.integrate_bits(double, np.inf, True, U)
+    assert dust.integrate_bits(double, dust.FARTHEST, True, U)
     np.testing.assert_array_equal(double, want[0])
     np.testing.assert_array_equal(U, want[1])
     np.testing.assert_array_equal(U, [[1.0, 0.0, 0.0, 1.0, 0.0]])

@@ -66,9 +66,9 @@ def log_volume(X):
 
 
 def log_evidence(family, share, allocation, X):
-    """log p(X) by enumeration of the cluster of every row, or none where it is background.
+    """log p(X) by enumeration of the cluster of every row and of the bits that say which are background.
 
-    Given which rows are background, the others have the evidence of the family; the labels of all rows come from the allocation.
+    Rows that are not have the evidence of the family; the labels of all rows come from the allocation.
     """
     n = len(X)
     labels = [z for z in product(range(n), repeat=n) if all(k <= max(z[:i], default=-1) + 1 for i, k in enumerate(z))]
@@ -169,7 +169,7 @@ def test_parameters_that_are_known_leave_a_closed_form():
     summary = summary_of(np.full(1, 30.0), features(likelihood, X).sum(axis=0)[None])
     for _ in range(30):
         summary, _ = local_step(likelihood, model.parameters(summary, FLOAT), X, np.ones(30))
-    assert model.bound(summary) + likelihood.log_base(X).sum() == pytest.approx(want.sum(), rel=1e-5)
+    assert model.bound(summary) == pytest.approx(want.sum(), rel=1e-5)
     outside = likelihood.log_predictive(X + 100.0, np.zeros(1), S)[:, 0]
     np.testing.assert_allclose(outside, np.log(0.8) + normal.logpdf(X + 100.0), rtol=1e-4)
 
@@ -192,9 +192,9 @@ def test_a_merge_is_a_lower_bound_that_the_next_steps_raise():
 def test_the_unit_of_the_data_changes_nothing_but_the_density():
     X = rows(80, 3)
     unit = np.array([1e-6, 1.0, 1e5])
-    here, there = (Mixture(Background(), random_state=0, n_jobs=1).fit(Z) for Z in (X, X * unit))
+    here, there = (fit(Z) for Z in (X, X * unit))
     assert there.lower_bound_ == pytest.approx(here.lower_bound_ - 80 * np.log(unit).sum(), abs=1e-4)
-    np.testing.assert_allclose(there.background_proba(X * unit), here.background_proba(X), atol=1e-3)
+    np.testing.assert_allclose(there.background_proba(X * unit), here.background_proba(X), atol=0.01)
 
 
 @every_family
@@ -202,7 +202,7 @@ def test_a_constant_column_makes_no_background(name):
     """It has no width, and the others tell what is background."""
     X = np.column_stack([rows(80, 2), np.full(80, 7.0)])
     for values in (X, X[:, 2:]):
-        found = Mixture(Background(type(FAMILIES[name])()), random_state=0, n_jobs=1, max_laps=20).fit(values)
+        found = fit(values, Background(type(FAMILIES[name])()), max_laps=20)
         assert np.isfinite(found.lower_bounds_).all()
         assert np.isfinite(found.score_samples(values)).all()
         assert np.isfinite(found.sample(20)[0]).all()
@@ -222,7 +222,9 @@ def dusty_rows(seed, n=500, K=4, D=2, dust=100, box=30.0):
 
 
 def fit(X, likelihood=None, **parameters):
-    return Mixture(likelihood or Background(), **{"random_state": 0, "n_jobs": 1, **parameters}).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Mixture(likelihood or Background(), **{"random_state": 0, "n_jobs": 1, **parameters}).fit(X)
 
 
 @pytest.mark.parametrize("family", [Gaussian(), DiagonalGaussian()], ids=lambda family: type(family).__name__)
@@ -241,7 +243,7 @@ def test_dust_is_told_from_clusters(family):
 
 
 def test_without_dust_the_share_is_next_to_nothing():
-    X, z, _ = dusty_rows(1, dust=0)
+    X, _, _ = dusty_rows(1, dust=0)
     found, plain = fit(X), fit(X, Gaussian())
     assert found.n_clusters_ == plain.n_clusters_ == 4
     assert found.model_.likelihood.share < 1e-3
@@ -250,7 +252,7 @@ def test_without_dust_the_share_is_next_to_nothing():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_far_row_does_no_harm(dtype):
-    X, z, _ = dusty_rows(2, dust=0)
+    X, _, _ = dusty_rows(2, dust=0)
     X[17] = 1e4
     found = fit(X.astype(dtype))
     assert found.n_clusters_ == 4
@@ -266,7 +268,7 @@ def test_one_gaussian_is_one_cluster():
 
 
 def test_on_the_log_scale_the_background_is_there_too():
-    X, z, away = dusty_rows(4, box=20.0)
+    X, _, _ = dusty_rows(4, box=20.0)
     found = fit(np.exp(X / 4.0), LogScale(Background()))
     same = fit(X / 4.0)
     assert found.n_clusters_ == 4
@@ -280,7 +282,7 @@ def test_draws_and_new_rows():
     drawn, _ = found.sample(4000)
     assert np.mean(found.background_proba(drawn) > 0.5) == pytest.approx(found.model_.likelihood.share, abs=0.02)
     far = np.array([[400.0, -500.0], [1e9, 1e9]])
-    np.testing.assert_array_equal(found.background_proba(far), 1.0)
+    np.testing.assert_allclose(found.background_proba(far), 1.0)
     assert (found.score_samples(far) < -500.0).all()
     np.testing.assert_allclose(found.predict_proba(far), np.tile(found.weights_, (2, 1)), atol=0.01)
 
@@ -295,9 +297,7 @@ def test_a_fit_goes_on_where_another_ended():
 
 def test_the_number_of_threads_changes_no_bit():
     X, _, _ = dusty_rows(7, n=2000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        one, two = (fit(X, n_jobs=jobs, max_laps=12) for jobs in (1, 2))
+    one, two = (fit(X, n_jobs=jobs, max_laps=12) for jobs in (1, 2))
     assert one.lower_bounds_ == two.lower_bounds_
     assert one.summary_.S.tobytes() == two.summary_.S.tobytes()
 
@@ -359,7 +359,7 @@ def test_what_has_no_bits_is_refused_with_what_to_use():
     with pytest.raises(ValueError, match=r"part 'a' is a Background.*use Gaussian"):
         Mixture(Product({"a": (Background(), [0, 1])})).fit(X)
     with pytest.raises(ValueError, match=r"without a background: use Mixture\(Background\(\)\)"):
-        Mixture("gaussian", max_laps=2).fit(X).background_proba(X)
+        fit(X, Gaussian(), max_laps=2).background_proba(X)
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="Background cannot use missing values"):
         Mixture(Background()).fit(X)

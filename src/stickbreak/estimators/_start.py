@@ -52,7 +52,12 @@ def choose_start(
         return from_seeds(model, source, estimator.n_init_clusters, init == "k-means++", rng)
     if not choices.algorithm(estimator).searches:
         return _found_on_sample(estimator, model, source, executor, rng, learn)
-    return one_cluster(model)
+    return _alone(model, source, rng)
+
+
+def _alone(model: Model, source: ArraySource, rng: np.random.Generator) -> Summary:
+    """One cluster; where rows have latent variables that of a sample: under the prior alone all rows would be background."""
+    return one_cluster(model) if model.likelihood.latent is None else from_seeds(model, source, 1, False, rng)
 
 
 def _found_on_sample(
@@ -66,7 +71,7 @@ def _found_on_sample(
     sample = source.sample(SEARCH_ROWS, rng)
     options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learn)
     search = LearningSearch(model, sample, choices.MOVES, Session(executor), rng, options)
-    search.run(one_cluster(model))
+    search.run(_alone(model, sample, rng))
     return search.total * (source.total_weight / sample.total_weight)
 
 

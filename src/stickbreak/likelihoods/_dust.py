@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.dust import add_bits, integrate_bits
+from ..kernels.dust import FARTHEST, add_bits, integrate_bits
 from .features import largest_terms
 
 Array = NDArray[np.floating]
@@ -30,7 +30,7 @@ class Dust:
         """Integrate bits out of log odds C (n, K), in place, and return E[t], (n, K); None as `Latent.integrate`."""
         U = np.empty_like(C)
         exact = C.dtype == np.float64
-        return U if integrate_bits(C, np.inf if exact else largest_terms(C.dtype), exact, U) else None
+        return U if integrate_bits(C, FARTHEST if exact else largest_terms(C.dtype), exact, U) else None
 
     def add(
         self,
