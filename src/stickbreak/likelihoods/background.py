@@ -18,6 +18,7 @@ from .gaussian import Gaussian
 DEFAULT = 0.02  # share before it is learnt
 LEARNT = 1e-6, 0.5  # shares that may be learnt
 FAST = 1.0  # the most by which the log odds of the share are moved on in a lap
+TOLL, FEW = 0.03, 0.005  # nats, and rows, of what a cluster pays for its background
 ROUNDED = 1e-9  # of the rows of a cluster: fewer than no rows by so much are none
 EDGE = 1e-9  # widths of the box by which rounding may put a row outside
 
@@ -59,7 +60,11 @@ class Background(Likelihood):
     others makes the box large, so that less is background near the clusters: leave such rows out, or use `StudentT`.
 
     ``LogScale(Background(DiagonalGaussian()))`` has its background on the log scale.  Posteriors and profiles are those of the
-    family, of a cluster without background.  The bound holds q(phi) q(t | z) q(z) and stays below the log evidence.
+    family, of a cluster without background.
+
+    The bound holds q(phi) q(t | z) q(z) and stays below the log evidence.  A cluster with b rows of background pays
+    0.03 log(1 + b / 0.005) nats of it, 0.3 for 100 rows: else a cluster without rows of its own would gain
+    by explaining background, too.  This is convex in b, so that every step of the ascent still climbs.
 
     Examples
     --------
@@ -137,13 +142,15 @@ class Background(Likelihood):
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """Those of the family, so that scores are the log odds of a row to be from it; b = log share."""
         W, b = self.family.weights(*self._of_family(N, S))
-        K = len(b)
-        return np.column_stack([W, np.ones(K), b - logit(self.share), np.ones(K)]), np.full(K, np.log(self.share))
+        toll = TOLL / (FEW + np.maximum(N - S[:, -2], 0.0))  # of one row more
+        own = np.ones_like(b)
+        return np.column_stack([W, own, b - logit(self.share) + toll, own]), np.log(self.share) - toll
 
     def log_marginal(self, N: Array, S: Array) -> Array:
-        """That of the family for rows weighted by E[t], with E[log p(t)] and the entropy of q(t), (K,)."""
+        """That of the family for rows weighted by E[t], with E[log p(t)] and the entropy of q(t), less the toll, (K,)."""
         rows = S[:, -2]
-        bits = rows * np.log1p(-self.share) + (N - rows) * np.log(self.share) + S[:, -1]
+        toll = TOLL * np.log1p(np.maximum(N - rows, 0.0) / FEW)
+        bits = rows * np.log1p(-self.share) + (N - rows) * np.log(self.share) + S[:, -1] - toll
         return np.asarray(self.family.log_marginal(*self._of_family(N, S)) + S[:, -3] + bits)
 
     def divergence(self, X: Array, centers: Array) -> Array:
