@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from scipy import sparse, stats
-from scipy.special import psi, softmax, xlogy
+from scipy.special import entr, expit, psi, softmax, xlogy
 
 from stickbreak import likelihoods as lk
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
@@ -34,6 +34,12 @@ def gaussian_rows(rng, n, D):
     labels = rng.integers(3, size=n)
     rows = centers[labels] + np.einsum("nij,nj->ni", mixing[labels], rng.standard_normal((n, D)))
     return (rows + 4.0) * column_units(D)
+
+
+def dusty_rows(rng, n, D):
+    """Of `gaussian_rows` a tenth, widely spread."""
+    X = gaussian_rows(rng, n, D)
+    return np.where(rng.random((n, 1)) < 0.1, X * rng.uniform(-8.0, 8.0, (n, D)), X)
 
 
 def zero_mean_rows(rng, n, D):
@@ -175,6 +181,16 @@ def real_line(X):
     return np.nanmean(X) + spread * np.tan(u)[:, None], w * spread / np.cos(u) ** 2
 
 
+def real_line_in_pieces(X):
+    """Points x of one column and weights that integrate over the real line, apart in the box of the rows and on either side."""
+    u, w = np.polynomial.legendre.leggauss(2000)
+    low, high = X.min(), X.max()
+    x, v = 0.5 * (low + high + (high - low) * u), 0.5 * (high - low) * w
+    angle, spread = 0.25 * np.pi * (1.0 + u), high - low
+    y, t = spread * np.tan(angle), 0.25 * np.pi * spread * w / np.cos(angle) ** 2
+    return np.concatenate([low - y, x, high + y])[:, None], np.concatenate([t, v, t])
+
+
 def positive_line(X):
     """Points x = center e^u by trapezoids, which are exact for functions like these."""
     u, du = np.linspace(-60.0, 60.0, 4001, retstep=True)
@@ -218,7 +234,7 @@ class Family:
     everything(X) : for rows(.., 1), all possible rows (or quadrature points) and their weights
     always(D) : parameters that are no hyperparameters
     conditional : whether densities are given a part of the row, which draws make up
-    latent : whether rows have latent scales, so that the log marginal of hard assignments is a lower bound
+    latent : whether rows have latent variables, so that the log marginal of hard assignments is a lower bound
     """
 
     name: str
@@ -295,6 +311,15 @@ def families():
         gaussian_rows,
         lambda D: gaussian_prior(D) | {"tails": 9.0},
         real_line,
+        latent=True,
+    )
+    yield Family(
+        "background",
+        lk.Background,
+        dusty_rows,
+        lambda D: {"family": lk.Gaussian(**gaussian_prior(D)), "share": 0.2},
+        real_line_in_pieces,
+        lambda D: {"family": lk.DiagonalGaussian()},
         latent=True,
     )
     yield Family(
@@ -469,40 +494,52 @@ def gamma_terms(a, rate):
 
 def squares(model, parameters, X):
     """E[(x - mu)' Lambda (x - mu)] of rows with latent scales, (n, K): what a score is short of that of x = mu."""
-    D = model.likelihood.scales.columns
+    D = model.likelihood.latent.columns
     return 2.0 * (0.5 * D - 1.0 - features(model.likelihood, X) @ parameters.W.T)
 
 
-def scales(model, parameters, X):
-    """Shape a and rates (n, K) of the best q(u) of rows with latent scales; None where rows have none."""
-    found = model.likelihood.scales
+def latent(model, parameters, X):
+    """The best q(u) of rows with latent variables: shape a and rates (n, K) of scales, and E[t] (n, K) of bits; or None."""
+    found = model.likelihood.latent
     if found is None:
         return None
+    if isinstance(found, lk.Dust):
+        return None, expit(features(model.likelihood, X) @ parameters.W.T)
     return 0.5 * (found.tails + found.columns), 0.5 * (found.tails + squares(model, parameters, X))
 
 
+def latent_terms(likelihood, q):
+    """E[u] (n, K), and by number the statistics that are no products with it."""
+    if isinstance(likelihood.latent, lk.Dust):
+        return q[1], {-1: entr(q[1]) + entr(1.0 - q[1])}
+    h = 0.5 * (5.0 + likelihood.latent.columns)
+    terms = zip((-2, -1), gamma_terms(*q), gamma_terms(h, h))
+    return q[0] / q[1], {column: term - hard for column, term, hard in terms}
+
+
 def summarise(likelihood, X, R, weights=None, q=None):
-    """The summary of dense responsibilities R (n, K), by matrix products; with the scales q of `scales`, if any."""
+    """The summary of dense responsibilities R (n, K), by matrix products; with the q of `latent`, if any."""
     weights = np.ones(len(X)) if weights is None else weights
     wR = weights[:, None] * R
     H = -(weights[:, None] * xlogy(R, R)).sum(axis=0)
     T = features(likelihood, X)
-    S = wR.T @ T if q is None else (wR * q[0] / q[1]).T @ T
-    if q is not None:
-        h = 0.5 * (5.0 + likelihood.scales.columns)
-        for column, term, hard in zip((-2, -1), gamma_terms(*q), gamma_terms(h, h)):
-            S[:, column] = (wR * (term - hard)).sum(axis=0)
+    if q is None:
+        S = wR.T @ T
+    else:
+        means, own = latent_terms(likelihood, q)
+        S = (wR * means).T @ T
+        for column, term in own.items():
+            S[:, column] = (wR * term).sum(axis=0)
     return Summary(wR.sum(axis=0), S, H, np.asarray(weights @ likelihood.log_base(X)))
 
 
 def scores(model, parameters, X):
-    """Scores (n, K) of rows: with latent scales, the sum of the score given each and of its chance, at the best q(u)."""
-    T, q = features(model.likelihood, X), scales(model, parameters, X)
+    """Scores (n, K) of rows: with latent variables, the sum of the score given each and of its chance, at the best q(u)."""
+    T, q = features(model.likelihood, X), latent(model, parameters, X)
     if q is None:
         return T @ parameters.W.T + parameters.bias
-    mean, h = q[0] / q[1], 0.5 * (5.0 + model.likelihood.scales.columns)
-    likely, entropy = (term - hard for term, hard in zip(gamma_terms(*q), gamma_terms(h, h)))
-    return mean * (T @ parameters.W.T) + parameters.bias + likely * parameters.W[:, -2] + entropy * parameters.W[:, -1]
+    means, own = latent_terms(model.likelihood, q)
+    return means * (T @ parameters.W.T) + parameters.bias + sum(own[c] * parameters.W[:, c] for c in own)
 
 
 def responsibilities(model, parameters, X, threshold=1e-12):
@@ -545,7 +582,7 @@ def naive():
     return SimpleNamespace(
         features=features,
         summarise=summarise,
-        scales=scales,
+        latent=latent,
         scores=scores,
         responsibilities=responsibilities,
         dense=dense,

@@ -17,7 +17,7 @@ from stickbreak.moves.verify import WORTH
 LABELS = np.repeat([0, 1, 2], [40, 60, 80])
 REAL = (
     *("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "known_covariance_gaussian"),
-    "student_t",
+    *("student_t", "background"),
 )
 every_likelihood = pytest.mark.parametrize("likelihood", REAL)  # of numbers of any size and sign
 every_algorithm = pytest.mark.parametrize("algorithm", ["full", "memoized", "stochastic"])
@@ -410,8 +410,11 @@ def test_clusters_a_millionth_of_the_spread_wide(dtype, offset, likelihood):
     assert_sound(found, X)
     if likelihood == "gaussian":
         assert recovers(found)
+    narrow = (
+        {"family": Gaussian(scale=1e-13)} if likelihood == "background" else {WIDTH.get(likelihood, "scale"): 1e-13}
+    )
     try:
-        found = fit(X, likelihood=REGISTRY[likelihood](**{WIDTH.get(likelihood, "scale"): 1e-13}))
+        found = fit(X, likelihood=REGISTRY[likelihood](**narrow))
     except FloatingPointError as error:
         found, said = None, str(error)
     if found is None:

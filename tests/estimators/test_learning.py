@@ -53,7 +53,7 @@ def test_learning_never_lowers_the_bound_and_ends_above_a_fit_without(family, al
 
 @pytest.mark.parametrize("algorithm", ["memoized", "stochastic"])
 def test_learning_works_with_moves_and_every_algorithm(known_families, algorithm):
-    for name in ("gaussian-default", "poisson-default", "product-missing", "student_t-default"):
+    for name in ("gaussian-default", "poisson-default", "product-missing", "student_t-default", "background-default"):
         X, _ = data(known_families[name])
         options = {"algorithm": algorithm, "n_batches": 2, "learn": learning_all(known_families[name]), "max_laps": 20}
         found = fit(known_families[name], X, **options)

@@ -9,7 +9,7 @@ from stickbreak.likelihoods import REGISTRY
 
 ESTIMATORS = ("Mixture", "TopicModel", "HMM")
 LIKELIHOODS = (*REGISTRY, "auto", "product")
-OF_ROWS = ("student_t",)  # which only mixtures take
+OF_ROWS = ("student_t", "background")  # which only mixtures take
 
 DOMAIN = {
     "auto": "mixed",
@@ -24,7 +24,7 @@ DOMAIN = {
 }
 SQUARES = (
     *("gaussian", "zero_mean_gaussian", "diagonal_gaussian", "spherical_gaussian", "student_t"),
-    *("gaussian_network", "linear_regression"),
+    *("background", "gaussian_network", "linear_regression"),
 )
 HYPERPARAMETERS = {
     "bernoulli": ("a", "b"),
@@ -35,6 +35,7 @@ HYPERPARAMETERS = {
     "multinomial": ("concentration",),
     "gaussian": ("mean", "mean_precision", "degrees_of_freedom", "scale"),
     "gaussian_network": ("n_parents", "mean", "mean_precision", "degrees_of_freedom", "scale"),
+    "background": ("share",),
     "student_t": ("tails", "mean", "mean_precision", "degrees_of_freedom", "scale"),
     "zero_mean_gaussian": ("degrees_of_freedom", "scale"),
     "known_covariance_gaussian": ("covariance", "mean", "mean_precision"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from stickbreak.kernels import scales
+from stickbreak.kernels.latent import multiplied
 
 SEEDS = st.integers(0, 2**32 - 1)
 DTYPES = [np.float32, np.float64]
@@ -50,5 +51,5 @@ def test_sums_of_scales_equal_reference(dtype, seed, n, K):
     before[:, 3:] += scales.add_scales_reference(R.astype(float), weights, U.astype(float), 0.3, -0.7)
     np.testing.assert_allclose(S, before, rtol=1e-11, atol=1e-11)
     scaled = np.empty_like(values)
-    scales.scaled_values(indptr, indices.astype(np.int32), values, U, scaled)
+    multiplied(indptr, indices.astype(np.int32), values, U, scaled)
     np.testing.assert_array_equal(scaled, values * U[rows, indices])

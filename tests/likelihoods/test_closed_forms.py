@@ -254,6 +254,7 @@ def test_a_center_without_a_value_suggests_the_prior(known_families, name):
 POSITIVE = [0.0, -1.0, np.nan, np.inf]
 COLUMNWISE = [*POSITIVE, np.ones(2), np.ones((3, 3)), [1.0, 0.0, 1.0]]
 BAD = {
+    "background": {"share": [0.0, 1.0, -0.1, 1.5, np.nan, np.inf, [0.1, 0.2]]},
     "bernoulli": {"a": COLUMNWISE, "b": COLUMNWISE},
     "categorical": {
         "concentration": [*POSITIVE, np.ones(2), [np.ones(4)], [np.ones(4), np.ones(2), np.zeros(3)]],
@@ -321,7 +322,8 @@ def test_a_tunable_hyperparameter_changes_the_marginal(family, naive):
     assert likelihood.tunables()
     for name in likelihood.tunables():
         other = likelihood.scaled(name, 1.0 / 3.0)
-        if name != "correlation" or (likelihood.correlation < 1.0 and len(likelihood.scale) > 1):
+        family = getattr(likelihood, "family", likelihood)
+        if name != "correlation" or (family.correlation < 1.0 and len(family.scale) > 1):
             assert abs(other.log_marginal(N, S)[0] - now) > 1e-3, name
         again = other.scaled(name, 3.0)
         assert again.log_marginal(N, S)[0] == pytest.approx(now, rel=1e-12)

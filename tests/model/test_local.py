@@ -20,7 +20,7 @@ def test_local_step_equals_dense_algebra(problem, naive, seed, n, K, D):
     p = problem(seed, n, K, D)
     parameters = parameters_of(p)
     summary, kept = local_step(p.model.likelihood, parameters, p.X, p.weights)
-    R, q = naive.responsibilities(p.model, parameters, p.X), naive.scales(p.model, parameters, p.X)
+    R, q = naive.responsibilities(p.model, parameters, p.X), naive.latent(p.model, parameters, p.X)
     np.testing.assert_allclose(naive.dense(kept, K), R, rtol=1e-8, atol=1e-14)
     naive.assert_same(summary, naive.summarise(p.model.likelihood, p.X, R, p.weights, q))
 
@@ -30,7 +30,7 @@ def test_restricted_step_shares_out_the_mass_of_each_row(problem, naive, seed, K
     p = problem(seed, K=K)
     parameters, mass = parameters_of(p), p.rng.choice([0.0, 1e-9, 0.3, 1.0], len(p.X))
     summary, kept = restricted_step(p.model.likelihood, parameters, p.X, p.weights, mass)
-    R, q = naive.responsibilities(p.model, parameters, p.X), naive.scales(p.model, parameters, p.X)
+    R, q = naive.responsibilities(p.model, parameters, p.X), naive.latent(p.model, parameters, p.X)
     np.testing.assert_allclose(naive.dense(kept, K), R, rtol=1e-8, atol=1e-14)
     want = naive.summarise(p.model.likelihood, p.X, mass[:, None] * R, p.weights, q)
     assert summary.base == 0.0

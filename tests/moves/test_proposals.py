@@ -45,12 +45,12 @@ def track(p, proposal, X, weights, kept, summary):
 
 
 def dense_summaries(p, naive, parameters, proposal, R, handed):
-    """The summaries before and after a move; scales of rows, if any, are those of their clusters, of a merge their mixture."""
+    """The summaries before and after a move; latent variables are those of their clusters, of a merge their mixture."""
     A, family = list(proposal.removed), p.model.likelihood
-    q = naive.scales(p.model, parameters, p.X)
+    q = naive.latent(p.model, parameters, p.X)
     before = naive.summarise(family, p.X, R, p.weights, q)
     if q is not None:
-        new = handed if proposal.parameters is None else naive.scales(p.model, proposal.parameters, p.X)[1]
+        new = handed if proposal.parameters is None else naive.latent(p.model, proposal.parameters, p.X)[1]
         q = q[0], np.hstack([np.delete(q[1], A, axis=1), new])
     after = naive.summarise(family, p.X, np.hstack([np.delete(R, A, axis=1), handed]), p.weights, q)
     if proposal.parameters is None and q is not None:

@@ -89,7 +89,7 @@ def test_the_enumeration_is_a_distribution(allocation):
 def test_bound_is_below_the_evidence(family, naive, allocation, seed, n, K, D, softness):
     """For any responsibilities, and at each of several steps of coordinate ascent, which climb."""
     if family.latent:
-        pytest.skip("hard assignments are a lower bound: see tests/likelihoods/test_student_t.py")
+        pytest.skip("hard assignments are a lower bound: see tests of that family")
     rng = np.random.default_rng(seed)
     n = n if isinstance(allocation, DirichletProcess) else min(n, 4)
     likelihood = family.likelihood(family.rows(rng, 30, D))
@@ -111,7 +111,7 @@ def test_bound_is_below_the_evidence(family, naive, allocation, seed, n, K, D, s
 def test_stick_breaking_order_costs_log_one_plus_concentration(family, naive, seed, concentration):
     """One row in one cluster: the only partition has probability one, the first stick only 1 / (1 + concentration)."""
     if family.latent:
-        pytest.skip("hard assignments are a lower bound: see tests/likelihoods/test_student_t.py")
+        pytest.skip("hard assignments are a lower bound: see tests of that family")
     rng = np.random.default_rng(seed)
     likelihood = family.likelihood(family.rows(rng, 30, 2))
     x = family.rows(rng, 1, 2)
@@ -125,7 +125,7 @@ def test_stick_breaking_order_costs_log_one_plus_concentration(family, naive, se
 def test_hard_assignments_add_up_to_the_evidence(family, naive, allocation, K):
     """exp(bound) of a labelling is p(X, labels); over all labels it sums to p(X) (beyond 30 sticks lies 1e-19)."""
     if family.latent:
-        pytest.skip("hard assignments are a lower bound: see tests/likelihoods/test_student_t.py")
+        pytest.skip("hard assignments are a lower bound: see tests of that family")
     rng = np.random.default_rng(1)
     likelihood = family.likelihood(family.rows(rng, 30, 1))
     X, model = family.rows(rng, 2, 1), Model(likelihood, allocation)

@@ -14,13 +14,13 @@ from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, RowSearch, Session, Threads
 from stickbreak.inference.init import one_cluster
-from stickbreak.likelihoods import REGISTRY, DiagonalGaussian, Poisson, Product, Sample
+from stickbreak.likelihoods import REGISTRY, DiagonalGaussian, Dust, Poisson, Product, Sample
 from stickbreak.model import Model, Summary, local_step
 
 MOVES = ("birth", "merge", "delete")
 GAUSSIANS = (
     *("gaussian", "diagonal_gaussian", "spherical_gaussian", "zero_mean_gaussian", "known_covariance_gaussian"),
-    "student_t",
+    *("student_t", "background"),
 )
 
 
@@ -145,7 +145,9 @@ def test_rows_far_from_every_cluster_have_responsibilities(name, dtype, far):
     T = likelihood.features(rows.astype(np.float64), np.empty((4, likelihood.n_statistics)))
     for t, responsibilities in zip(T, R):
         scores = [sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(t, w)) for w in W]  # exact
-        if likelihood.scales is not None:
+        if isinstance(likelihood.latent, Dust):
+            scores = [Fraction(float(np.logaddexp(0.0, float(max(score, Fraction(-(10**6))))))) for score in scores]
+        elif likelihood.latent is not None:
             nu, D = likelihood.tails, 2
             scores = [Fraction(-0.5 * (nu + D) * np.log1p(float(D - 2 - 2 * score) / nu)) for score in scores]
         scores = [score + Fraction(float(b)) for score, b in zip(scores, bias)]

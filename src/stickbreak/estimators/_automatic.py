@@ -83,7 +83,7 @@ class Reading:
         fit -= set(WHOLE) if numbers.sum() > MOST_CORRELATED else {NETWORK}
         if numbers.sum() > MOST_LINKED:
             fit -= {NETWORK}
-        if not numbers.all():  # no part of a Product has scales
+        if not numbers.all():  # no part of a Product has latent variables
             fit -= {SCALED}
         families = {name: family for name, family in NUMBERS.items() if name in fit}
         return {self._name(name, logs): self._likelihood(family(), logs) for name, family in families.items()}

@@ -21,7 +21,7 @@ from ..likelihoods import Likelihood
 
 Array = NDArray[np.floating]
 
-COLUMN_BYTES = 32  # for each column of X: whether values are missing and the largest, per chunk and overall
+COLUMN_BYTES = 48  # for each column of X: whether values are missing and its limits, per chunk and overall
 LEAST_WEIGHT, MOST_WEIGHT = 1e-300, 1e105  # of all rows: beyond, counts or their squares leave the range of float64
 
 
@@ -77,10 +77,11 @@ def whole_numbers(name: str, given: Any, least: int, total: int) -> NDArray[np.i
 
 
 class Columns(NamedTuple):
-    """What all rows say of each column: whether values are missing, and the largest value; (D,) each."""
+    """What all rows say of each column: whether values are missing, and the largest and the smallest value; (D,) each."""
 
     missing: NDArray[np.bool_]
     largest: Array
+    smallest: Array
 
 
 def usable(likelihood: Likelihood, X: Any, may_miss: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -107,7 +108,7 @@ def survey(
     may_miss = likelihood.may_miss(source.n_columns)
 
     missing = np.zeros(source.n_columns, np.bool_)
-    largest = np.full(source.n_columns, np.nan)
+    largest, smallest = (np.full(source.n_columns, np.nan) for _ in range(2))
     look = partial(_look, likelihood, may_miss, watch)
     for found in executor.over(source, look, source.batches(1)[0]):
         if len(found) == 3:
@@ -118,9 +119,10 @@ def survey(
         columns, extremes = found
         missing = missing | columns.missing
         largest = np.fmax(largest, columns.largest)
+        smallest = np.fmin(smallest, columns.smallest)
         if watch is not None and extremes is not None:
             watch.add(extremes)
-    return Columns(missing, largest)
+    return Columns(missing, largest, smallest)
 
 
 def _look(
@@ -132,9 +134,12 @@ def _look(
     fine = usable(likelihood, X, may_miss)
     if not fine.all():
         return first_trouble(X, fine, chunk.start)
-    missing = np.zeros(source.n_columns, np.bool_) if sparse.issparse(X) else np.isnan(X).any(axis=0)
-    largest = np.zeros(len(missing)) if sparse.issparse(X) else np.fmax.reduce(X, axis=0)
-    return Columns(missing, largest), None if watch is None else watch.look(X, weights, chunk.start)
+    if sparse.issparse(X):
+        none = np.zeros(source.n_columns)
+        columns = Columns(none > 0.0, none, none)
+    else:
+        columns = Columns(np.isnan(X).any(axis=0), np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0))
+    return columns, None if watch is None else watch.look(X, weights, chunk.start)
 
 
 def _encoded(estimator: Any, X: Any, known: Levels, reset: bool) -> Encoded | None:

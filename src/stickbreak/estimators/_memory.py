@@ -83,7 +83,7 @@ def _batches(estimator: Estimator, F: int, source: ArraySource) -> int:
 def _sizes(estimator: Estimator, likelihood: Likelihood, source: ArraySource, columns: Columns) -> memory.Sizes:
     """What the memory of a fit depends on, known before anything large is made."""
     flat = source.flat
-    size = likelihood.size(*columns)
+    size = likelihood.size(columns.missing, columns.largest)
     is_sparse = isinstance(flat, SparseSource)
     sizes = memory.Sizes(
         rows=flat.n_rows,

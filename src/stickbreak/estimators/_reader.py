@@ -11,9 +11,10 @@ from scipy.special import logsumexp
 
 from ..data import ArraySource, Chunk
 from ..inference import Executor
+from ..likelihoods import Latent
 from ..likelihoods.features import Rows
 from ..model import Model, Parameters, Summary
-from ..model.local import responsibilities_of
+from ..model.local import latent_means_of, responsibilities_of
 
 Array = NDArray[np.floating]
 
@@ -41,6 +42,15 @@ class Reader:
     def labels(self, X: Rows) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,)."""
         return np.asarray(self.responsibilities(X).argmax(axis=1))
+
+    def latent_means(self, latent: Latent, X: Rows) -> Array:
+        """The means of the latent variables of rows, (n, K)."""
+        return latent_means_of(self.model.likelihood, latent, self.parameters, X)[1]
+
+    def background(self, bits: Latent, X: Rows) -> Array:
+        """The probability that each row belongs to no cluster, (n,), where ``bits`` say in each whether it does."""
+        R, means = latent_means_of(self.model.likelihood, bits, self.parameters, X)
+        return np.asarray(np.einsum("nk,nk->n", R, 1.0 - means))
 
     def log_density(self, X: Rows) -> Array:
         """Log posterior-predictive density of the observed values of each row, (n,)."""

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,12 @@ def choose_start(
         return from_seeds(model, source, estimator.n_init_clusters, init == "k-means++", rng)
     if not choices.algorithm(estimator).searches:
         return _found_on_sample(estimator, model, source, executor, rng, learn)
-    return one_cluster(model)
+    return _alone(model, source, rng)
+
+
+def _alone(model: Model, source: ArraySource, rng: np.random.Generator) -> Summary:
+    """One cluster; where rows have latent variables that of a sample: under the prior alone all rows would be background."""
+    return one_cluster(model) if model.likelihood.latent is None else from_seeds(model, source, 1, False, rng)
 
 
 def _found_on_sample(
@@ -65,7 +71,7 @@ def _found_on_sample(
     sample = source.sample(SEARCH_ROWS, rng)
     options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learn)
     search = LearningSearch(model, sample, choices.MOVES, Session(executor), rng, options)
-    search.run(one_cluster(model))
+    search.run(_alone(model, sample, rng))
     return search.total * (source.total_weight / sample.total_weight)
 
 
@@ -77,7 +83,10 @@ def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, e
     translate = Translation.between(levels, other)
     may_miss = other.model_.likelihood.may_miss(source.n_columns)
     reader = Reader.of(other.model_, other.summary_, may_miss, source.dtype)
-    return from_responsibilities(model, source, OfModel(reader, translate, may_miss), executor)
+    latent = other.model_.likelihood.latent
+    alike = latent is not None and isinstance(latent, type(model.likelihood.latent))
+    means = partial(reader.latent_means, latent) if alike else None
+    return from_responsibilities(model, source, OfModel(reader, translate, may_miss), executor, means)
 
 
 def _from_array(

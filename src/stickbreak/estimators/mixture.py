@@ -17,7 +17,7 @@ from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import Algorithm, Executor, LearningSearch
-from ..likelihoods import Likelihood
+from ..likelihoods import Dust, Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey
@@ -216,6 +216,36 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         with self._executor() as executor:
             source, reader = self._checked(X, y, executor)
             return np.concatenate(list(by_chunk(source, executor, reader.responsibilities)))
+
+    def background_proba(self, X: Any) -> Array:
+        """Probability that each row belongs to no cluster, but to the background of a `Background` likelihood, (n,).
+
+        `predict` and `predict_proba` share out such rows, too: as background is the same in all clusters, by their weights.
+
+        Raises
+        ------
+        ValueError
+            If the likelihood has no background: use ``Mixture(Background())``.
+        sklearn.exceptions.NotFittedError
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stickbreak import Mixture
+        >>> from stickbreak.likelihoods import Background
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.concatenate([*(rng.normal(m, 1.0, (200, 2)) for m in (-8, 8)), rng.uniform(-40, 40, (40, 2))])
+        >>> model = Mixture(Background(), random_state=0).fit(X)
+        >>> model.background_proba([[-8.0, -8.0], [30.0, -20.0]]).round(2)
+        array([0., 1.])
+        """
+        check_is_fitted(self)
+        bits = self.model_.likelihood.latent
+        if not isinstance(bits, Dust):
+            raise ValueError("this model was fitted without a background: use Mixture(Background()).")
+        with self._executor() as executor:
+            source, reader = self._checked(X, None, executor)
+            return np.concatenate(list(by_chunk(source, executor, partial(reader.background, bits))))
 
     def transform(self, X: Any) -> Array:
         """Responsibilities as features, (n, K); the same as `predict_proba`."""

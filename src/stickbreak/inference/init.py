@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..data import ArraySource, Chunk
 from ..data.distinct import distinct_rows
@@ -39,21 +40,42 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
 
 
 def from_responsibilities(
-    model: Model, source: ArraySource, given: Callable[[Chunk, Rows], Array], executor: Executor
+    model: Model,
+    source: ArraySource,
+    given: Callable[[Chunk, Rows], Array],
+    executor: Executor,
+    means: Callable[[Rows], Array] | None = None,
 ) -> Summary:
-    """The summary of responsibilities ``given(chunk, X)`` (n, K) for the rows of every chunk; empty clusters are dropped."""
+    """The summary of responsibilities ``given(chunk, X)`` (n, K) for the rows of every chunk; empty clusters are dropped.
+
+    means : of the latent variables of rows (n, K), where they are known
+    """
     chunks = (chunk for batch in source.batches(1) for chunk in batch)
-    results = executor.over(source, partial(_assigned, model, given), chunks)
+    results = executor.over(source, partial(_assigned, model, given, means), chunks)
     total = next(results)
     for summary in results:  # as they come, so that few are held at a time
         total.add_in_place(summary)
     return total.take(np.flatnonzero(total.N > 0.0))
 
 
-def _assigned(model: Model, given: Callable[[Chunk, Rows], Array], source: ArraySource, chunk: Chunk) -> Summary:
+def _assigned(
+    model: Model,
+    given: Callable[[Chunk, Rows], Array],
+    means: Callable[[Rows], Array] | None,
+    source: ArraySource,
+    chunk: Chunk,
+) -> Summary:
     """The summary of one chunk, given responsibilities."""
     X, weights = source.read(chunk)
     R = np.asarray(given(chunk, X) * weights[:, None], dtype=np.float64)
     S = np.zeros((R.shape[1], model.likelihood.n_statistics))
-    add_product(R, features(model.likelihood, X), S)
+    T = features(model.likelihood, X)
+    latent = model.likelihood.latent
+    if latent is None or means is None:
+        add_product(R, T, S)
+    else:
+        U = means(X)
+        kept = sparse.csr_array(R)
+        add_product(R * U, T, S)
+        latent.add(kept.indptr, kept.indices, kept.data, np.ones(len(R)), U, S)
     return model.start(R.sum(axis=0), S)

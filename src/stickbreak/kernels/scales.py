@@ -51,14 +51,6 @@ def integrate_scales_reference(
 
 
 @_jit
-def scaled_values(indptr, indices, values, U, scaled):
-    """Sparse responsibilities times the means of the scales:  scaled = r E[u], for U (n, K)."""
-    for i in range(indptr.size - 1):
-        for p in range(indptr[i], indptr[i + 1]):
-            scaled[p] = values[p] * U[i, indices[p]]
-
-
-@_jit
 def add_scales(indptr, indices, values, weights, U, likely, entropy, S):
     """Add what the scales of rows say to the last two statistics.
 

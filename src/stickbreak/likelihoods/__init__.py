@@ -2,11 +2,13 @@
 
 from ._base import Array, Likelihood, Profile
 from ._columns import IndependentColumns
+from ._dust import Dust
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import column_values, positive_values, require
+from ._latent import Latent
 from ._sample import Sample
-from ._scales import Scales
 from .autoregressive_gaussian import AutoregressiveGaussian
+from .background import Background
 from .bernoulli import Bernoulli
 from .categorical import Categorical
 from .diagonal_gaussian import DiagonalGaussian
@@ -25,6 +27,7 @@ from .zero_mean_gaussian import ZeroMeanGaussian
 
 REGISTRY: dict[str, type[Likelihood]] = {
     "autoregressive_gaussian": AutoregressiveGaussian,
+    "background": Background,
     "bernoulli": Bernoulli,
     "categorical": Categorical,
     "diagonal_gaussian": DiagonalGaussian,
@@ -46,15 +49,18 @@ __all__ = [
     "REGISTRY",
     "Array",
     "AutoregressiveGaussian",
+    "Background",
     "Bernoulli",
     "Categorical",
     "DiagonalGaussian",
+    "Dust",
     "Exponential",
     "Gamma",
     "Gaussian",
     "GaussianNetwork",
     "IndependentColumns",
     "KnownCovarianceGaussian",
+    "Latent",
     "Likelihood",
     "LinearRegression",
     "LogScale",
@@ -63,7 +69,6 @@ __all__ = [
     "Product",
     "Profile",
     "Sample",
-    "Scales",
     "SphericalGaussian",
     "StudentT",
     "ZeroMeanGaussian",

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._hyperparameters import LARGEST, require
+from ._latent import Latent
 from ._rows import Rows
 from ._sample import Sample
-from ._scales import Scales
 
 Array = NDArray[np.floating]
 
@@ -191,9 +191,13 @@ class Likelihood(ABC):
         """The columns (D,) whose values have a distribution; the others are given, such as the x of a regression."""
         return np.ones(D, np.bool_)
 
+    def has_density(self, D: int) -> NDArray[np.bool_]:
+        """The columns (D,) that densities are of, once resolved: a family may set constant ones aside."""
+        return np.ones(D, np.bool_)
+
     @property
-    def scales(self) -> Scales | None:
-        """The latent scales of its rows (`stickbreak.likelihoods._scales`), None where rows have none."""
+    def latent(self) -> Latent | None:
+        """The latent variables of its rows, one in each cluster; None where rows have none."""
         return None
 
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
@@ -264,9 +268,9 @@ class Likelihood(ABC):
         return replace(self, **{name: getattr(self, name) * factor})
 
     def ahead(self, before: "Likelihood", step: float) -> Self:
-        """This likelihood with what is learnt of rows' `scales` moved on by ``step`` times its change since ``before``.
+        """This likelihood with what is learnt of `latent` variables moved on by ``step`` times its change since ``before``.
 
-        Scales that are held while it is learnt hold it back, too.
+        Latent variables that are held while it is learnt hold it back, too.
         """
         return self
 

@@ -30,7 +30,7 @@ class Sample:
     X : (n, D) float64, missing values as NaN; or CSR
     weights : (n,)
     missing : (D,) bool, the columns with missing values anywhere in the data
-    largest : (D,) the largest value of each column anywhere in the data
+    largest, smallest : (D,) the largest and the smallest value of each column anywhere in the data
     names : the names of the columns, where they have any
     levels : the names of the levels of columns that hold their codes, by the number of the column
     steps : (D,) the `resolution` of columns where it is known, NaN elsewhere, or None
@@ -40,6 +40,7 @@ class Sample:
     weights: Array
     missing: NDArray[np.bool_]
     largest: Array
+    smallest: Array
     names: Sequence[str] | None = None
     levels: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     steps: Array | None = None
@@ -49,9 +50,10 @@ class Sample:
         """A sample that is all of the data."""
         weights = np.ones(X.shape[0]) if weights is None else weights
         if sparse.issparse(X):
-            return cls(X, weights, np.zeros(X.shape[1], np.bool_), np.asarray(X.max(axis=0).todense()).ravel())
+            largest, smallest = (np.asarray(limit.todense()).ravel() for limit in (X.max(axis=0), X.min(axis=0)))
+            return cls(X, weights, np.zeros(X.shape[1], np.bool_), largest, smallest)
         X = np.asarray(X, dtype=np.float64)
-        return cls(X, weights, np.isnan(X).any(axis=0), np.fmax.reduce(X, axis=0))
+        return cls(X, weights, np.isnan(X).any(axis=0), np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0))
 
     @property
     def D(self) -> int:
@@ -147,9 +149,8 @@ class Sample:
         names = None if self.names is None else [self.names[d] for d in columns]
         levels = {j: self.levels[d] for j, d in enumerate(columns) if d in self.levels}
         steps = None if self.steps is None else self.steps[columns]
-        return Sample(
-            self.X[:, columns], self.weights, self.missing[columns], self.largest[columns], names, levels, steps
-        )
+        facts = self.missing[columns], self.largest[columns], self.smallest[columns]
+        return Sample(self.X[:, columns], self.weights, *facts, names, levels, steps)
 
     def _few(self) -> "Sample":
         """Some of the rows, evenly spaced, that show what is common."""

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
-from ..kernels.scales import integrate_scales
+from ..kernels.scales import add_scales, integrate_scales
 
 Array = NDArray[np.floating]
 
+OWN = 3  # statistics
 HARD = 5.0  # q(u) of rows that are given to a cluster before it has parameters is that of tails nu = 5, with mean 1
 
 
@@ -29,6 +30,11 @@ class Scales(NamedTuple):
 
     tails: float
     columns: int
+
+    @property
+    def n_statistics(self) -> int:
+        """Three."""
+        return OWN
 
     @property
     def constant(self) -> float:
@@ -72,6 +78,18 @@ class Scales(NamedTuple):
         exact = C.dtype == np.float64
         fine = integrate_scales(C, 0.5 * D - 1.0, self.tails, a, float(score) - self.constant, exact, U)
         return U if fine else None
+
+    def add(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: Array,
+        weights: Array,
+        means: Array,
+        S: Array,
+    ) -> None:
+        """Add what rows with E[u] = ``means`` say to the last two statistics."""
+        add_scales(indptr, indices, values, weights, means, *self.offsets, S)
 
 
 def _log_mean(a: float) -> float:

@@ -140,6 +140,10 @@ class DiagonalGaussian(IndependentColumns):
         z = standardised(X, self.origin, self.unit)
         return z * z, z
 
+    def has_density(self, D: int) -> NDArray[np.bool_]:
+        """The columns that are not constant."""
+        return ~self._constant
+
     def spread_out(self, T: Array, variances: Array) -> None:
         """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
         T[:, : self._D] += variances / self.unit**2

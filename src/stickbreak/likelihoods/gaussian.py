@@ -124,6 +124,10 @@ class Gaussian(WishartPrior):
         pack_products(X, self.origin, self._unit, True, out)
         return out
 
+    def has_density(self, D: int) -> NDArray[np.bool_]:
+        """The columns that are not constant."""
+        return np.asarray(np.isfinite(self.rounding))
+
     def spread_out(self, T: Array, variances: Array) -> None:
         """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
         quadratic.spread_out(T, variances / self._unit**2)

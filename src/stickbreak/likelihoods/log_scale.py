@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ._base import Array, Likelihood, Profile, Size
 from ._column_names import column_numbers
 from ._hyperparameters import LARGEST, SMALLEST, require
+from ._latent import Latent
 from ._sample import Sample
-from ._scales import Scales
 from .gaussian import Gaussian
 
 WIDEST = 0.5  # of a value: half its step is at most so much of it, as of whole multiples of the step
@@ -90,8 +90,8 @@ class LogScale(Likelihood):
         draft = replace(draft, steps=steps)
         known = np.full(sample.D, np.nan)
         known[columns] = np.where(np.isinf(steps), np.inf, 0.0)  # the features say what rounding has taken
-        largest = draft._logs(sample.largest[None])[0]
-        logs = replace(sample, X=draft._logs(sample.X), largest=largest, steps=known)
+        largest, smallest = draft._logs(np.stack([sample.largest, sample.smallest]))
+        logs = replace(sample, X=draft._logs(sample.X), largest=largest, smallest=smallest, steps=known)
         return replace(draft, family=self.family.resolve(logs))
 
     @property
@@ -182,9 +182,9 @@ class LogScale(Likelihood):
         return own
 
     @property
-    def scales(self) -> Scales | None:
-        """The latent scales of rows under the family."""
-        return self.family.scales
+    def latent(self) -> Latent | None:
+        """The latent variables of rows under the family."""
+        return self.family.latent
 
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """The family made for missing values in the columns ``missing`` (D,)."""
@@ -243,7 +243,7 @@ class LogScale(Likelihood):
             yield replace(self, family=family)
 
     def ahead(self, before: Likelihood, step: float) -> Self:
-        """With what the family has learnt of scales moved on."""
+        """With what the family has learnt of latent variables moved on."""
         return replace(self, family=self.family.ahead(before.family, step)) if isinstance(before, LogScale) else self
 
     def resolved_columns(self) -> int | None:

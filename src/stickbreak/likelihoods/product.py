@@ -72,9 +72,9 @@ class Product(Likelihood):
         located = self.locate(sample.names, sample.D)
         resolved = {name: (part.resolve(sample.take(c)), c) for name, (part, c) in located.parts.items()}
         for name, (part, _) in resolved.items():
-            if part.scales is not None:
+            if part.latent is not None:
                 raise ValueError(
-                    f"part {name!r} is a {type(part).__name__}, whose rows have scales that others do not share; "
+                    f"part {name!r} is a {type(part).__name__}, whose rows have a latent variable that others do not share; "
                     "use Gaussian, or DiagonalGaussian."
                 )
         return replace(located, parts=resolved)

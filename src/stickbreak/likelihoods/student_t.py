@@ -13,7 +13,7 @@ from ._base import Array, Likelihood, Profile, Size
 from ._draws import gamma
 from ._hyperparameters import hyperparameter, require
 from ._sample import Sample
-from ._scales import Scales
+from ._scales import OWN, Scales
 from .gaussian import Gaussian, NormalWishart
 
 DEFAULT = 5.0  # tails before they are learnt
@@ -87,17 +87,17 @@ class StudentT(Gaussian):
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """That of `Gaussian` with the three statistics of scales."""
         size = super().size(missing, largest)
-        return size._replace(statistics=size.statistics + 3, entries=size.entries + 3)
+        return size._replace(statistics=size.statistics + OWN, entries=size.entries + OWN)
 
     @property
-    def scales(self) -> Scales:
+    def latent(self) -> Scales:
         """The latent scales of its rows."""
         return Scales(self.tails, len(self._live))
 
     @property
     def n_statistics(self) -> int:
         """F = D (D + 1) / 2 + D + 3."""
-        return super().n_statistics + 3
+        return super().n_statistics + OWN
 
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): those of `Gaussian`, then 1, 0, 0, the statistics of a scale that is not known (`Scales`)."""
@@ -108,13 +108,13 @@ class StudentT(Gaussian):
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """Those of `Gaussian` with all of E[mu' Lambda mu] on the scale; b = E[log |Lambda|] / 2 + what each row counts."""
         W, logdet, spread, square, lost = self._expectations(self._update(N, S))
-        own = np.tile(self.scales.weights, (len(N), 1))
+        own = np.tile(self.latent.weights, (len(N), 1))
         own[:, 0] -= 0.5 * (spread + square + lost)
-        return np.hstack([W, own]), 0.5 * logdet + self.scales.constant
+        return np.hstack([W, own]), 0.5 * logdet + self.latent.constant
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """That of `Gaussian` for rows weighted by their scales, with E[log p(u)] and the entropy of q(u), (K,)."""
-        return super().log_marginal(N, S) + N * self.scales.constant + S[:, -3:] @ self.scales.weights
+        return super().log_marginal(N, S) + N * self.latent.constant + S[:, -3:] @ self.latent.weights
 
     def posterior(self, N: Array, S: Array) -> Any:
         """A `StudentTPosterior`: posterior means as of `Gaussian`, and the tails."""
@@ -183,7 +183,7 @@ class StudentT(Gaussian):
         nu = self.tails
         kappa = q.kappa[k]
         dof = float(q.nu[k]) - D + 1.0
-        shape = self.scales.shape
+        shape = self.latent.shape
         logdet = float(quadratic.log_determinant(q.L[k]))
 
         def height(log_u: Array) -> Array:

@@ -120,7 +120,7 @@ class DocumentKind(ABC):
     allocations: ClassVar[type] = TopicPrior
     summary: ClassVar[type[Summary]] = DocumentSummary
     sample_size: ClassVar[int] = 300
-    takes_scales: ClassVar[bool] = False
+    takes_latent: ClassVar[bool] = False
     has_documents: ClassVar[bool] = True
     has_order: ClassVar[bool] = False
     recipe: ClassVar[Recipe] = Recipe(

@@ -71,7 +71,7 @@ class Kind(Protocol):
     summary : the class of the summaries
     sample_size : how many rows or documents to draw for a cluster
     recipe : how moves change clusters
-    takes_scales : whether rows may have latent scales (`Likelihood.scales`)
+    takes_latent : whether rows may have latent variables (`Likelihood.latent`)
     has_documents : whether rows share the proportions of a document, so that a document may mix clusters
     has_order : whether rows depend on those before them
     """
@@ -81,7 +81,7 @@ class Kind(Protocol):
     summary: ClassVar[type[Summary]]
     sample_size: ClassVar[int]
     recipe: ClassVar[Recipe]
-    takes_scales: ClassVar[bool]
+    takes_latent: ClassVar[bool]
     has_documents: ClassVar[bool]
     has_order: ClassVar[bool]
 

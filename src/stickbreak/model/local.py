@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..kernels.assign import accumulate, count_and_entropy, softmax_rows
-from ..kernels.scales import add_scales, scaled_values
+from ..kernels.latent import multiplied
 from ..kernels.sparse import csr_accumulate, csr_scores
-from ..likelihoods import Likelihood, Scales
+from ..likelihoods import Latent, Likelihood
 from ..likelihoods.features import Rows, features, largest_terms, prefers_sparse
 from .parameters import Parameters
 from .summary import Summary
@@ -71,6 +71,20 @@ def responsibilities_of(likelihood: Likelihood, parameters: Parameters, X: Rows)
     return R
 
 
+def latent_means_of(likelihood: Likelihood, latent: Latent, parameters: Parameters, X: Rows) -> tuple[Array, Array]:
+    """The probability of each cluster for each of rows X, and the means of their latent variables, (n, K) each."""
+    shape = X.shape[0], len(parameters.bias)
+    R, means = (np.empty(shape, X.dtype) for _ in range(2))
+    rows = block_rows(likelihood.n_statistics, shape[1])
+    for start in range(0, shape[0], rows):
+        block = slice(start, start + rows)
+        T, scores = scores_of(likelihood, parameters, X[block])
+        found = _integrated(likelihood, latent, parameters, X[block], T, scores)
+        R[block] = found.R
+        means[block] = found.means
+    return R, means
+
+
 def restricted_step(
     likelihood: Likelihood, parameters: Parameters, X: Rows, weights: Array, mass: Array
 ) -> tuple[Summary, Responsibilities]:
@@ -123,8 +137,9 @@ def summed_step(
     summary: Summary,
 ) -> Responsibilities:
     """`block_step` from features T of rows X and their scores without bias, which are spoilt."""
-    if likelihood.scales is not None:
-        return _scaled_step(likelihood, likelihood.scales, parameters, X, T, scores, weights, mass, summary)
+    latent = likelihood.latent
+    if latent is not None:
+        return _latent_step(likelihood, latent, parameters, X, T, scores, weights, mass, summary)
     dtype = parameters.W.dtype
     kept = softmax(scores, parameters.bias, responsibility_threshold(dtype), largest_terms(dtype))
     if kept is None:
@@ -135,9 +150,9 @@ def summed_step(
     return kept
 
 
-def _scaled_step(
+def _latent_step(
     likelihood: Likelihood,
-    scales: Scales,
+    latent: Latent,
     parameters: Parameters,
     X: Rows,
     T: Array,
@@ -146,29 +161,44 @@ def _scaled_step(
     mass: Array,
     summary: Summary,
 ) -> Responsibilities:
-    """`summed_step` where rows have latent scales.
+    """`summed_step` where rows have latent variables: sums are of statistics times their means."""
+    found = _integrated(likelihood, latent, parameters, X, T, scores)
+    kept = found.kept
+    count_and_entropy(*kept, weights, mass, summary.N, summary.H)
+    weights = weights * mass
+    latent.add(*kept, weights, found.means, summary.S)
+    if kept.values.size > DENSE_SHARE * found.R.size:
+        R = found.R * found.means * weights[:, None]
+        np.add(summary.S, R.T @ found.T.astype(np.float64, copy=False), out=summary.S)
+    else:
+        values = np.empty_like(kept.values)
+        multiplied(*kept, found.means, values)
+        accumulate(kept.indptr, kept.indices, values, weights, found.T, summary.S)
+    return kept
 
-    Responsibilities are those of scores with scales integrated out; sums are of statistics times E[u].
-    """
-    U = scales.integrate(scores)
-    if U is None:
+
+class _Integrated(NamedTuple):
+    """Features T (n, F) of rows, dense responsibilities R (n, K), the kept ones, and the means of latent variables (n, K)."""
+
+    T: Array
+    R: Array
+    kept: Responsibilities
+    means: Array
+
+
+def _integrated(
+    likelihood: Likelihood, latent: Latent, parameters: Parameters, X: Rows, T: Array, scores: Array
+) -> _Integrated:
+    """Responsibilities from scores, which are spoilt, with latent variables integrated out, and the means of these."""
+    means = latent.integrate(scores)
+    if means is None:
         T, scores = scores_of(likelihood, Parameters(parameters.W.astype(np.float64), parameters.bias), X)
-        U = scales.integrate(scores)
-        assert U is not None  # in float64 nothing is refused
+        means = latent.integrate(scores)
+        assert means is not None  # in float64 nothing is refused
     bias = parameters.bias.astype(scores.dtype, copy=False)
     kept = softmax(scores, bias, responsibility_threshold(scores.dtype), np.inf)
     assert kept is not None  # every score is a number
-    count_and_entropy(*kept, weights, mass, summary.N, summary.H)
-    weights = weights * mass
-    add_scales(*kept, weights, U, *scales.offsets, summary.S)
-    if kept.values.size > DENSE_SHARE * scores.size:
-        R = scores * U * weights[:, None]
-        np.add(summary.S, R.T @ T.astype(np.float64, copy=False), out=summary.S)
-    else:
-        values = np.empty_like(kept.values)
-        scaled_values(*kept, U, values)
-        accumulate(kept.indptr, kept.indices, values, weights, T, summary.S)
-    return kept
+    return _Integrated(T, scores, kept, means)
 
 
 def _add(kept: Responsibilities, T: Any, R: Array, weights: Array, mass: Array, summary: Summary) -> None:

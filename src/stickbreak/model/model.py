@@ -36,9 +36,9 @@ class Model:
     def __post_init__(self) -> None:
         if not isinstance(self.allocation, self.kind.allocations):
             raise TypeError(f"{self.allocation!r} is not an allocation of {self.kind.units}.")
-        if self.likelihood.scales is not None and not self.kind.takes_scales:
+        if self.likelihood.latent is not None and not self.kind.takes_latent:
             raise ValueError(
-                f"{type(self.likelihood).__name__} has a scale for each row, which only Mixture can use; "
+                f"{type(self.likelihood).__name__} has a latent variable for each row, which only Mixture can use; "
                 "use Gaussian, or DiagonalGaussian."
             )
 

@@ -29,7 +29,7 @@ class RowKind:
     allocations: ClassVar[type] = MixturePrior
     summary: ClassVar[type[Summary]] = Summary
     sample_size: ClassVar[int] = 3000
-    takes_scales: ClassVar[bool] = True
+    takes_latent: ClassVar[bool] = True
     has_documents: ClassVar[bool] = False
     has_order: ClassVar[bool] = False
     recipe: ClassVar[Recipe] = Recipe(

@@ -88,7 +88,7 @@ class SequenceKind:
     allocations: ClassVar[type] = ChainPrior
     summary: ClassVar[type[Summary]] = SequenceSummary
     sample_size: ClassVar[int] = ROWS.sample_size
-    takes_scales: ClassVar[bool] = False
+    takes_latent: ClassVar[bool] = False
     has_documents: ClassVar[bool] = False
     has_order: ClassVar[bool] = True
     recipe: ClassVar[Recipe] = Recipe(

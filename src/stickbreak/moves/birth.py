@@ -134,8 +134,8 @@ class _First(NamedTuple):
 
 
 def _whole(model: Model, target: Target, sample: Sampled) -> Summary:
-    """The rows of a sample as one cluster, with the scales that the target gives them where rows have scales."""
-    if model.likelihood.scales is not None:
+    """The rows of a sample as one cluster, with the latent variables that the target gives them, if any."""
+    if model.likelihood.latent is not None:
         return refined(model, target.summary, sample)[0]
     return hard_summary(sample.T, sample.weights, np.zeros(len(sample.weights), np.intp))
 
