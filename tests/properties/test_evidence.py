@@ -118,7 +118,7 @@ def test_stick_breaking_order_costs_log_one_plus_concentration(family, naive, se
     N, S = np.zeros(1), np.zeros((1, likelihood.n_statistics))
     exact = likelihood.log_predictive(x, N, S)[0, 0]
     bound = Model(likelihood, DirichletProcess(concentration)).bound(naive.summarise(likelihood, x, np.ones((1, 1))))
-    assert exact - bound == pytest.approx(np.log1p(concentration), abs=1e-10)
+    assert exact - bound == pytest.approx(np.log1p(concentration), abs=1e-9)  # rows may be far away, and squares cancel
 
 
 @pytest.mark.parametrize(("allocation", "K"), [(FiniteDirichlet(4, 0.5), 4), (DirichletProcess(0.3), 30)], ids=str)

@@ -64,7 +64,8 @@ class Sequences:
 class SequenceSource(ArraySource):
     """Rows of sequences, one sequence after another.
 
-    Rows whose values are all missing, or whose history is, have no observation: their weight is zero, and so are their values.
+    Rows whose values are all missing, or whose history is, have no observation: their weight is zero, and their values are those
+    of a row that is observed, so that every family can take them.
 
     Parameters
     ----------
@@ -84,6 +85,8 @@ class SequenceSource(ArraySource):
             begins = self.edges[:-1, None] + np.arange(lags)
             observed[begins[begins < self.edges[1:, None]]] = False
         self.weights = None if observed.all() else observed.astype(np.float64)
+        first = int(observed.argmax())
+        self._filler = self._with_history(Chunk(first, first + 1))[0] if observed.any() else np.zeros((), self.dtype)
         if codes is not None and self.weights is not None:
             self.X = self._cleared(np.array(self.X, dtype=self.dtype), slice(None))
 
@@ -229,7 +232,7 @@ class SequenceSource(ArraySource):
 
     def _cleared(self, X: Array, rows: Any) -> Array:
         if self.weights is not None:
-            X[self.weights[rows] == 0.0] = 0.0
+            X[self.weights[rows] == 0.0] = self._filler
         return X
 
 
