@@ -64,8 +64,8 @@ class Sequences:
 class SequenceSource(ArraySource):
     """Rows of sequences, one sequence after another.
 
-    Rows whose values are all missing, or whose history is, have no observation: their weight is zero, and their values are those
-    of a row that is observed, so that every family can take them.
+    Rows whose values are all missing, or whose history is, have no observation: their weight is zero, and their values are
+    those of a row that is observed, so that every family can take them.
 
     Parameters
     ----------
