@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..data import SparseSource
 from ..model import Summary
+from ..moves.agglomeration import level_start, levels_of
 from ..moves.better import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Annealed, Chain
@@ -112,6 +113,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         annealed = chain.from_summary(start, TUNING.sweeps, self.executor)
         self.best = self._laps(self.model, (), coarse)
         self.best.run(annealed.summary)
+        self._tried.append(_tried(self.best))
         self._merge_all(self.best, coarse)
         if self._may_grow():
             self._grow_from(chain, start, coarse)
@@ -126,8 +128,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
         first = min(TUNING.fewest, self.model.max_clusters)
         if first > start.K:
-            nothing_known = Summary.zeros(first, start.S.shape[1])
-            self._excursion(chain.from_summary(nothing_known, TUNING.sweeps, self.executor), options)
+            self._excursion(self._at_random(chain, first), options)
+        if self.total.K == 1:
+            self._try_many(chain, options)
         if not self._is_fast():
             self._double(chain, options)
             return
@@ -135,15 +138,35 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             while self._grow(chain, self._times(times), options):
                 continue
 
+    def _at_random(self, chain: Chain, K: int) -> Annealed:
+        """So many topics from nothing, annealed."""
+        return chain.from_summary(Summary.zeros(K, self.total.S.shape[1]), TUNING.sweeps, self.executor)
+
+    def _try_many(self, chain: Chain, options: Options) -> None:
+        """Excursions from ever more topics at random, while these gain: one topic may be better than some of very many."""
+        better = True
+        while better and self._may_grow():
+            fewer, bound = self._tried[-1]
+            wanted = int(np.ceil(TUNING.growth[0] * np.exp(fewer)))
+            if wanted > self.model.max_clusters:
+                break
+            self._excursion(self._at_random(chain, wanted), options)
+            better = self._tried[-1][1] > bound
+
     def _double(self, chain: Chain, options: Options) -> None:
-        """Excursions from twice as many topics, until these gain too little; then `_ahead` by the last three."""
+        """Excursions from twice as many topics, until these gain too little; then `_ahead` by all of them."""
         self._tried.append(_tried(self.outcome))
         while self._grow(chain, self._times(TUNING.growth[0]), options):
             continue
-        (*_, (last, _)) = self._tried
-        if len(self._tried) > 2:
-            top = _top(*zip(*self._tried[-3:]))
-            self._ahead = TUNING.longer * float(np.exp(min(top, last))) / self.total.K
+        highest: dict[float, float] = {}
+        for size, bound in self._tried:
+            highest[size] = max(bound, highest.get(size, -np.inf))
+        sizes = sorted(highest)
+        i = max(range(len(sizes)), key=lambda i: highest[sizes[i]])
+        if 0 < i < len(sizes) - 1:
+            around = sizes[i - 1 : i + 2]
+            top = _top(around, [highest[size] for size in around])
+            self._ahead = TUNING.longer * float(np.exp(top)) / self.total.K
 
     def _anneal_all(self, chain: Chain, options: Options) -> None:
         """Long ascents, until none merges any topics; where laps take long, one after another instead of laps that settle."""
@@ -204,13 +227,16 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             self._merge_more(self._in_hand, options)
 
     def _nearly_as_good(self) -> Summary | None:
-        """The outcome of the last ascent from fewer topics, if it lacks less than what the parameters of one cost."""
-        best = self.outcome
-        trial = self._merged
-        if trial is None or trial.total.K >= best.total.K or self._laps_left <= 0:
+        """The fewest topics, merged as they are, that lack no more than ascents are compared to."""
+        best = self._in_hand
+        if "merge" not in self.moves or best.total.K < 2 or self._laps_left <= 0:
             return None
-        near = best.bound - trial.bound < float(best.posterior.cost.mean())
-        return trial.total if near else None
+        surveyed = self._survey(best)
+        seen = surveyed.seen
+        levels = levels_of(best.model, seen.total, surveyed.steps, seen.nodes)
+        least = levels[0].bound - max(TUNING.coarse_topics, self.options.tol) * best.total.K
+        near = [level for level in levels[1:] if level.bound > least]
+        return level_start(best.model, seen.total, seen.nodes, near[-1])[0] if near else None
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
@@ -313,11 +339,7 @@ def _tried(laps: Laps) -> tuple[float, float]:
 
 
 def _top(x: Sequence[float], y: Sequence[float]) -> float:
-    """Where the parabola through three points, x increasing, has its top; infinite if it has none."""
-    if not x[0] < x[1] < x[2]:
-        return np.inf
+    """Where the parabola through three points, x increasing and the second y the highest, has its top."""
     first = (y[1] - y[0]) / (x[1] - x[0])
     second = (y[2] - y[1]) / (x[2] - x[1])
-    if first <= second:
-        return np.inf
     return 0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second)
