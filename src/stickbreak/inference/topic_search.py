@@ -79,7 +79,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     on_mixture: Callable[[float, int], None] = lambda bound, K: None
     _tried: list[tuple[float, float]] = field(default_factory=list)  # logarithm of the number of topics, and bound
-    _ahead: float | None = None  # times as many topics as in hand, from which a long ascent is to begin
+    _wanted: int = 0  # topics from which the first long ascent begins, if growth has told
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -154,7 +154,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             better = self._tried[-1][1] > bound
 
     def _double(self, chain: Chain, options: Options) -> None:
-        """Excursions from twice as many topics, until these gain too little; then `_ahead` by all of them."""
+        """Excursions from twice as many topics, until these gain too little; then what all of them tell."""
         self._tried.append(_tried(self.outcome))
         while self._grow(chain, self._times(TUNING.growth[0]), options):
             continue
@@ -166,28 +166,31 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if 0 < i < len(sizes) - 1:
             around = sizes[i - 1 : i + 2]
             top = _top(around, [highest[size] for size in around])
-            self._ahead = TUNING.longer * float(np.exp(top)) / self.total.K
+            self._wanted = min(int(np.ceil(TUNING.longer * np.exp(top))), self.model.max_clusters)
 
     def _anneal_all(self, chain: Chain, options: Options) -> None:
         """Long ascents, until none merges any topics; where laps take long, one after another instead of laps that settle."""
-        self._anneal_more(chain, options)
+        begun = self._anneal_more(chain, options)
         while self._laps_left > 0:
             K = self.total.K
-            self._anneal(chain, self.total, options)
+            if not begun:
+                self._anneal(chain, self.total, options)
+            begun = False
             fewer = self._nearly_as_good()
             if fewer is not None:
                 self._anneal(chain, fewer, options)
-            elif not self._is_fast() and self._ahead is None:
+            elif not self._is_fast():
                 self._anneal(chain, self.total, options)
             many = K if self._is_fast() else TUNING.settled * K
             if many <= self.total.K:
                 break
 
-    def _anneal_more(self, chain: Chain, options: Options) -> None:
-        """A long ascent from as many topics as are best by what growth saw."""
-        wanted = 0 if self._ahead is None else self._times(self._ahead)
-        if self._may_grow() and wanted > self.total.K:
-            self._ascend_annealed(chain, self._with_split(chain, wanted, TUNING.last_sweeps), options)
+    def _anneal_more(self, chain: Chain, options: Options) -> bool:
+        """A long ascent from as many topics as are best by what growth saw, if these are more; whether it was made."""
+        more = self._may_grow() and self._wanted > self.total.K
+        if more:
+            self._ascend_annealed(chain, self._with_split(chain, self._wanted, TUNING.last_sweeps), options)
+        return more
 
     def _times(self, times: float) -> int:
         """So many times the topics in hand, of which there may be no more than some."""
