@@ -78,7 +78,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     on_mixture: Callable[[float, int], None] = lambda bound, K: None
-    _tried: list[tuple[float, float]] = field(default_factory=list)  # logarithm of the number of topics, and bound
+    _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _wanted: int = 0  # topics from which the first long ascent begins, if growth has told
 
     def run(self, start: Summary) -> None:
@@ -113,7 +113,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         annealed = chain.from_summary(start, TUNING.sweeps, self.executor)
         self.best = self._laps(self.model, (), coarse)
         self.best.run(annealed.summary)
-        self._tried.append(_tried(self.best))
+        self._note(self.best)
         self._merge_all(self.best, coarse)
         if self._may_grow():
             self._grow_from(chain, start, coarse)
@@ -144,29 +144,32 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _try_many(self, chain: Chain, options: Options) -> None:
         """Excursions from ever more topics at random, while these gain: one topic may be better than some of very many."""
+        (*_, (many, bound)) = self._tried.items()
         better = True
         while better and self._may_grow():
-            fewer, bound = self._tried[-1]
-            wanted = int(np.ceil(TUNING.growth[0] * np.exp(fewer)))
-            if wanted > self.model.max_clusters:
+            many = int(np.ceil(TUNING.growth[0] * many))
+            if many > self.model.max_clusters:
                 break
-            self._excursion(self._at_random(chain, wanted), options)
-            better = self._tried[-1][1] > bound
+            trial = self._excursion(self._at_random(chain, many), options)
+            better = trial.bound > bound
+            bound = trial.bound
 
     def _double(self, chain: Chain, options: Options) -> None:
         """Excursions from twice as many topics, until these gain too little; then what all of them tell."""
-        self._tried.append(_tried(self.outcome))
+        self._note(self.outcome)
         while self._grow(chain, self._times(TUNING.growth[0]), options):
             continue
-        highest: dict[float, float] = {}
-        for size, bound in self._tried:
-            highest[size] = max(bound, highest.get(size, -np.inf))
-        sizes = sorted(highest)
-        i = max(range(len(sizes)), key=lambda i: highest[sizes[i]])
+        sizes = sorted(self._tried)
+        bounds = [self._tried[K] for K in sizes]
+        i = int(np.argmax(bounds))
         if 0 < i < len(sizes) - 1:
-            around = sizes[i - 1 : i + 2]
-            top = _top(around, [highest[size] for size in around])
-            self._wanted = min(int(np.ceil(TUNING.longer * np.exp(top))), self.model.max_clusters)
+            top = np.exp(_top(np.log(sizes[i - 1 : i + 2]), bounds[i - 1 : i + 2]))
+            self._wanted = min(int(np.ceil(TUNING.longer * top)), self.model.max_clusters)
+
+    def _note(self, laps: Laps) -> None:
+        """Keep the bound of an ascent of the growth."""
+        K = laps.total.K
+        self._tried[K] = max(laps.bound, self._tried.get(K, -np.inf))
 
     def _anneal_all(self, chain: Chain, options: Options) -> None:
         """Long ascents, until none merges any topics; where laps take long, one after another instead of laps that settle."""
@@ -269,18 +272,19 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         annealed = chain.from_summary(self.total, 1, self.executor)
         return chain.from_topics(chain.split(annealed, wanted), wanted, sweeps, self.executor)
 
-    def _excursion(self, annealed: Annealed, options: Options) -> None:
-        """An ascent from more topics, then merged, at last without what is known of documents."""
+    def _excursion(self, annealed: Annealed, options: Options) -> Laps:
+        """An ascent from more topics, then merged, at last without what is known of documents; that ascent before merges."""
         best = self.outcome
         trial = self._laps(self.model, (), options, best, origin="splits")
         trial.run(annealed.summary)
-        self._tried.append(_tried(trial))
+        self._note(trial)
         self._keep(best, trial)
         if self._in_hand is best and not self._is_fast():
-            return
+            return trial
         merged = self._merge_all(trial, options)
         if self._in_hand is best and merged is not trial and self._is_fast():
             self._ascend_alone(merged.total, (), options)
+        return trial
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing."""
@@ -337,12 +341,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         return None if counts is None else np.stack([counts[group].sum(axis=0) for group in groups])
 
 
-def _tried(laps: Laps) -> tuple[float, float]:
-    return float(np.log(laps.total.K)), laps.bound
-
-
-def _top(x: Sequence[float], y: Sequence[float]) -> float:
+def _top(x: Array, y: Sequence[float]) -> float:
     """Where the parabola through three points, x increasing and the second y the highest, has its top."""
     first = (y[1] - y[0]) / (x[1] - x[0])
     second = (y[2] - y[1]) / (x[2] - x[1])
-    return 0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second)
+    return float(0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second))

@@ -1,0 +1,32 @@
+"""The search for topics where laps take long, and growth from too few."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stickbreak import TopicModel
+from stickbreak.inference import topic_search
+
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
+
+
+def corpus(K, n, V, words):
+    """Documents (n, V) of K topics."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(V, 0.05), K)
+    return rng.multinomial(words, rng.dirichlet(np.full(K, 0.1), n) @ topics)
+
+
+def test_the_top_of_a_parabola():
+    x = np.log([64.0, 128.0, 300.0])
+    assert topic_search._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx(5.1)
+
+
+@pytest.mark.parametrize("start", [2, 5, 8])
+def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch, start):
+    monkeypatch.setattr(topic_search, "TUNING", replace(topic_search.TUNING, fast=0, fewest=start))
+    found = TopicModel(n_init_topics=start, random_state=0, n_jobs=1).fit(corpus(12, 400, 200, 60))
+    assert abs(found.n_topics_ - 12) <= 1
+    history = [lap.lower_bound for lap in found.history_]
+    assert (np.diff(history) >= -1e-7 * np.abs(history[1:])).all()
