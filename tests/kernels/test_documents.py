@@ -66,6 +66,46 @@ def test_statistics_equal_dense_arithmetic(seed, n, K):
     np.testing.assert_allclose(mass, share[counts > 0.0], rtol=1e-11)
 
 
+def many_topics(seed, reach, K=40):
+    """As `problem`, of topics with so small a prior that most are left out of a document; E down to exp(-reach)."""
+    rng, X, counts, _, _ = problem(seed, K=K)
+    E = np.exp(-reach * rng.random((7, K)))
+    start = np.where(rng.random((6, K)) < 0.1, rng.exponential(5.0, (6, K)), 0.0)
+    start[:, 0] = 1.0
+    return X, counts, E / E.max(axis=1, keepdims=True), np.full(K, 0.01), start
+
+
+@given(seed=SEEDS, reach=st.sampled_from([5.0, 150.0]))
+def test_topics_left_out_do_not_matter(seed, reach):
+    """With E down to exp(-150) some words are explained by topics without counts, which must not be left out."""
+    X, counts, E, prior, start = many_topics(seed, reach)
+    want = dense_statistics(counts, E, prior, start)
+    N, p, log_Z = start.copy(), np.empty(start.shape), np.empty(X.nnz)
+    R, sums = np.zeros(E.shape), np.zeros((4, E.shape[1]))
+    documents.document_statistics(X.indptr, X.indices, X.data, np.empty(0), E, prior, N, p, log_Z, R, sums)
+    np.testing.assert_allclose(N, want[0], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(log_Z, want[2][counts > 0.0], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(R, want[3], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(sums, want[4], rtol=1e-10, atol=1e-9)
+    if reach == 5.0:
+        assert (p == 0.0).sum() > 0.5 * p.size
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(seed=SEEDS, warm=st.booleans())
+def test_iteration_that_leaves_topics_out_ends_at_a_fixed_point(dtype, seed, warm):
+    X, counts, E, prior, start = many_topics(seed, 5.0)
+    N = (start if warm else np.full(start.shape, np.nan)).astype(dtype)
+    c = X.data.astype(dtype)
+    documents.document_counts(
+        X.indptr, X.indices, c, E.astype(dtype), prior.astype(dtype), dtype(1e-37), 1e-6, 100_000, N
+    )
+    after = dense_statistics(counts, E, prior, N.astype(float))[0]
+    np.testing.assert_allclose(N, after, rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(N.sum(axis=1), counts.sum(axis=1), rtol=1e-5, atol=1e-6)
+    assert (N == 0.0).sum() > 0.5 * N.size
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(seed=SEEDS, K=st.integers(2, 6), warm=st.booleans())
 def test_iteration_ends_at_a_fixed_point(dtype, seed, K, warm):

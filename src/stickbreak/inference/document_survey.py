@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import psi
 
 from ..data import ArraySource
-from ..kernels.documents import merged_statistics
+from ..kernels.merged_topics import merged_statistics
 from ..likelihoods import Likelihood
 from ..model import Batch, DocumentSummary, Model, Summary
 from ..model.documents import DocumentKind, Entries, Kept

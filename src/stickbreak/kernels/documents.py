@@ -10,26 +10,20 @@ matter in the precision of the numbers (E is at most 1); if it is not, no topic 
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import jit as _jit
+from .own_topics import above, copied, pays, room_for, sum_below, take
 from .special import digamma
 
 Array = NDArray[np.floating]
 
 
 FLOOR = 1e-150  # of E and of p in float64: their product stays a number
-FAINT = 1e-12  # responsibilities below add no more than rounding to an entropy
-FAINT_FACTOR, FAINT_FACTOR32 = (
-    1e-20,
-    1e-15,
-)  # factors of topics that may be left out of a document: in float64 and float32 ...
-FAINT_SHARE, FAINT_SHARE32 = 1e-13, 1e-7  # ... and what their sum may be of a mass Z
-FEWER = 0.75  # share of the topics that are left, so that it pays to copy their likelihoods
-ROOM = 1 << 18  # numbers that are copied at most
+FAINT, FAINT32 = 1e-20, 1e-15  # factors of topics that may be left out of a document, in float64 and in float32
+SHARE, SHARE32 = 1e-13, 1e-7  # what the sum of these factors may be of a mass Z
 _LARGEST_EXPONENT = 60.0
 _EXP = np.exp(-np.arange(int(8 * _LARGEST_EXPONENT) + 1) / 8.0).astype(np.float32)
 
@@ -74,75 +68,6 @@ def _first_factors(N, prior, x, p):
     _exp_digamma(x, p)
 
 
-class _Room(NamedTuple):
-    """Where a document's own topics are kept, while it is visited.
-
-    table : the likelihoods of its observations, copied;  order : (longest,) 0, 1, 2 ...: where these are
-    topics : (K,) their numbers, the first so many;  chosen : (K,) of these
-    """
-
-    table: Array
-    order: NDArray[np.integer]
-    topics: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-
-
-@_jit
-def _room(indptr, rows, E):
-    """Room for any of the documents."""
-    longest = 0
-    for d in range(indptr.size - 1):
-        longest = max(longest, indptr[d + 1] - indptr[d])
-    K = E.shape[1]
-    order = np.arange(longest).astype(rows.dtype)
-    return _Room(np.empty(min(longest * K, ROOM), E.dtype), order, np.empty(K, np.int64), np.empty(K, np.int64))
-
-
-@_jit
-def _above(p, cut, chosen):
-    """Write the numbers of the factors above ``cut`` to ``chosen``; how many there are."""
-    m = 0
-    for k in range(p.size):
-        if p[k] > cut:
-            chosen[m] = k
-            m += 1
-    return m
-
-
-@_jit
-def _sum_below(p, cut):
-    """The sum of the factors that are not above ``cut``."""
-    total = 0.0
-    for k in range(p.size):
-        if not p[k] > cut:
-            total += p[k]
-    return total
-
-
-@_jit
-def _pays(kept, m, size, room):
-    """Whether it pays to copy the likelihoods of ``size`` observations for ``kept`` of m topics."""
-    return 0 < kept <= FEWER * m and 0 < size * kept <= room.table.size
-
-
-@_jit
-def _take(x, chosen):
-    """Move the numbers x[chosen], in increasing order, to the front."""
-    for j in range(chosen.size):
-        x[j] = x[chosen[j]]
-
-
-@_jit
-def _copied(table, at, chosen, room):
-    """The columns ``chosen`` of the rows ``at`` of a table, in the room, where that may be, too."""
-    out = room.table[: at.size * chosen.size].reshape(at.size, chosen.size)
-    for i in range(at.size):
-        row = table[at[i]]
-        for j in range(chosen.size):
-            out[i, j] = row[chosen[j]]
-    return out
-
-
 @_jit
 def _add_entries(table, at, counts, p, tiny, acc):
     """Add sum_e c_e E_ek / Z_e to acc (K,), where row at[e] of the table is E_e; the smallest Z_e."""
@@ -174,8 +99,8 @@ def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, 
     a = work[3]
     n = work[4]
     K = prior.size
-    faint = FAINT_FACTOR if n.itemsize == 8 else FAINT_FACTOR32
-    share = FAINT_SHARE if n.itemsize == 8 else FAINT_SHARE32
+    faint = FAINT if n.itemsize == 8 else FAINT32
+    share = SHARE if n.itemsize == 8 else SHARE32
     n[:] = start
     a[:] = prior
     _first_factors(n, prior, x, p)
@@ -190,15 +115,15 @@ def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, 
     done = 0
     while done < most:
         done += 1
-        kept = _above(p[:m], faint, room.chosen) if leave_out and known else m
-        if _pays(kept, m, own.size, room):
+        kept = above(p[:m], faint, room.chosen) if leave_out and known else m
+        if pays(kept, m, own.size, room):
             chosen = room.chosen[:kept]
-            outside += _sum_below(p[:m], faint)
-            table = _copied(table, at, chosen, room)
+            outside += sum_below(p[:m], faint)
+            table = copied(table, at, chosen, room)
             at = room.order[: own.size]
-            _take(room.topics, chosen)
+            take(room.topics, chosen)
             for values in (a, n, p):
-                _take(values, chosen)
+                take(values, chosen)
             m = kept
         acc[:m] = 0.0
         matters = outside > share * _add_entries(table, at, counts, p[:m], tiny, acc[:m])
@@ -231,7 +156,7 @@ def document_counts(indptr, rows, counts, E, prior, tiny, tol, most, N):
     tol : the mean change of a document's K counts at which it has converged;  most : iterations at most
     returns : iterations done, of all documents
     """
-    room = _room(indptr, rows, E)
+    room = room_for(indptr, rows, E)
     work = np.empty((5, prior.size), prior.dtype)
     done = 0
     for d in range(indptr.size - 1):
@@ -266,11 +191,11 @@ def _masses(table, at, q, Z):
 def _own_topics(own, E, p, room, q, Z):
     """How many topics a document has, K if none may be left out: their numbers in the room, their factors in q, and all Z_e."""
     q[:] = p
-    m = _above(p, FAINT_FACTOR, room.topics)
-    if _pays(m, p.size, own.size, room):
-        _take(q, room.topics[:m])
-        table = _copied(E, own, room.topics[:m], room)
-        if _sum_below(p, FAINT_FACTOR) <= FAINT_SHARE * _masses(table, room.order[: own.size], q[:m], Z):
+    m = above(p, FAINT, room.topics)
+    if pays(m, p.size, own.size, room):
+        take(q, room.topics[:m])
+        table = copied(E, own, room.topics[:m], room)
+        if sum_below(p, FAINT) <= SHARE * _masses(table, room.order[: own.size], q[:m], Z):
             return m
         q[:] = p
     for k in range(p.size):
@@ -317,7 +242,7 @@ def document_statistics(indptr, rows, counts, log_mass, E, prior, N, p, log_Z, R
     sums : (4, K) in and out: sum_d [psi(theta_dk)], sum_d log Gamma(theta_dk), sum_d N_dk log p_dk, sum_e c_e r_ek log Z_e
     """
     K = E.shape[1]
-    room = _room(indptr, rows, E)
+    room = room_for(indptr, rows, E)
     q = np.empty(K)
     acc = np.empty(K)
     logs = np.empty(K)
@@ -365,65 +290,3 @@ def entry_mass(indptr, rows, E, p, log_Z, columns, mass):
             for k in columns:
                 total += E[rows[e], k] * p[d, k]
             mass[e] = total / np.exp(log_Z[e])
-
-
-@_jit
-def _branches(p, parents, seen, nodes):
-    """Write the nodes of a tree that are topics with factors p > 0, or above one, to ``nodes``, the root last; how many.
-
-    seen : (nodes,) room
-    """
-    seen[:] = False
-    for k in range(p.size):
-        seen[k] = p[k] > 0.0
-    m = 0
-    for j in range(parents.size):
-        if seen[j]:
-            nodes[m] = j
-            m += 1
-            if parents[j] >= 0:
-                seen[parents[j]] = True
-    return m
-
-
-@_jit
-def merged_statistics(indptr, rows, counts, E, prior, p, log_Z, N, parents, sums):
-    """What the bound needs of topics that are merged along a tree, responsibilities added: sums for each of its nodes.
-
-    E (V, K), p (n, K), log_Z (nnz,) in: factors of the responsibilities;  N : (n, K) in: counts of the documents
-    prior : (nodes,) in: pseudo-counts of the nodes;  parents : (nodes,) in: each after its children, -1 for the root
-    sums : (3, nodes) in and out: sum_d psi(theta_d), sum_d log Gamma(theta_d), - sum_e c_e r_e log r_e
-    """
-    K = E.shape[1]
-    last = parents.size - 1
-    n = np.empty(parents.size)
-    r = np.zeros(parents.size)
-    psi_prior = np.empty(parents.size)
-    log_gamma_prior = np.empty(parents.size)
-    nodes = np.empty(parents.size, np.int64)
-    seen = np.empty(parents.size, np.bool_)
-    for j in range(parents.size):
-        psi_prior[j] = digamma(prior[j])
-        log_gamma_prior[j] = math.lgamma(prior[j])
-    for d in range(indptr.size - 1):
-        own = nodes[: _branches(p[d], parents, seen, nodes)]
-        n[:] = 0.0
-        n[:K] = N[d]
-        sums[0] += psi_prior
-        sums[1] += log_gamma_prior
-        for j in own:
-            if j < last:
-                n[parents[j]] += n[j]
-            theta = n[j] + prior[j]
-            sums[0, j] += digamma(theta) - psi_prior[j]
-            sums[1, j] += math.lgamma(theta) - log_gamma_prior[j]
-        for e in range(indptr[d], indptr[d + 1]):
-            row = E[rows[e]]
-            scale = np.exp(-log_Z[e])
-            for j in own:
-                r[j] = row[j] * p[d, j] * scale if j < K else 0.0
-            for j in own:
-                if j < last and r[j] > FAINT:
-                    sums[2, j] -= counts[e] * r[j] * np.log(r[j])
-                    r[parents[j]] += r[j]
-            sums[2, last] -= counts[e] * r[last] * np.log(r[last])
