@@ -63,8 +63,8 @@ class Background(Likelihood):
     family, of a cluster without background.
 
     The bound holds q(phi) q(t | z) q(z) and stays below the log evidence.  A cluster with b rows of background pays
-    0.03 log(1 + b / 0.005) nats of it, 0.3 for 100 rows: else a cluster without rows of its own would gain
-    by explaining background, too.  This is convex in b, so that every step of the ascent still climbs.
+    0.03 log(1 + b / 0.005) nats of it, 0.3 for 100 rows: otherwise clusters without rows of their own would stay, as they
+    explain background as well as any.  The toll is concave in b, so that a local step by its slope never lowers the bound.
 
     Examples
     --------
