@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stickbreak.kernels.statistics import pack_products
+from stickbreak.kernels.statistics import gather_scatters, pack_products
 
 
 def products(X, linear):
@@ -28,3 +28,22 @@ def test_products_of_standardised_columns(n, D, dtype, linear):
 def test_reference_is_the_upper_triangle_row_by_row():
     T = products(np.array([[2.0, 3.0, 5.0]]), True)
     assert T.tolist() == [[4, 6, 10, 9, 15, 25, 2, 3, 5]]
+
+
+@pytest.mark.parametrize("columns", [[0, 1, 2, 3], [1, 3], [2], []])
+def test_scatters_of_some_columns(columns):
+    K, D, grain = 3, 4, 1.0 + 2.0**-20
+    rng = np.random.default_rng(len(columns))
+    S = rng.standard_normal((K, D * (D + 1) // 2 + D))
+    q = len(columns)
+    base, rounding = rng.standard_normal((q, q)), rng.random(q)
+    weight, kappa, m = rng.random(K), rng.random(K), rng.standard_normal((K, q))
+    B = np.full((K, q, q), np.nan)
+    gather_scatters(S, D, np.array(columns, np.intp), base, weight, rounding, kappa, m, grain, B)
+    whole = np.zeros((K, D, D))
+    whole[:, *np.triu_indices(D)] = S[:, : D * (D + 1) // 2]
+    whole *= np.where(np.eye(D, dtype=bool), grain, 1.0)
+    want = base + whole[:, columns][:, :, columns] - kappa[:, None, None] * m[:, :, None] * m[:, None, :]
+    want[:, np.arange(q), np.arange(q)] += weight[:, None] * rounding
+    upper = np.triu_indices(q)
+    np.testing.assert_allclose(B[:, *upper], want[:, *upper], rtol=1e-12, atol=1e-12)

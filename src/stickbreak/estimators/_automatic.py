@@ -33,11 +33,11 @@ PARTS: dict[str, type[Likelihood]] = {
     "categories": Categorical,
 }
 ASIDE = "identifiers"  # columns of no part
-NUMBERS: dict[str, type[Likelihood]] = {  # those with fewer parameters first
-    "spherical_gaussian": SphericalGaussian,
+NUMBERS: dict[str, type[Likelihood]] = {  # those whose clusters the others start from first
     "diagonal_gaussian": DiagonalGaussian,
     "gaussian_network": GaussianNetwork,
     "gaussian": Gaussian,
+    "spherical_gaussian": SphericalGaussian,
     "student_t": StudentT,
 }
 INDEPENDENT = "diagonal_gaussian"

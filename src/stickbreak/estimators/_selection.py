@@ -20,11 +20,12 @@ from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from ._automatic import CORRELATED, INDEPENDENT, Reading
-from ._choices import MOVES
+from ._choices import FEW_COLUMNS, MOVES
 
 FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
 MOST_LAPS = 100  # to begin a search with one family
 SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more than these
+PLENTY = 100  # rows for each statistic of all covariances
 MANY_TIMES = 2.0  # as many clusters as a fuller family finds: more are pieces of these
 
 
@@ -101,24 +102,25 @@ class Entry(NamedTuple):
 
 @dataclass
 class Contest(ABC):
-    """Searches of a sample that only begin, one for each likelihood; the bound, as if of all rows, says which is best.
-
-    Each search may start from what the best one before it found, so those of fewer parameters come first.
-    """
+    """Searches of a sample that only begin, one for each likelihood; the bound, as if of all rows, says which is best."""
 
     entries: dict[str, Entry] = field(default_factory=dict, init=False)
 
     @abstractmethod
-    def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
-        """Begin a search with a likelihood, given what the best one before it found."""
+    def begin(self, likelihood: Likelihood, before: Sequence[Likelihood]) -> Begun:
+        """Begin a search with a likelihood.
+
+        before : those that were entered with it, before it
+        """
 
     def enter(self, families: Mapping[str, Likelihood]) -> None:
-        """Begin a search with each likelihood that has not been tried yet."""
-        for family, likelihood in families.items():
+        """Begin a search with each likelihood that has not been tried yet, in turn."""
+        likelihoods = list(families.values())
+        for i, (family, likelihood) in enumerate(families.items()):
             if family in self.entries:
                 continue
             began = time.perf_counter()
-            bound, found = self.begin(likelihood, self.best.found if self.entries else None)
+            bound, found = self.begin(likelihood, likelihoods[:i])
             candidate = Candidate(family, bound, found.total.K, time.perf_counter() - began)
             self.entries[family] = Entry(candidate, likelihood, found)
 
@@ -151,14 +153,28 @@ class RowContest(Contest):
     def __post_init__(self) -> None:
         self.sample = self.source.sample(self.rows, self.rng)
 
-    def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
-        """Begin a search of the sample."""
+    def enter(self, families: Mapping[str, Likelihood]) -> None:
+        """Begin with the fullest where rows are plenty for it: the others need not be searched then."""
+        D = self.source.n_columns
+        plenty = D <= FEW_COLUMNS and self.sample.n_rows >= PLENTY * (D * (D + 1) // 2 + D)
+        super().enter(dict(sorted(families.items(), key=lambda f: -self._fullness(f[1]))) if plenty else families)
+
+    def begin(self, likelihood: Likelihood, before: Sequence[Likelihood]) -> Begun:
+        """Begin a search of the sample, which may start from the best clusters so far.
+
+        Those fuller than others may find what these have not.  The rest take the best clusters, if there are several, and
+        merge and delete some.
+        """
         model, few, options = self.problem(likelihood, self.sample)
-        rivals = [] if best is None else [self.rival(best)]
+        rivals = [self.rival(self.best.found)] if self.entries else []
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         stream = self.rng.spawn(1)[0]
         search = LearningSearch(model, few, MOVES, Session(self.executor), stream, options, rivals=rivals)
-        search.begin(one_cluster(model))
+        fuller = all(self._fullness(likelihood) > self._fullness(other) for other in before)
+        if fuller or self.best.found.total.K == 1:
+            search.begin(one_cluster(model))
+        else:
+            search.follow(rivals[0])
         each = self.source.total_weight / few.total_weight
         return begun(Found(search.found, search.total * each), each, options.learn)
 
@@ -212,17 +228,17 @@ class RowContest(Contest):
 def begun(found: Found, each: float, learn: Sequence[str], n_more: int = 0) -> Begun:
     """An outcome with its bound, less half the logarithm of the number of rows for each number that is learnt.
 
-    That is its cost in BIC (Schwarz 1978): a family that others hold as a special case is otherwise never ahead.  What the
-    parameters of clusters explain of the sample by chance, they do not explain of the rows that are not in it.
+    That is its cost in BIC (Schwarz 1978): a family that others hold as a special case is otherwise never ahead.  The rows that
+    are not in the sample are explained as those in it are by parameters no surer than these make them.
 
     each : rows that each row of the sample stands for
     n_more : numbers that are learnt beside those of the prior
     """
     model, total = found
-    by_chance = model.by_chance(total)
-    excess = 0.0 if by_chance is None else (each - 1.0) * float(by_chance.sum())
+    sample = total * (1.0 / each)
+    excess = model.posterior(total).explained.sum() - each * model.posterior(sample).explained.sum()
     cost = 0.5 * np.log(total.N.sum()) * (_n_learnt(model.likelihood, learn) + n_more)
-    return Begun(model.bound(total) - float(cost) - excess, found)
+    return Begun(model.bound(total) - float(cost + excess), found)
 
 
 def sample_rows(source: ArraySource) -> int:

@@ -1,6 +1,6 @@
 """The choice of a likelihood for the rows of sequences: by what the columns hold, and among several by the bound."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -104,7 +104,7 @@ class StateContest(Contest):
         self.whole = self.source.with_lags(self.lags)
         self.sample = self.whole.sample(sample_rows(self.source), self.rng)
 
-    def begin(self, likelihood: Likelihood, best: Found | None) -> Begun:
+    def begin(self, likelihood: Likelihood, before: Sequence[Likelihood]) -> Begun:
         """Begin a search of the sample; what others found is no start for it."""
         steps = sequences.lags(likelihood)
         sample = self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)

@@ -83,6 +83,12 @@ class LearningSearch(RowSearch):
     def __post_init__(self) -> None:
         self.given = self.given or self.model
 
+    def follow(self, rival: Rival) -> None:
+        """Ascend from the clusters that a rival found, with merges and deletes, and no further."""
+        start = self._found_by(rival)
+        self.best = self._laps(self.model, self._removals, self._coarse(start.K), settle=TUNING.settle)
+        self.best.run(start)
+
     def _sampled(self, rows: int, options: Options) -> Self:
         return replace(super()._sampled(rows, options), rivals=self.rivals, restarts=self.restarts, given=self.given)
 
@@ -175,10 +181,15 @@ class LearningSearch(RowSearch):
     def _compete_from_rivals(self, options: Options) -> None:
         """Ascents from the clusters that each rival found."""
         for rival in self.rivals:
-            found = from_responsibilities(self.model, self.source, partial(_of_rival, rival), self.executor)
+            found = self._found_by(rival)
             affordable = affords_rival(self.source.n_rows, found.K, self.model.likelihood.n_statistics)
             if self.model.max_clusters >= found.K and affordable:
-                self._compete(self.model, self.model.ordered(found), options, TUNING.settle)
+                self._compete(self.model, found, options, TUNING.settle)
+
+    def _found_by(self, rival: Rival) -> Summary:
+        """The clusters that a rival found."""
+        found = from_responsibilities(self.model, self.source, partial(_of_rival, rival), self.executor)
+        return self.model.ordered(found)
 
     def _compete(
         self,

@@ -49,3 +49,21 @@ def pack_pairs(X, origin, unit, first, second, T):
             T[i, p] = z[first[p]] * z[second[p]]
         for a in range(D):
             T[i, pairs + a] = z[a]
+
+
+@_jit
+def gather_scatters(S, D, columns, base, weight, rounding, kappa, m, grain, B):
+    """Write the upper triangles of B_k = base + S_k + weight_k diag(rounding) - kappa_k m_k m_k', squares of S times ``grain``.
+
+    S : (K, at least D (D + 1) / 2) in, packed products as of `pack_products`;  columns : (q,) in, ascending, those to take
+    base : (q, q) in;  weight, kappa : (K,) in;  rounding : (q,) in;  m : (K, q) in;  B : (K, q, q) out, otherwise untouched
+    """
+    q = len(columns)
+    for k in range(len(S)):
+        for i in range(q):
+            a = columns[i]
+            start = a * D - a * (a + 1) // 2  # that of the products of column a, less a
+            factor = kappa[k] * m[k, i]
+            for j in range(i, q):
+                B[k, i, j] = base[i, j] + S[k, start + columns[j]] - factor * m[k, j]
+            B[k, i, i] += (grain - 1.0) * S[k, start + a] + weight[k] * rounding[i]

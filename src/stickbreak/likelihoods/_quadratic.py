@@ -9,6 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.special import gammaln, psi
 
+from ..kernels.statistics import gather_scatters
 from ._base import Array, Size
 from ._draws import student_width
 from ._hyperparameters import column_values, farthest, hyperparameter, positive, require
@@ -54,14 +55,17 @@ def embedded(values: Array, columns: NDArray[np.intp], D: int) -> Array:
     return out
 
 
-def unpack_symmetric(P: Array, D: int) -> Array:
-    """The symmetric matrices (K, D, D) whose upper triangles are the rows of P (K, D (D + 1) / 2), squares times `GRAIN`."""
-    a, b = upper_triangle(D)
-    M = np.empty((len(P), D, D))
-    M[:, a, b] = P
-    M[:, b, a] = P
-    M[:, np.arange(D), np.arange(D)] *= GRAIN
-    return M
+def scatters(
+    S: Array, columns: NDArray[np.intp], D: int, base: Array, weight: Array, rounding: Array, kappa: Array, m: Array
+) -> Array:
+    """The matrices B_k = base + S_k + weight_k diag(rounding) - kappa_k m_k m_k' of some of D columns, (K, q, q).
+
+    S : (K, F), packed products first, of which squares count `GRAIN` times
+    returns : the lower triangles of the matrices; what is above is not set
+    """
+    B = np.empty((len(S), len(columns), len(columns)))
+    gather_scatters(S, D, columns, base, weight, rounding, kappa, m, GRAIN, B)
+    return B.swapaxes(1, 2)
 
 
 def spread_out(P: Array, squares: Array) -> None:
@@ -156,7 +160,7 @@ def rounding(sample: Sample, unit: Array) -> Array:
 
 
 def cholesky(B: Array) -> Array:
-    """Cholesky factors of posterior scale matrices, with an error a user can act on."""
+    """Cholesky factors of posterior scale matrices, of which the lower triangles count, with an error a user can act on."""
     try:
         return np.linalg.cholesky(B)
     except np.linalg.LinAlgError:

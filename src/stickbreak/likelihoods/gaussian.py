@@ -1,6 +1,7 @@
 """Gaussian with unknown mean and full covariance."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -144,9 +145,8 @@ class Gaussian(WishartPrior):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa_k, nu_k, B_k) - logZ(kappa, nu, B), (K,)."""
-        q = self._update(N, S)
-        prior = self._update(np.zeros(1), np.zeros((1, self.n_statistics)))
-        return self._log_normaliser(q) - self._log_normaliser(prior)
+        found = self._log_normaliser(self._update(np.append(N, 0.0), np.vstack([S, np.zeros(self.n_statistics)])))
+        return np.asarray(found[:-1] - found[-1])
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """Half the squared Mahalanobis distance under the prior mean of the precision, nu B^-1, (n, J)."""
@@ -219,7 +219,7 @@ class Gaussian(WishartPrior):
         dof = float(q.nu[k]) - q.m.shape[1] + 1.0
         return q.L[k] * np.sqrt((q.kappa[k] + 1.0) / (q.kappa[k] * dof)), dof
 
-    @property
+    @cached_property
     def _live(self) -> NDArray[np.intp]:
         """The columns that are not constant."""
         return np.flatnonzero(np.isfinite(self.rounding))
@@ -245,26 +245,22 @@ class Gaussian(WishartPrior):
         N : (K,) rows;  weight : (K,) the sum of their weights in the statistics S
         """
         D = len(self._unit)
-        P = quadratic.n_products(len(self._unit))
+        P = quadratic.n_products(D)
         live = self._live
-        m0 = self._to_work(np.asarray(self.mean))[live]
+        m0, base = self._prior
         kappa = self.mean_precision + weight
         nu = self.degrees_of_freedom - (D - len(live)) + N
         m = (self.mean_precision * m0 + S[:, P : P + D][:, live]) / kappa[:, None]
-        B = quadratic.unpack_symmetric(S[:, :P], D)
-        if len(live) < D:
-            B = B[:, live[:, None], live]
-        B += self._scale + self.mean_precision * np.outer(m0, m0)
-        B -= kappa[:, None, None] * (m[:, :, None] * m[:, None, :])
-        B[:, np.arange(len(live)), np.arange(len(live))] += weight[:, None] * self.rounding[live]
+        B = quadratic.scatters(S, live, D, base, weight, self.rounding[live], kappa, m)
         return NormalWishart(kappa, nu, m, quadratic.cholesky(B))
 
-    @property
-    def _scale(self) -> Array:
-        """B of the columns that are not constant, in working coordinates."""
+    @cached_property
+    def _prior(self) -> tuple[Array, Array]:
+        """The prior mean m, and B + kappa m m', of the columns that are not constant, in working coordinates."""
         live = self._live
         units = self._unit[live]
-        return np.asarray(self.scale[live[:, None], live] / np.outer(units, units))
+        m = self._to_work(np.asarray(self.mean))[live]
+        return m, self.scale[live[:, None], live] / np.outer(units, units) + self.mean_precision * np.outer(m, m)
 
     def _log_normaliser(self, q: NormalWishart) -> Array:
         D = q.m.shape[1]

@@ -107,10 +107,9 @@ class ZeroMeanGaussian(WishartPrior):
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(nu_k, B_k) - logZ(nu, B), (K,)  (2013 supplement, Eq. 8)."""
         D = len(self._unit)
-        nu, L = self._update(N, S)
-        prior_nu, prior_L = self._update(np.zeros(1), np.zeros((1, self.n_statistics)))
-        prior = quadratic.log_wishart(prior_nu, quadratic.log_determinant(prior_L), D)
-        return quadratic.log_wishart(nu, quadratic.log_determinant(L), D) - prior
+        nu, L = self._update(np.append(N, 0.0), np.vstack([S, np.zeros(self.n_statistics)]))
+        found = quadratic.log_wishart(nu, quadratic.log_determinant(L), D)
+        return np.asarray(found[:-1] - found[-1])
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """Divergence (n, J) between the covariances that single rows suggest, smoothed by the prior.
@@ -179,7 +178,8 @@ class ZeroMeanGaussian(WishartPrior):
         return np.asarray(self.unit)
 
     def _update(self, N: Array, S: Array) -> tuple[Array, Array]:
-        B = quadratic.unpack_symmetric(S, len(self._unit))
-        B += self.scale / np.outer(self._unit, self._unit)
-        B[:, np.arange(len(self._unit)), np.arange(len(self._unit))] += N[:, None] * self.rounding
+        D = len(self._unit)
+        base = self.scale / np.outer(self._unit, self._unit)
+        K = len(N)
+        B = quadratic.scatters(S, np.arange(D), D, base, N, self.rounding, np.zeros(K), np.zeros((K, D)))
         return np.asarray(self.degrees_of_freedom + N), quadratic.cholesky(B)

@@ -83,11 +83,16 @@ class _Learner:
 
     def _keep(self, likelihood: Likelihood, value: float) -> bool:
         """Keep a likelihood if it is better and scores of rows under it can be computed; whether it is kept."""
-        if not value > self.value or self._terms(likelihood) > max(self.most, self._terms(self.likelihood)):
+        if not value > self.value or not self._computable(likelihood):
             return False
         self.likelihood = likelihood
         self.value = value
         return True
+
+    def _computable(self, likelihood: Likelihood) -> bool:
+        """Whether scores of rows can be computed in their precision, or no worse than now."""
+        terms = self._terms(likelihood)
+        return terms <= self.most or terms <= self._terms(self.likelihood)
 
     def _value(self, likelihood: Likelihood) -> float:
         """The sum of the log marginals, NaN where it cannot be computed."""

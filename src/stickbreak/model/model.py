@@ -164,11 +164,16 @@ class Posterior:
             dtype = np.dtype(np.float64)
         return self.model.kind.rounded(Parameters(W, bias, self.step.prior), dtype)
 
+    @property
+    def explained(self) -> Array:
+        """E[log p(x | phi_k)] of the rows of each cluster, all together, (K,)."""
+        W, b = self.weights
+        return np.asarray((self.summary.S * W).sum(axis=1) + self.summary.N * b)
+
     @cached_property
     def cost(self) -> Array:
         """KL(q(phi_k) || prior): what the bound pays for the parameters of each cluster, (K,)."""
-        W, b = self.weights
-        return np.asarray((self.summary.S * W).sum(axis=1) + self.summary.N * b - self.log_marginal)
+        return self.explained - self.log_marginal
 
     @cached_property
     def divergences(self) -> Array:
