@@ -1,15 +1,16 @@
 """The number of states of sticky chains, not given, beside the start at the true states, and the fit started from itself.
 
 Chains of 1, 4, 8 and 25 states that last 2, 5, 20 or 100 rows on average, in one sequence or in 500 of 20 rows, or with one
-state rarer than the others (0.5% of the rows); rows of numbers in 1, 2 or 10 columns, of processes that follow one row before
-or two, of marks (10 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the fit less that of the
-other, in nats: where it is negative, the search has missed something.  "wrong" is the share of rows with a wrong label, and
-"truth wrong" that of the start at the true states.
+state rarer than the others (0.5% of the rows), and, where asked for, of 200,000 rows; rows of numbers in 1, 2 or 10 columns, of
+processes that follow one row before or two, of marks (10 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is
+the bound of the fit less that of the other, in nats: where it is negative, the search has missed something.  "wrong" is the
+share of rows with a wrong label, and "truth wrong" that of the start at the true states.
 
 --null N: N chains of one state for every kind of rows instead, also of processes of 2 columns; where rows are numbers also with
 the likelihood left to `HMM`.  It prints how often one state was found.
 
-    python benchmarks/right_states.py [--rows KIND ...] [--small] [--seeds N] [--quick] [--null N]
+    python benchmarks/right_states.py [--rows KIND ...] [--small] [--states K ...] [--shapes N ...] [--seeds N] [--first SEED]
+                                      [--quick] [--null N]
 """
 
 import argparse
@@ -37,7 +38,16 @@ class Shape(NamedTuple):
     rare: float | None = None
 
 
-SHAPES = (Shape(1, 4000, 20), Shape(500, 20, 5), Shape(1, 4000, 2), Shape(1, 20_000, 100, 0.005))
+SHAPES = (
+    Shape(1, 4000, 20),
+    Shape(500, 20, 5),
+    Shape(1, 4000, 2),
+    Shape(1, 20_000, 100, 0.005),
+    Shape(1, 200_000, 20),
+)
+NUMBERS = range(1, 1 + len(SHAPES))
+USUAL = (1, 2, 3, 4)  # without the one of so many rows that a search begins on a sample
+SHAPES_HELP = "; ".join(f"{number}: {tuple(shape)}" for number, shape in zip(NUMBERS, SHAPES)) + f"; {USUAL} by default"
 UNSEEN = 200  # rows of a process before the first, which is then no row unlike the others
 STATES, SMALL_STATES = (1, 4, 8, 25), (1, 4, 8)
 Rows = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
@@ -195,7 +205,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", choices=ONE_STATE, metavar="KIND", help=", ".join(ONE_STATE))
     parser.add_argument("--small", action="store_true", help=f"{SMALL_STATES} states in the first two shapes")
+    parser.add_argument("--states", nargs="+", type=int, default=STATES, metavar="K", help=f"{STATES} by default")
+    parser.add_argument("--shapes", nargs="+", type=int, choices=NUMBERS, default=USUAL, metavar="N", help=SHAPES_HELP)
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="chains, and fits, of each kind")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first of the seeds")
     parser.add_argument("--quick", action="store_true", help="without fits started from themselves")
     parser.add_argument("--null", type=int, metavar="N", help="chains of one state instead, so many of each kind")
     given = parser.parse_args()
@@ -203,11 +216,12 @@ def main() -> None:
         report("right_states_null", null(given.rows or list(ONE_STATE), given.null))
         return
     kinds = [kind for kind in given.rows or KINDS if kind in KINDS]
-    sizes, shapes = (SMALL_STATES, SHAPES[:2]) if given.small else (STATES, SHAPES)
+    sizes, numbers = (SMALL_STATES, USUAL[:2]) if given.small else (given.states, given.shapes)
+    shapes = [SHAPES[number - 1] for number in numbers]
     cases = [(kind, K, shape) for kind in kinds for K in sizes for shape in (shapes if K > 1 else shapes[:1])]
     rows = []
     for case in cases:
-        for seed in range(given.seeds):
+        for seed in range(given.first, given.first + given.seeds):
             rows.append(measure(*case, seed, given.quick))
             print(*rows[-1].values(), sep="  ", flush=True)
     report("right_states", rows)

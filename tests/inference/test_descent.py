@@ -120,10 +120,20 @@ def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
     assert model.n_laps_ == len(model.history_) > len(model.lower_bounds_)
 
 
-@pytest.mark.parametrize(("path_rows", "seen"), [(4000, {"splits", "regrouped"}), (3999, set())])
-def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, path_rows, seen):
+SEEN = {"splits", "regrouped", "softened"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "seen"),
+    [
+        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, SEEN),
+        ({"path_rows": 3999}, set()),
+        ({"long_lap": 4000 * 4**2 - 1}, set()),
+    ],
+)
+def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, seen):
     """A state of one row in two hundred, which no small sample shows, is among those of all rows."""
-    tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, on_all_rows=2, path_rows=path_rows)
+    tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, on_all_rows=2, **limits)
     monkeypatch.setattr(state_search, "TUNING", tuning)
     rng, z = chain(7, [2500, 1500])
     z[1000:1020] = 3

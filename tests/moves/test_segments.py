@@ -71,6 +71,37 @@ def test_segments_that_share_the_wrong_state_find_each_other(allocation, seed):
 
 @few
 @given(seed=SEEDS, holes=st.booleans())
+def test_a_state_of_two_kinds_is_halved_between_them(seed, holes):
+    """Segments of the second and third kinds share a state; those of the first, between them, are halved as chance has it."""
+    rng = np.random.default_rng(seed)
+    z = np.repeat(np.where(np.arange(30) % 2, rng.permutation(30) % 2 + 1, 0), 10)
+    X = rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z]
+    model = Model(Gaussian().resolve(Sample.of(X)), CHAINS[1], SEQUENCES)
+    X[rng.random(len(z)) < 0.2 * holes] = np.nan
+    source = SequenceSource(X, LENGTHS)
+    path = np.minimum(z, 1)
+    found = segments.halved(model, source, path, rng)
+    kinds = labelled(model.likelihood, source, z)
+    everything = labelled(model.likelihood, source, np.zeros(len(z), np.intp))
+    np.testing.assert_allclose(found.N.sum(), everything.N.sum())
+    np.testing.assert_allclose(found.S.sum(axis=0), everything.S[0], rtol=1e-9, atol=1e-9)
+    assert found.M.sum() + found.begins.sum() == len(z)
+    assert 3 <= found.K <= 4
+    for k in (1, 2):
+        j = int(np.argmin(np.abs(found.N - kinds.N[k]) + np.abs(found.S - kinds.S[k]).sum(axis=1)))
+        np.testing.assert_allclose(found.S[j], kinds.S[k], rtol=1e-9, atol=1e-9)
+
+
+def test_states_of_one_segment_and_of_too_many_are_not_halved(monkeypatch):
+    model, source, z, rng = problem(0, CHAINS[1])
+    assert segments.halved(model, source, segments._segments(source, z), rng) is None
+    assert segments.halved(model, source, z, rng) is not None
+    monkeypatch.setattr(segments, "MOST_NUMBERS", 20)
+    assert segments.halved(model, source, z, rng) is None
+
+
+@few
+@given(seed=SEEDS, holes=st.booleans())
 def test_no_row_is_lost_where_segments_are_many(seed, holes):
     model, source, z, rng = problem(seed, CHAINS[1], holes)
     most, segments.MOST = segments.MOST, 4

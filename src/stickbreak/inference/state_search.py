@@ -1,7 +1,7 @@
 """The search for the states of hidden Markov models: excursions of several kinds, on a sample first where rows are many."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
@@ -15,7 +15,7 @@ from ..model.messages import Prepared, viterbi
 from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
-from ..moves.segments import alike, own_states, regrouped
+from ..moves.segments import alike, halved, own_states, regrouped
 from ..moves.spectral import spectral_states
 from .descent import Descent, of_states, wide_start
 from .laps import Laps
@@ -41,7 +41,7 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
-    on_long_laps, long_lap : the same where a lap takes long: rows times pairs of states, beyond which it does
+    long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -62,7 +62,6 @@ class Tuning:
     sample_rows: int = 60_000
     on_sample: int = 3
     on_all_rows: int = 4
-    on_long_laps: int = 1
     long_lap: int = 1 << 28
     path_rows: int = 1 << 23
 
@@ -79,7 +78,8 @@ class StateSearch(Search):
     (`stickbreak.moves.spectral`); the segments of the best path are merged anew into states, all of them or those of
     some states that are alike; states are split by their rows; some segments become states of their own; or all states of
     another ascent are added, which began with few, so that both together find which of them explain what best.  What does
-    not pay is then merged or deleted.  The search ends when none has paid for a while.
+    not pay is then merged or deleted.  When none has paid for a while, all states are halved, and then all rows are given to
+    the states as if they had no neighbours; where neither pays the search ends.
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
     follow on more rows: they show states that a sample cannot.  If the number of states is given there are no excursions
@@ -106,11 +106,10 @@ class StateSearch(Search):
             sampled.at_first = sampled.patience = TUNING.on_sample
             start = self._begin_with(sampled, start)
             if not self.sample_rows:
-                long = self.source.n_rows * start.K**2 > TUNING.long_lap
-                self.at_first = self.patience = TUNING.on_long_laps if long else TUNING.on_all_rows
+                self.at_first = self.patience = TUNING.on_all_rows
             self.sampled = True
         self.begin(start)
-        if not (many and given) and self.source.n_rows <= TUNING.path_rows:
+        if not (many and given) and self._has_time():
             self._explore()
         self.outcome.polish(self.options.at_last)
 
@@ -122,6 +121,12 @@ class StateSearch(Search):
         settle = TUNING.settle if start.K > 1 else 0
         self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, most_quiet=most_quiet)
         self.best.run(start)
+
+    def _has_time(self) -> bool:
+        """Whether laps, and looks at paths, are quick enough for excursions."""
+        rows = self.source.n_rows
+        whole = rows > TUNING.many_rows and not self.sample_rows
+        return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
 
     @property
     def _sequences(self) -> SequenceSource:
@@ -137,24 +142,37 @@ class StateSearch(Search):
         )
 
     def _explore(self) -> None:
-        kinds = self._kinds()
-        failures = 0
-        turn = 0
+        """Excursions of all kinds in turn, until none pays, not even those that change all states at once."""
+        kinds = cycle(self._kinds())
         patience = self.at_first
+        while self._may_grow():
+            self._in_turn(kinds, patience)
+            paid = [self._pays(kind) for kind in self._last_kinds()]
+            if not any(paid):
+                return
+            patience = self.patience
+
+    def _in_turn(self, kinds: Iterator[Kind], patience: int) -> None:
+        """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has."""
+        failures = 0
         while self._may_grow() and failures < patience:
-            before = self.outcome.bound
-            origin, change = kinds[turn % len(kinds)]
-            start = change(self.outcome)
-            turn += 1
-            if start is None:
-                continue
-            self._excursion(start, origin)
-            gain = self.outcome.bound - before
-            failures += 1
-            least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
-            if gain > least * self.outcome.total.K:
+            paid = self._pays(next(kinds))
+            if paid:
                 failures = 0
                 patience = self.patience
+            elif paid is not None:
+                failures += 1
+
+    def _pays(self, kind: Kind) -> bool | None:
+        """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
+        before = self.outcome.bound
+        origin, change = kind
+        start = change(self.outcome)
+        if start is None:
+            return None
+        self._excursion(start, origin)
+        least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
+        return self.outcome.bound - before > least * self.outcome.total.K
 
     def _kinds(self) -> list[Kind]:
         """What excursions begin with, and how they are made, in their order.
@@ -173,6 +191,14 @@ class StateSearch(Search):
         if self.sample_rows or self.sampled:
             return [kind for pair in zip(added, cycle(anew)) for kind in pair]
         return [kind for one in added for kind in (*anew, one)]
+
+    def _last_kinds(self) -> list[Kind]:
+        """Those that are tried once all others fail: they change all states at once.
+
+        On all rows after a sample states are not halved: laps take four times as long then.
+        """
+        soft: Kind = ("softened", self._softened)
+        return [soft] if self.sampled and not self.sample_rows else [("halves", self._halved), soft]
 
     def _excursion(self, start: Summary, origin: str) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better."""
@@ -232,6 +258,12 @@ class StateSearch(Search):
             return None
         rng = self.rng.spawn(1)[0]
         return regrouped(laps.model, self._sequences, self._path(laps), alike(laps.model, laps.total, rng), rng)
+
+    def _halved(self, laps: Laps) -> Summary | None:
+        return halved(laps.model, self._sequences, self._path(laps), self.rng.spawn(1)[0])
+
+    def _softened(self, laps: Laps) -> Summary | None:
+        return states.softened(laps.total) if laps.total.K > 1 else None
 
     def _with_another(self, laps: Laps) -> Summary:
         few = int(TUNING.few * laps.total.K)

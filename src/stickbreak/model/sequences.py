@@ -190,11 +190,7 @@ def labelled(likelihood: Likelihood, source: SequenceSource, labels: NDArray[np.
     """The summary of rows that are each wholly in the state of its label, with the transitions between these."""
     n = len(labels)
     K = int(labels.max()) + 1
-    summary = Summary.zeros(K, likelihood.n_statistics)
-    N = summary.N
-    for X, counts in _counts_of_labels(source, labels, K):
-        N += counts.sum(axis=0)
-        add_product(counts, features(likelihood, X), summary.S)
+    summary = rows_of_labels(likelihood, source, labels)
     M = np.zeros((K, K))
     begins = np.bincount(labels[source.edges[:-1]], minlength=K).astype(float)
     follows = np.ones(n, np.bool_)
@@ -202,6 +198,17 @@ def labelled(likelihood: Likelihood, source: SequenceSource, labels: NDArray[np.
     after = np.flatnonzero(follows)
     np.add.at(M, (labels[after - 1], labels[after]), 1.0)
     return SequenceSummary.of(summary, M, begins)
+
+
+def rows_of_labels(likelihood: Likelihood, source: SequenceSource, labels: NDArray[np.intp]) -> Summary:
+    """The same without the transitions: counts and statistics of the rows of every label."""
+    K = int(labels.max()) + 1
+    summary = Summary.zeros(K, likelihood.n_statistics)
+    N = summary.N
+    for X, counts in _counts_of_labels(source, labels, K):
+        N += counts.sum(axis=0)
+        add_product(counts, features(likelihood, X), summary.S)
+    return summary
 
 
 def _counts_of_labels(

@@ -5,10 +5,11 @@ Where ascents settle into a poor optimum, it is most often which segments share 
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..data import SequenceSource
 from ..model import Model, SequenceSummary, Summary
-from ..model.sequences import labelled
+from ..model.sequences import labelled, rows_of_labels
 from .agglomeration import agglomerated
 from .blocks import halves
 
@@ -16,6 +17,8 @@ MOST = 128  # segments that are looked at
 CUTS = (0.3, 1.0, 3.0)  # in every segment on average, before they are grouped anew
 FEWEST = 16  # cuts of all rows on average
 SHARES = (0.2, 0.4, 0.7)  # of the states, that are most alike
+ROUNDS = 10  # in which segments go to the half that explains them better
+MOST_NUMBERS = 1 << 23  # in the statistics of all segments, beyond which states are not halved
 
 
 def own_states(
@@ -45,6 +48,35 @@ def own_states(
     return SequenceSummary.of(own, np.diag(np.maximum(N - 1.0, 0.0)), np.zeros(len(N)))
 
 
+def halved(
+    model: Model, source: SequenceSource, path: NDArray[np.intp], rng: np.random.Generator
+) -> SequenceSummary | None:
+    """Every state in two, for an ascent that undoes needless halves: segments go to the half that explains them better.
+
+    At first a random segment of each state, the likelier the farther it lies from the state's mean, gets those on its side.
+
+    path : (T,) the state of every row
+
+    Returns None where no state has segments unlike each other, or where segments are too many to look at.
+    """
+    segment = _segments(source, path)
+    if (segment[-1] + 1) * model.likelihood.n_statistics > MOST_NUMBERS:
+        return None
+    own = rows_of_labels(model.likelihood, source, segment)
+    state = np.zeros(own.K, np.intp)
+    state[segment] = path
+    half = _sides(own, state, rng)
+    for _ in range(ROUNDS):
+        W, b = model.likelihood.weights(*_sums(own, 2 * state + half, 2 * int(state.max()) + 2))
+        ahead = np.einsum("sf,sf->s", own.S, (W[1::2] - W[::2])[state]) + own.N * (b[1::2] - b[::2])[state]
+        before, half = half, ahead > 0.0
+        if np.array_equal(before, half):
+            break
+    total = labelled(model.likelihood, source, (2 * state + half)[segment])
+    found = total.take(np.flatnonzero(total.N > 0.0))
+    return found if len(np.unique(path)) < found.K else None
+
+
 def alike(model: Model, total: Summary, rng: np.random.Generator) -> NDArray[np.bool_]:
     """A random state and a share of the others that explain its rows best, and whose rows it does, (K,)."""
     divergences = model.divergences(total)
@@ -67,6 +99,23 @@ def regrouped(
     cut = _cut(segment, max(rng.choice(CUTS) * (segment[-1] + 1), FEWEST), rng)
     total = labelled(model.likelihood, source, _alone(cut, path, among[path], rng)[0])
     return agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
+
+
+def _sides(own: Summary, state: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Of every segment whether its mean and that of a random one of its state are on the same side of the state's mean."""
+    N, S = _sums(own, state, int(state.max()) + 1)
+    mean = S / np.maximum(N, 1e-300)[:, None]
+    ahead = own.S - own.N[:, None] * mean[state]
+    far = (ahead**2).sum(axis=1) / np.maximum(own.N, 1.0)
+    order = np.lexsort((rng.random(len(far)) ** (1.0 / np.maximum(far, 1e-300)), state))
+    drawn = order[np.searchsorted(state[order], np.arange(len(N)), side="right") - 1]
+    return np.asarray(np.einsum("sf,sf->s", ahead, ahead[drawn][state]) > 0.0)
+
+
+def _sums(own: Summary, label: NDArray[np.intp], n: int) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Counts (n,) and statistics (n, F) of the segments of every label."""
+    members = sparse.csr_array((np.ones(len(label)), label, np.arange(len(label) + 1)), (len(label), n)).T
+    return members @ own.N, members @ own.S
 
 
 def _segments(source: SequenceSource, path: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -168,6 +168,17 @@ def side_by_side(total: Any, others: Any) -> SequenceSummary:
     return found
 
 
+def softened(total: Any) -> SequenceSummary:
+    """The summary with transitions as if each row's state were drawn for itself.
+
+    Rows then go to the states that explain them best, whatever their neighbours, so that states that hold each other's rows can
+    separate; the chain returns lap by lap.
+    """
+    parts = total.N / total.N.sum()
+    found: SequenceSummary = replace(total, M=total.M.sum() * np.outer(parts, parts), begins=total.begins.sum() * parts)
+    return found
+
+
 def _fewer(n: int) -> list[int]:
     """n, n / 4, n / 16, ..., 1: to try one is as much work as a lap."""
     found = []
