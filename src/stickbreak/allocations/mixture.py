@@ -14,6 +14,7 @@ from .._arguments import as_floats, check_count
 from ..kernels.special import log_rise
 from ._base import Array, GlobalStep, Solution, check_concentration, within_range
 from .line_search import best_factor
+from .seating import Seating
 from .summaries import Counts
 
 
@@ -76,6 +77,11 @@ class MixturePrior(ABC):
         joined[a], joined[b] = shares[a] + shares[b], 0.0
         return joined
 
+    @property
+    @abstractmethod
+    def seating(self) -> Seating:
+        """How rows join clusters one after the other, with the weights integrated out."""
+
     @abstractmethod
     def mean_weights(self, summary: Counts) -> Array:
         """Posterior mean weights, normalised over the K clusters in use, (K,)."""
@@ -120,6 +126,11 @@ class DirichletProcess(MixturePrior):
     def max_clusters(self) -> int:
         """The most clusters that may be in use: no limit."""
         return sys.maxsize
+
+    @property
+    def seating(self) -> Seating:
+        """The Chinese restaurant."""
+        return Seating(self.concentration)
 
     def update(self, summary: Counts, solution: Solution) -> GlobalStep:
         """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
@@ -176,6 +187,11 @@ class FiniteDirichlet(MixturePrior):
     def max_clusters(self) -> int:
         """The most clusters that may be in use."""
         return self.n_clusters
+
+    @property
+    def seating(self) -> Seating:
+        """The restaurant of ``n_clusters`` tables: a negative discount."""
+        return Seating(self.concentration, -self._share)
 
     def update(self, summary: Counts, solution: Solution) -> GlobalStep:
         """E[log pi_k] = psi(N_k + a) - psi(N + n_clusters a),  a = concentration / n_clusters  (Thesis 2.6.2)."""

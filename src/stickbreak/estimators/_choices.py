@@ -264,6 +264,7 @@ def check_topics(estimator: Any) -> None:
     """The same for the parameters of topic models."""
     _check_fit(estimator)
     _require(count(estimator.n_init_topics), "n_init_topics", estimator, COUNT)
+    _require_algorithm_of(estimator, BAGS)
     _require_learnable(estimator, "document_concentration", "concentration")
     _named("allocation", estimator, ("hdp", "lda"), "update")
     _require_allocation(estimator, BAGS)
@@ -275,6 +276,7 @@ def check_states(estimator: Any) -> None:
     """The same for the parameters of hidden Markov models."""
     _check_fit(estimator)
     _require(count(estimator.n_init_states), "n_init_states", estimator, COUNT)
+    _require_algorithm_of(estimator, SEQUENCES)
     _require_learnable(estimator, "transition_concentration", "concentration")
     first = estimator.start_concentration
     kappa = estimator.stickiness
@@ -325,6 +327,11 @@ def _require_learnable(estimator: Any, *names: str) -> None:
         value = getattr(estimator, name)
         fits = value == "learn" if isinstance(value, str) else _real(value) and value > 0
         _require(fits, name, estimator, "a positive number or 'learn'")
+
+
+def _require_algorithm_of(estimator: Any, kind: Kind) -> None:
+    fits = not algorithm(estimator).rows_only
+    _require(fits, "algorithm", estimator, f"Memoized or Stochastic, or another that takes {kind.units}")
 
 
 def _require_allocation(estimator: Any, kind: Kind) -> None:

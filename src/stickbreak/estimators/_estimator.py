@@ -22,6 +22,7 @@ from ..inference import Executor, Journal, Lap, Options, Search, Session, Thread
 from ..inference.algorithm import Ascending
 from ..inference.laps import Result
 from ..inference.memory import Sizes
+from ..inference.samplers.draws import Sampled
 from ..inference.session import NoJournal
 from ..inference.trace import shortened
 from ..inference.visit import visit
@@ -46,12 +47,13 @@ class Table(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What an ascent found, lap by lap, and what there is to warn of."""
+    """What an ascent found, lap by lap, and what there is to warn of; the draws of a sampler."""
 
     total: Summary
     model: Model
     history: list[Lap]
     trouble: str | None
+    sampled: Sampled | None = None
 
 
 class Estimator(BaseEstimator, ABC):
@@ -167,7 +169,7 @@ class Estimator(BaseEstimator, ABC):
             history.append(best.lap)
         if trouble is None and not converged:
             trouble = f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
-        return Outcome(best.total.without_local(), best.model, history, trouble)
+        return Outcome(best.total.without_local(), best.model, history, trouble, best.sampled)
 
     def _widen(self, missing: NDArray[np.bool_]) -> None:
         """Extend the model to missing values in columns (D,) that had none so far."""
@@ -208,7 +210,8 @@ class Estimator(BaseEstimator, ABC):
         """Derive every fitted attribute that does not belong to the data from the state of a fit."""
         for name in _shown(getattr(self, "posterior_", None)):
             self.__dict__.pop(name, None)
-        self.__dict__.pop("hierarchy_", None)
+        for name in ("hierarchy_", "draws_"):
+            self.__dict__.pop(name, None)
         self.model_ = model
         self.summary_ = summary
         self.dtype_ = dtype

@@ -60,7 +60,7 @@ def _refit(model: E, groups: list[list[int]], read: Callable[[E, Executor], Agai
         begun = settled(model.model_, start, data.learn, data.source.dtype)
         batches = memory.n_batches(model, begun.likelihood, data.source)
         options = Options(batches, model.max_laps, model.tol, learn=data.learn)
-        total, found, history, trouble = model._best_of(
+        total, found, history, trouble, _ = model._best_of(
             [rng], partial(Refit, moves=()), begun, data.source, executor, options, lambda rng: start
         )
         model._set_fitted(found, total, data.source.dtype, history, model._table())

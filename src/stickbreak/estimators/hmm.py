@@ -389,7 +389,7 @@ class HMM(ClusterMixin, Estimator):
             sequences.check_observed(source)
             source = sequences.collapsed(source)
             model, _, options = problem_of(self, family.likelihood, source, columns)
-            total, model, history, trouble = self._ascend(
+            total, model, history, trouble, _ = self._ascend(
                 model,
                 source,
                 executor,

@@ -1,6 +1,6 @@
 """The mixture estimator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import Algorithm, Executor, LearningSearch
+from ..inference.samplers.draws import Sampled
 from ..likelihoods import Dust, Likelihood
 from ..model import Model, Summary
 from . import _choices as choices
@@ -55,9 +56,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
     allocation : {"dp", "finite"} or allocation object, default "dp"
         The prior over assignments; "finite" is a symmetric Dirichlet over ``n_init_clusters`` clusters.
-    algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized` or `inference.Stochastic`, default "memoized"
+    algorithm : {"memoized", "full", "stochastic"}, or a value such as `inference.Memoized`, `inference.Stochastic` or \
+`inference.Gibbs`, default "memoized"
         Incremental over batches, all data at once, or noisy steps.  Stochastic inference has no exact bound to verify
         moves with: the number of clusters is that of the start, which for ``init="one"`` is found on a sample.
+        `inference.Gibbs` draws partitions of the rows from their posterior; the model is the one nearest to the draws.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 (stochastic: one per 1,000 rows, at most 100)
         Batches visited per lap.
     init : {"one", "k-means++", "random"}, array or fitted Mixture, default "one"
@@ -103,7 +106,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         scale: income", with its ELBO, clusters and seconds on a sample (all rows, where they are few); the one chosen first,
         then the others, best first.  Empty where there was nothing to choose.
     labels_ : array (N,)
-        The most probable cluster of each row.
+        The most probable cluster of each row; of a sampler that in the partition nearest to its draws.
+    draws_ : `stickbreak.inference.Draws`
+        With ``algorithm=Gibbs(...)``: "labels", "n_clusters", "concentration" and "log_joint" of every draw, by name, in
+        arrays with axes (chains, draws, ...), co-clustering probabilities and convergence.  A model file does not keep them.
     lower_bound_ : float
         The ELBO, in nats, for the whole data set.
     lower_bounds_ : list of float
@@ -400,7 +406,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with self._executor() as executor:
-            collapsed = collapse(source)
+            collapsed = collapse(source) if choices.algorithm(self).takes_weights else None
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(seed)
             family = decide_family(self, source, rows, executor, rng)
@@ -414,14 +420,24 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 problem.model, lambda rng: choose_start(self, problem.model, rows, collapsed, executor, rng, learn)
             )
             search = partial(LearningSearch, rivals=rivals, restarts=choices.searches_freely(self))
-            total, model, history, trouble = self._ascend(model, rows, executor, rng, problem.options, start, search)
+            total, model, history, trouble, sampled = self._ascend(
+                model, rows, executor, rng, problem.options, start, search
+            )
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
-            trouble = self._set_labels(lambda: self._labels_of(rows, collapsed, columns, executor)) or trouble
+            trouble = self._set_drawn(sampled, lambda: self._labels_of(rows, collapsed, columns, executor)) or trouble
         self.converged_ = trouble is None
         return trouble
+
+    def _set_drawn(self, sampled: Sampled | None, labels: Callable[[], NDArray[np.intp]]) -> str | None:
+        """Set ``labels_``, and ``draws_`` of a sampler, and say if an interrupt left ``labels_`` unset."""
+        if sampled is None:
+            return self._set_labels(labels)
+        self.draws_ = sampled.draws
+        self.labels_ = sampled.labels
+        return None
 
     def _labels_of(
         self, rows: ArraySource, collapsed: Collapsed | None, columns: Columns, executor: Executor

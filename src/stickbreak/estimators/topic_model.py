@@ -404,7 +404,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             batches = memory.n_batches(self, model.likelihood, source)
             options = choices.learning(Options(batches, self.max_laps, self.tol), learn)
             mixtures: list[tuple[float, int]] = []
-            total, model, history, trouble = self._ascend(
+            total, model, history, trouble, _ = self._ascend(
                 model,
                 source,
                 executor,

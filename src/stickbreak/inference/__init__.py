@@ -6,6 +6,8 @@ from .gibbs import Chain
 from .learning_search import LearningSearch
 from .refit import Refit
 from .row_search import RowSearch
+from .samplers.draws import Convergence, Draws
+from .samplers.gibbs import Gibbs
 from .search import Search
 from .session import Journal, Session
 from .state import Options
@@ -17,7 +19,10 @@ from .trace import Lap, ascents
 __all__ = [
     "Algorithm",
     "Chain",
+    "Convergence",
+    "Draws",
     "Executor",
+    "Gibbs",
     "Journal",
     "Lap",
     "LearningSearch",

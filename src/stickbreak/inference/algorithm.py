@@ -39,9 +39,13 @@ class Algorithm(Protocol):
     Attributes
     ----------
     searches : whether moves change the number of clusters meanwhile; if not, they are found on a sample before
+    takes_weights : whether a row may count as several, so that equal rows are visited once
+    rows_only : whether it takes no documents and no sequences
     """
 
     searches: ClassVar[bool]
+    takes_weights: ClassVar[bool]
+    rows_only: ClassVar[bool]
 
     def begin(
         self,
@@ -71,6 +75,8 @@ class Memoized:
 
     accelerate: bool = True
     searches: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
+    rows_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_boolean(self.accelerate, "accelerate")

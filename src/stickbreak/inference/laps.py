@@ -14,6 +14,7 @@ from ..model import Drawn, Model, Posterior, Summary
 from ..moves import Proposal, Schedule
 from ..moves.better import accepts
 from .lap import Record, first_lap, lap
+from .samplers.draws import Sampled
 from .session import Leg, Session
 from .state import Floor, Options, Problem, State
 from .trace import Lap
@@ -22,12 +23,16 @@ Array = NDArray[np.floating]
 
 
 class Result(NamedTuple):
-    """What a lap leaves: the model, the summary of all rows, its ELBO, and the lap as the history shows it."""
+    """What a lap leaves: the model, the summary of all rows, its ELBO, and the lap as the history shows it.
+
+    sampled : the draws of a sampler
+    """
 
     model: Model
     total: Summary
     bound: float
     lap: Lap
+    sampled: Sampled | None = None
 
 
 @dataclass

@@ -42,6 +42,8 @@ class Stochastic:
     delay: float = 1.0
     decay: float = 0.6
     searches: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = True
+    rows_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0.0 <= real(self.delay) < np.inf:

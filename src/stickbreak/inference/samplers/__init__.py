@@ -1,0 +1,1 @@
+"""Markov chain Monte Carlo: partitions of rows drawn from their posterior."""

@@ -1,0 +1,235 @@
+"""Gibbs sampling as an algorithm: `Gibbs` is the value, `GibbsRun` a run of it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._arguments import check_boolean, check_count, real, shown
+from ...allocations.mixture import MixturePrior
+from ...data import ArraySource, Chunk
+from ...likelihoods import Likelihood
+from ...likelihoods.features import features
+from ...model import Model, Parameters, Summary
+from ...model.local import responsibilities_of
+from ..laps import Result
+from ..memory import check_room
+from ..search import Search
+from ..session import Leg, NoJournal, Session
+from ..state import Options
+from ..trace import Lap
+from .chain import ChainDraws, ChainStart, CollapsedChain
+from .draws import Draws, Sampled
+from .partition import Partition, Table
+
+KINDS = ("collapsed",)
+DEALT = 10  # clusters to which rows are dealt where a chain begins at random
+NUMBER = 8  # bytes
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """Draws from the posterior of partitions, by collapsed Gibbs sampling (BJ 4.1), of `Mixture`.
+
+    Parameters and weights are integrated out, and each sweep draws the cluster of every row given those of all others.  The
+    fitted model is that of the partition nearest to all draws (`Draws.nearest_partition`), each row wholly in one cluster;
+    ``lower_bound_`` is the exact ELBO of that, and ``draws_`` has the draws.
+
+    Hyperparameters that are learnt (``learn``) are learnt first, by the search of `Memoized`, and then held.  Every second
+    chain, the first among them, begins where that ended, or where ``init`` says; the others with rows dealt to clusters at
+    random, so that chains which agree in the end have forgotten where they began.
+
+    Parameters
+    ----------
+    n_draws : int >= 1
+        Draws kept of each chain.
+    n_burn_in : int >= 0
+        Sweeps before the first of them.
+    n_chains : int >= 1
+        Chains, which may run at the same time (``n_jobs``); draws do not depend on that.
+    kind : "collapsed"
+    split_merge : bool
+        Propose splits and merges of whole clusters between the sweeps (Dahl 2005).
+    thin : int >= 1
+        Sweeps from one draw to the next.
+
+    References
+    ----------
+    Blei and Jordan, *Variational inference for Dirichlet process mixtures*, 2006, section 4; MacEachern 1994; Neal,
+    *Markov chain sampling methods for Dirichlet process mixture models*, 2000.
+    """
+
+    n_draws: int = 1000
+    n_burn_in: int = 500
+    n_chains: int = 4
+    kind: str = "collapsed"
+    split_merge: bool = True
+    thin: int = 1
+    searches: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = False
+    rows_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name in ("n_draws", "n_chains", "thin"):
+            check_count(getattr(self, name), name)
+        burn = self.n_burn_in
+        if not (0.0 <= real(burn) < 2**31 and float(burn).is_integer()):
+            raise ValueError(f"n_burn_in must be a whole number of at least 0, below 2^31; got {shown(burn)}.")
+        if not (isinstance(self.kind, str) and self.kind in KINDS):
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {shown(self.kind)}.")
+        check_boolean(self.split_merge, "split_merge")
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps of each chain."""
+        return int(self.n_burn_in) + self.n_draws * self.thin
+
+    def begin(
+        self,
+        search: Callable[..., Search],
+        model: Model,
+        source: ArraySource,
+        session: Session,
+        rng: np.random.Generator,
+        options: Options,
+    ) -> "GibbsRun":
+        """The chains for a problem; the search learns hyperparameters, where there are any to learn.
+
+        Raises
+        ------
+        ValueError
+            If rows have latent variables, or weights.
+        """
+        if model.likelihood.latent is not None:
+            raise ValueError(
+                f"algorithm=Gibbs(...) needs a conjugate likelihood, but each row of a {type(model.likelihood).__name__} has a "
+                "latent variable; use Gaussian, or DiagonalGaussian."
+            )
+        if source.weights is not None and not (source.weights == 1.0).all():
+            raise ValueError(
+                "sample_weight must be 1 for every row with algorithm=Gibbs(...), which draws a cluster for each; repeat rows "
+                'instead, or use algorithm="memoized".'
+            )
+        aside = replace(session.aside(), journal=NoJournal())
+        learner = partial(search, model, source, session=aside, rng=rng, options=options)
+        return GibbsRun(self, model, source, session, rng, learner if options.learn else None)
+
+
+@dataclass
+class GibbsRun:
+    """Chains from one start.
+
+    Attributes
+    ----------
+    learner : makes the search that learns hyperparameters; None where none are learnt
+    result : the partition nearest to the draws, None before they are done
+    draws : of all chains
+    """
+
+    gibbs: Gibbs
+    model: Model
+    source: ArraySource
+    session: Session
+    rng: np.random.Generator
+    learner: Callable[[], Search] | None
+    result: Result | None = None
+    converged: bool = field(default=False, init=False)
+
+    def run(self, start: Summary) -> None:
+        """Run the chains from the clusters that ``start`` implies."""
+        known = self.session.journal.next()
+        if known is not None and known.laps:
+            self._keep(known.state, known.laps[-1])
+            return
+        model, start = self._learnt(start)
+        table = self._table(model)
+        draws = self._drawn(model, start, table)
+        state = self._nearest(model, table, draws)
+        now = time.perf_counter() - self.session.began
+        speed = self.source.n_rows * self.gibbs.n_sweeps * self.gibbs.n_chains / max(now, 1e-9)
+        K = state.total.K
+        lap = Lap(1, now, state.bound, K, state.bound, K, (), speed)
+        self._keep(state, lap)
+        self.session.journal.note(Leg(state, (lap,)))
+
+    def _learnt(self, start: Summary) -> tuple[Model, Summary]:
+        """The model with its hyperparameters learnt, and where chains begin."""
+        if self.learner is None:
+            return self.model, start
+        search = self.learner()
+        search.run(start)
+        assert search.result is not None
+        return search.result.model, search.result.total
+
+    def _table(self, model: Model) -> Table:
+        """What chains know of the rows."""
+        assert isinstance(model.allocation, MixturePrior)
+        N = self.source.n_rows
+        F = model.likelihood.n_statistics
+        check_room(
+            2.0 * NUMBER * N * F + 0.5 * NUMBER * self.gibbs.n_chains * self.gibbs.n_draws * N,
+            f"the statistics of {N:,} rows, {F:,} numbers each, and {self.gibbs.n_chains * self.gibbs.n_draws:,} draws",
+            "use fewer draws, more thin, or a sample of the rows",
+        )
+        X = self.source.read(Chunk(0, N))[0]
+        T = features(model.likelihood, X)
+        alone = np.concatenate([_alone(model.likelihood, T[rows]) for rows in _slices(N, F)])
+        return Table(model.likelihood, model.allocation.seating, T, alone, float(model.likelihood.log_base(X).sum()))
+
+    def _drawn(self, model: Model, start: Summary, table: Table) -> Draws:
+        """The draws of all chains."""
+        gibbs = self.gibbs
+        parameters = model.parameters(start, self.source.dtype)
+        label = partial(_most_probable, model.likelihood, parameters)
+        first = np.concatenate(list(self.session.executor.over(self.source, label, self.source.batches(1)[0])))
+        most = min(DEALT, model.allocation.max_clusters)
+        seeds = self.rng.integers(2**63, size=gibbs.n_chains)
+        starts = [
+            ChainStart(self.rng.integers(most, size=table.n_rows) if chain % 2 else first, int(seed))
+            for chain, seed in enumerate(seeds)
+        ]
+        task = CollapsedChain(table, int(gibbs.n_burn_in), gibbs.n_draws, gibbs.thin, gibbs.split_merge)
+        chains: list[ChainDraws] = list(self.session.executor.map(task, starts))
+        return Draws(*(np.stack(arrays) for arrays in zip(*chains)))
+
+    def _nearest(self, model: Model, table: Table, draws: Draws) -> Result:
+        """The model of the partition nearest to the draws."""
+        labels = draws.nearest_partition()
+        nearest = Partition.of(table, labels)
+        total = Summary(nearest.N, nearest.S, np.zeros(nearest.K), np.array(table.base))
+        order = model.allocation.order(total)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        total = total.take(order)
+        bound = model.bound(total)
+        K = total.K
+        lap = Lap(1, 0.0, bound, K, bound, K, (), 0.0)
+        return Result(model, total, bound, lap, Sampled(draws, place[labels]))
+
+    def _keep(self, state: Result, lap: Lap) -> None:
+        self.result = state._replace(lap=lap)
+        self.converged = True
+        self.session.add(lap)
+
+
+def _slices(N: int, F: int) -> list[slice]:
+    """Consecutive rows of a table of F statistics, a few megabytes at a time."""
+    size = max(1, (1 << 20) // F)
+    return [slice(start, start + size) for start in range(0, N, size)]
+
+
+def _alone(likelihood: Likelihood, T: object) -> NDArray[np.floating]:
+    """The log marginal likelihood of each row by itself."""
+    dense = np.asarray(T.toarray() if hasattr(T, "toarray") else T)
+    return likelihood.log_marginal(np.ones(len(dense)), dense)
+
+
+def _most_probable(
+    likelihood: Likelihood, parameters: Parameters, source: ArraySource, chunk: Chunk
+) -> NDArray[np.intp]:
+    """The most probable cluster of each row of a chunk."""
+    return np.asarray(responsibilities_of(likelihood, parameters, source.read(chunk)[0]).argmax(axis=1))

@@ -1,0 +1,130 @@
+"""A partition of rows into clusters with their additive statistics, from which rows are taken and to which they are given."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...allocations.seating import Seating
+from ...likelihoods import Likelihood
+from ...model.seeding import hard_summary
+
+Array = NDArray[np.floating]
+Labels = NDArray[np.int64]
+
+
+class Table(NamedTuple):
+    """What a sampler knows of the rows.
+
+    likelihood : with all hyperparameters known
+    seating : the prior of partitions
+    T : (N, F) the features of the rows, dense or CSR
+    alone : (N,) the log marginal likelihood of each row by itself
+    base : sum_n log h(x_n)
+    """
+
+    likelihood: Likelihood
+    seating: Seating
+    T: Any
+    alone: Array
+    base: float
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return len(self.alone)
+
+    def rows(self, which: NDArray[np.integer]) -> Array:
+        """The features of some rows, dense, (n, F)."""
+        found = self.T[which]
+        return np.asarray(found.toarray() if sparse.issparse(found) else found)
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """Log marginal likelihoods of sets of rows with counts N (...) and statistics S (..., F), without base measure."""
+        flat = self.likelihood.log_marginal(N.ravel(), S.reshape(-1, S.shape[-1]))
+        return flat.reshape(N.shape)
+
+
+@dataclass
+class Partition:
+    """Rows in K clusters, none of them empty, with the statistics of these.
+
+    Attributes
+    ----------
+    labels : (N,) the cluster of each row
+    N : (K,) rows of each cluster
+    S : (K, F) their summed statistics
+    marginal : (K,) their log marginal likelihoods
+    """
+
+    table: Table
+    labels: Labels
+    N: Array
+    S: Array
+    marginal: Array
+
+    @classmethod
+    def of(cls, table: Table, labels: NDArray[np.integer]) -> Self:
+        """The partition with these labels (N,), which are numbered anew."""
+        codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+        summary = hard_summary(table.T, np.ones(len(codes)), codes)
+        return cls(table, codes, summary.N, summary.S, table.log_marginal(summary.N, summary.S))
+
+    def fresh(self) -> Self:
+        """The same with statistics summed up anew: those of rows that come and go drift by rounding."""
+        return self.of(self.table, self.labels)
+
+    @property
+    def K(self) -> int:
+        """Number of clusters."""
+        return len(self.N)
+
+    @property
+    def log_joint(self) -> float:
+        """Log p(X, partition): of the partition under the prior, and of the rows given it, parameters integrated out."""
+        return self.table.seating.log_partition(self.N) + float(self.marginal.sum()) + self.table.base
+
+    def gains(self, rows: NDArray[np.integer], clusters: NDArray[np.integer]) -> Array:
+        """Log p(x_i | the other rows of cluster k) (n, J), without base measure: ratios of marginals (BJ Eq. 25)."""
+        own = self.labels[rows][:, None] == clusters
+        sign = np.where(own, -1.0, 1.0)
+        N = self.N[clusters] + sign
+        S = self.table.rows(rows)[:, None, :] * sign[:, :, None]
+        S += self.S[clusters]
+        S[own & (N < 0.5)] = 0.0  # a cluster without its only row: what rounding leaves is nothing
+        return np.asarray((self.table.log_marginal(N, S) - self.marginal[clusters]) * sign)
+
+    def move(self, row: int, k: int, gain: float, loss: float) -> int:
+        """Give a row to cluster k, or K for a new one; returns the number of the cluster that went because it was empty, or -1.
+
+        The last cluster takes the number of one that goes.
+
+        gain : log p(x | cluster k);  loss : log p(x | the other rows of its cluster)
+        """
+        a = int(self.labels[row])
+        t = self.table.rows(np.array([row]))[0]
+        if k == self.K:
+            self.N = np.append(self.N, 0.0)
+            self.S = np.vstack([self.S, np.zeros_like(t)])
+            self.marginal = np.append(self.marginal, 0.0)
+        self.labels[row] = k
+        self.N[k] += 1.0
+        self.S[k] += t
+        self.marginal[k] += gain
+        self.N[a] -= 1.0
+        self.S[a] -= t
+        self.marginal[a] -= loss
+        return self._drop(a) if self.N[a] < 0.5 else -1
+
+    def _drop(self, a: int) -> int:
+        last = self.K - 1
+        if a != last:
+            self.labels[self.labels == last] = a
+            for values in (self.N, self.S, self.marginal):
+                values[a] = values[last]
+        self.N = self.N[:last]
+        self.S = self.S[:last]
+        self.marginal = self.marginal[:last]
+        return a

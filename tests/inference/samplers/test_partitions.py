@@ -1,0 +1,164 @@
+"""Collapsed Gibbs sampling against posteriors enumerated over all partitions."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from partitions import chinese_restaurant, expected_distance, growth_strings, posterior, probabilities
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.allocations.seating import Seating
+from stickbreak.inference.samplers.chain import ChainStart, CollapsedChain
+from stickbreak.inference.samplers.partition import Partition, Table
+from stickbreak.inference.samplers.split_merge import seat
+
+PRIORS = [DirichletProcess(0.7), FiniteDirichlet(3, 1.5), FiniteDirichlet(20, 4.0)]
+
+
+def table(naive, likelihood, allocation, X):
+    T = naive.features(likelihood, X)
+    alone = likelihood.log_marginal(np.ones(len(X)), T)
+    return Table(likelihood, allocation.seating, T, alone, float(likelihood.log_base(X).sum()))
+
+
+def few_rows(naive, family, allocation, seed, n, D=2):
+    rng = np.random.default_rng(seed)
+    likelihood = family.likelihood(family.rows(rng, 30, D))
+    return table(naive, likelihood, allocation, family.rows(rng, n, D))
+
+
+@pytest.mark.parametrize(
+    ("name", "allocation", "split_merge"),
+    [
+        ("known_covariance_gaussian-given", DirichletProcess(1.0), True),
+        ("known_covariance_gaussian-given", DirichletProcess(1.0), False),
+        ("bernoulli-missing", FiniteDirichlet(3, 1.5), True),
+        ("categorical-given", FiniteDirichlet(20, 4.0), False),
+    ],
+)
+def test_partitions_are_drawn_from_the_posterior(naive, known_families, name, allocation, split_merge):
+    """The distance from the enumerated posterior is that of a third as many independent draws, at most."""
+    rows = few_rows(naive, known_families[name], allocation, 5, 6)
+    partitions, joint = posterior(rows.likelihood, allocation, rows.T)
+    p = probabilities(joint)
+    assert p.max() < 0.5  # a posterior that one partition does not decide
+    n_draws = 1500
+    drawn = CollapsedChain(rows, 20, n_draws, 1, split_merge)(ChainStart(np.zeros(6, np.int64), 1))
+    place = {tuple(z): i for i, z in enumerate(partitions.tolist())}
+    which = np.array([place[tuple(z)] for z in drawn.labels.tolist()])
+    found = np.bincount(which, minlength=len(p)) / n_draws
+    assert 0.5 * np.abs(found - p).sum() < expected_distance(p, n_draws / 3)
+    np.testing.assert_allclose(drawn.log_joint, joint[which] + rows.base, rtol=1e-9)
+    np.testing.assert_array_equal(drawn.n_clusters, partitions[which].max(axis=1) + 1)
+
+
+def test_gains_are_those_of_the_predictive(naive, known_families):
+    """Log p(x | the other rows of a cluster) is the predictive density, for every row and cluster, its own among them."""
+    for name, family in known_families.items():
+        if family.latent or family.conditional:
+            continue  # their predictive is not a ratio of marginals alone
+        rng = np.random.default_rng(2)
+        likelihood = family.likelihood(family.rows(rng, 30, 2))
+        X = family.rows(rng, 9, 2)
+        labels = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2])
+        partition = Partition.of(table(naive, likelihood, DirichletProcess(0.7), X), labels)
+        found = partition.gains(np.arange(9), np.arange(3)) + likelihood.log_base(X)[:, None]
+        T = partition.table.T
+        for i, k in product(range(9), range(3)):
+            others = (labels == k) & (np.arange(9) != i)
+            N, S = others.sum(keepdims=True).astype(float), T[others].sum(axis=0)[None]
+            expected = likelihood.log_predictive(X[i : i + 1], N, S)[0, 0]
+            assert found[i, k] == pytest.approx(expected, rel=1e-7, abs=1e-7), name
+
+
+@pytest.mark.parametrize("allocation", PRIORS, ids=str)
+def test_statistics_follow_the_rows(naive, known_families, allocation):
+    """After sweeps, splits and merges the statistics are those of the labels."""
+    rows = few_rows(naive, known_families["gaussian-given"], allocation, 3, 40)
+    chain = CollapsedChain(rows, 0, 3, 1, True)
+    labels = chain(ChainStart(np.arange(40) % allocation.max_clusters % 7, 4)).labels
+    for z in labels:
+        whole = Partition.of(rows, z)
+        assert allocation.max_clusters >= whole.K
+        assert whole.log_joint == pytest.approx(whole.fresh().log_joint, rel=1e-12)
+    walked = Partition.of(rows, labels[-1])
+    for row, k in ((3, 1), (5, walked.K), (7, 0), (9, 1)):
+        if k == walked.K == allocation.max_clusters:
+            continue
+        own = int(walked.labels[row])
+        if k == own:
+            continue
+        k = min(k, walked.K)
+        gain = rows.alone[row] if k == walked.K else walked.gains(np.array([row]), np.array([k]))[0, 0]
+        walked.move(row, k, float(gain), float(walked.gains(np.array([row]), np.array([own]))[0, 0]))
+    again = Partition.of(rows, walked.labels)
+    order = [int(np.unique(walked.labels).tolist().index(k)) for k in range(walked.K)]
+    np.testing.assert_allclose(walked.S, again.S[order], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(walked.marginal, again.marginal[order], rtol=1e-9, atol=1e-9)
+
+
+def test_the_chances_of_all_seatings_sum_to_one(naive, known_families):
+    rows = few_rows(naive, known_families["poisson-given"], DirichletProcess(1.0), 1, 6)
+    others, rng = np.array([5, 2, 0, 4]), np.random.default_rng(0)
+    chances = [
+        seat(rows, 1, 3, others, rng, np.array(second)).log_chance for second in product([False, True], repeat=4)
+    ]
+    assert np.exp(chances).sum() == pytest.approx(1.0, rel=1e-12)
+    drawn = seat(rows, 1, 3, others, rng)
+    assert drawn.log_chance == seat(rows, 1, 3, others, rng, drawn.second).log_chance
+
+
+@pytest.mark.parametrize(
+    "seating", [Seating(0.7), Seating(0.2, 0.6), Seating(3.0, 0.3), Seating(2.0, -0.5), Seating(1.5, -0.5)], ids=str
+)
+def test_a_seating_is_a_distribution_over_partitions(seating):
+    """Probabilities of all partitions sum to one, and their ratios are the weights of the next row."""
+    M = np.inf if seating.discount >= 0.0 else -seating.concentration / seating.discount
+    for n in range(1, 6):
+        sizes = [np.bincount(z).astype(float) for z in growth_strings(n) if z.max() < M]
+        log_p = np.array([seating.log_partition(N) for N in sizes])
+        assert np.exp(log_p).sum() == pytest.approx(1.0, rel=1e-12)
+        if seating.discount >= 0.0:
+            expected = [chinese_restaurant(N.tolist(), *seating) for N in sizes]
+            np.testing.assert_allclose(log_p, expected, rtol=1e-11, atol=1e-12)
+        for N, before in zip(sizes, log_p):
+            weights = seating.log_weights(N) - np.log(n + seating.concentration)
+            for k in range(len(N) + (len(N) < M)):
+                more = np.append(N, 0.0)[: max(len(N), k + 1)] + (np.arange(max(len(N), k + 1)) == k)
+                assert weights[k] == pytest.approx(seating.log_partition(more) - before, rel=1e-9, abs=1e-9)
+        assert all((seating.log_weights(N)[-1] == -np.inf) == (len(N) >= M) for N in sizes)
+
+
+def test_the_sampler_leaves_the_joint_distribution_of_rows_and_partitions_as_it_is(naive, known_families):
+    """Geweke (2004): rows drawn given the partition, and the partition given the rows, in turn, go on as the prior does."""
+    family = known_families["bernoulli-given"]
+    rng = np.random.default_rng(7)
+    likelihood, allocation = family.likelihood(family.rows(rng, 30, 1)), DirichletProcess(1.3)
+    n, rounds = 4, 2000
+    labels = np.zeros(n, np.int64)
+    clusters, together, same = np.empty(rounds), np.empty(rounds), np.empty(rounds)
+    for r in range(rounds):
+        X = np.empty((n, 1))
+        for k in range(labels.max() + 1):
+            N, S = 0.0, np.zeros(1)
+            for i in np.flatnonzero(labels == k):
+                X[i] = likelihood.sample(N, S, rng, 1)[0]
+                N, S = N + 1.0, S + X[i]
+        chain = CollapsedChain(table(naive, likelihood, allocation, X), 0, 1, 1, True)
+        labels = chain(ChainStart(labels, int(rng.integers(2**63)))).labels[0].astype(np.int64)
+        clusters[r] = labels.max() + 1
+        together[r] = labels[0] == labels[1]
+        same[r] = X[0, 0] == X[1, 0]
+    a, b, alpha = float(likelihood.a[0]), float(likelihood.b[0]), allocation.concentration
+    alike = (a * (a + 1) + b * (b + 1)) / ((a + b) * (a + b + 1))  # two rows of one cluster
+    apart = (a**2 + b**2) / (a + b) ** 2
+    p = 1.0 / (1.0 + alpha)
+    expected = {
+        "clusters": (clusters, sum(alpha / (alpha + i) for i in range(n))),
+        "together": (together, p),
+        "same": (same, p * alike + (1.0 - p) * apart),
+    }
+    for name, (values, mean) in expected.items():
+        blocks = values.reshape(40, -1).mean(axis=1)  # independent enough to tell the error of the mean
+        error = max(blocks.std(ddof=1) / np.sqrt(40), values.std() / np.sqrt(rounds))
+        assert abs(values.mean() - mean) < 3.5 * error, name
