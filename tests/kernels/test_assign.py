@@ -57,6 +57,23 @@ def test_softmax_rows_by_hand(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@given(n=st.integers(0, 9), K=st.integers(1, 7), ties=st.booleans(), seed=SEEDS)
+def test_keep_largest_equals_reference(dtype, n, K, ties, seed):
+    rng = np.random.default_rng(seed)
+    C = rng.normal(0.0, 2.0, (n, K))
+    R, kept = softmax((np.round(C) if ties else C).astype(dtype), np.zeros(K, dtype), 1e-3)
+    most = rng.integers(1, K + 2, n)
+    want = assign.keep_largest_reference(R, most)
+    indptr, indices, values = kept
+    count = assign.keep_largest(*kept, most, R)
+    np.testing.assert_allclose(R, want, rtol=30 * np.finfo(dtype).eps, atol=0)
+    rows, columns = np.nonzero(R)
+    assert np.array_equal(np.repeat(np.arange(n), np.diff(indptr)), rows)
+    assert np.array_equal(indices[:count], columns)
+    assert np.array_equal(values[:count], R[rows, columns])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @given(n=st.integers(0, 30), K=st.integers(1, 6), seed=SEEDS)
 def test_sums_over_sparse_responsibilities_equal_dense_sums(dtype, n, K, seed):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichle
 from ..data import ArraySource, SparseSource
 from ..inference import Algorithm, Memoized, Options, Stochastic
 from ..likelihoods import REGISTRY, Likelihood, Sample
-from ..model import BAGS, ROWS, SEQUENCES, Kind, Model
+from ..model import BAGS, ROWS, SEQUENCES, Kind, Model, RowKind
 from ..model.learning import OF_LIKELIHOOD
 from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
@@ -59,7 +59,12 @@ def automatically(estimator: Any) -> bool:
 def continues(estimator: Any, source: ArraySource) -> Any:
     """The likelihood that a mixture has from the one it starts from, if no other was asked for and columns are as many."""
     first: Any = getattr(estimator.init, "model_", None)
-    if first is None or first.kind is not ROWS or not automatically(estimator) or not _as_wide(estimator.init, source):
+    if (
+        first is None
+        or not isinstance(first.kind, RowKind)
+        or not automatically(estimator)
+        or not _as_wide(estimator.init, source)
+    ):
         return None
     return first.likelihood.anew() if automatically(estimator.init) else estimator.init.likelihood
 
@@ -254,6 +259,7 @@ def check(estimator: Any) -> None:
     _require(
         _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
     )
+    _require(estimator.most_kept is None or count(estimator.most_kept), "most_kept", estimator, f"None or {COUNT}")
     _named("allocation", estimator, ("dp", "finite"), "update")
     _require_allocation(estimator, ROWS)
     if isinstance(estimator.init, str):

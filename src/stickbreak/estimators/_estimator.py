@@ -27,7 +27,7 @@ from ..inference.session import NoJournal
 from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
-from ..model import Model, Summary
+from ..model import Kind, Model, Summary
 from . import _choices as choices
 from ._hierarchy import Hierarchy
 
@@ -240,6 +240,10 @@ class Estimator(BaseEstimator, ABC):
     def _sized(self, sizes: Sizes, source: ArraySource) -> Sizes:
         """Complete the sizes of a fit to single rows, where ``source`` holds documents or sequences."""
         return sizes
+
+    def _kind(self, kind: Kind) -> Kind:
+        """A kind of data with the settings of this estimator."""
+        return kind
 
     def _executor(self) -> AbstractContextManager[Executor]:
         """Where tasks run, from entry to exit."""

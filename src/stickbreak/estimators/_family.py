@@ -11,7 +11,7 @@ from ..inference import Executor, Options
 from ..inference.learning_search import Rival, affords_rival
 from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
-from ..model import ROWS
+from ..model import RowKind
 from . import _choices as choices
 from . import _memory as memory
 from ._base import Columns, survey
@@ -38,7 +38,8 @@ def problem_of(
 ) -> Problem:
     """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
     room = memory.room(estimator, likelihood, rows, columns)
-    model = choices.model(estimator, likelihood, rows, columns, choices.allocation(estimator), ROWS, room)
+    kind = RowKind(estimator.most_kept)
+    model = choices.model(estimator, likelihood, rows, columns, choices.allocation(estimator), kind, room)
     batches = memory.n_batches(estimator, model.likelihood, rows)
     return Problem(model, rows, Options(batches, estimator.max_laps, estimator.tol, learn=learn))
 

@@ -19,7 +19,7 @@ from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import Algorithm, Executor, LearningSearch
 from ..inference.samplers.draws import Sampled
 from ..likelihoods import Dust, Likelihood
-from ..model import Model, Summary
+from ..model import Kind, Model, RowKind, Summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey
 from ._check import checked
@@ -74,6 +74,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
+    most_kept : int >= 1 or None, default None
+        L, the most clusters that a row has responsibilities for while fitting (Thesis 7.1); 1 is hard assignment, None is no
+        limit.  The ELBO is exact for the responsibilities that are kept.  Predictions have no limit.
     learn : bool or sequence of str, default True
         The hyperparameters to learn between laps, to values that raise the ELBO (empirical Bayes).  True: those of the
         likelihood that are not given.  False: none.  Names, such as "scale", "mean_precision" or "degrees_of_freedom": those,
@@ -157,6 +160,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
+        most_kept: int | None = None,
         learn: bool | Sequence[str] = True,
         tol: float = 0.01,
         n_jobs: int | None = None,
@@ -173,6 +177,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.moves = moves
         self.n_init = n_init
         self.max_laps = max_laps
+        self.most_kept = most_kept
         self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
@@ -400,6 +405,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _clusters_of_named_start(self) -> int:
         return 1 if self.init == "one" else int(self.n_init_clusters)
+
+    def _kind(self, kind: Kind) -> Kind:
+        """The kind of rows, with the settings of this estimator."""
+        return RowKind(self.most_kept)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""

@@ -12,7 +12,7 @@ from ..data import ArraySource, Chunk
 from ..kernels.assign import merged_entropies, owners
 from ..likelihoods.features import Rows, features
 from ..model import Batch, Drawn, Model, Parameters, Summary
-from ..model.local import Responsibilities, block_rows, local_step
+from ..model.local import Responsibilities, block_rows
 from ..model.products import row_products
 from ..model.rows import drawn_rows
 from ..moves.agglomeration import row_nodes
@@ -83,11 +83,11 @@ def _of_chunk(
 ) -> Survey:
     """The survey of one chunk."""
     X, weights = source.read(chunk)
-    summary, kept = local_step(model.likelihood, parameters, X, weights, base=False)
+    batch = Batch(X, weights, chunk.start)
+    summary, kept = model.kind.local_step(model.likelihood, parameters, batch, False, True)
     H = np.zeros(len(parents))
     merged_entropies(*kept, weights, parents, H)
     nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)
-    batch = Batch(X, weights, chunk.start)
     drawn = [] if draw is None else [draw.named(drawn_rows(batch, kept, draw.limits, draw.salt))]
     return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most), drawn)
 

@@ -62,6 +62,62 @@ def softmax_rows_reference(C: Array, bias: Array, threshold: float) -> Array:
 
 
 @_jit
+def _largest(values, best):
+    """The largest numbers, as many as ``best`` has room for, in decreasing order, into ``best``."""
+    L = best.size
+    for p in range(values.size):
+        place = min(p, L)
+        while place > 0 and values[p] > best[place - 1]:
+            if place < L:
+                best[place] = best[place - 1]
+            place -= 1
+        if place < L:
+            best[place] = values[p]
+
+
+@_jit
+def keep_largest(indptr, indices, values, most, C):
+    """Keep the ``most[i]`` largest responsibilities of each row i and renormalise them, in place  (Thesis Alg. 7.2).
+
+    Of equal ones, those of the first clusters are kept.
+
+    most : (n,) in, at least 1;  C : (n, K) in and out: the same responsibilities, dense
+    returns : the number of kept entries
+    """
+    room = np.empty(C.shape[1], values.dtype)
+    count = 0
+    first = indptr[0]
+    for i in range(indptr.size - 1):
+        last = indptr[i + 1]
+        best = room[: min(most[i], last - first)]
+        _largest(values[first:last], best)
+        least = best[-1]
+        total = best.sum()
+        equal = (best == least).sum()  # how many of those equal to the smallest are yet to be kept
+        begin = count
+        for p in range(first, last):
+            r = values[p]
+            C[i, indices[p]] = 0.0
+            if r > least or (r == least and equal > 0):
+                equal -= r == least
+                indices[count] = indices[p]
+                values[count] = r / total
+                count += 1
+        for p in range(begin, count):
+            C[i, indices[p]] = values[p]
+        first = last
+        indptr[i + 1] = count
+    return count
+
+
+def keep_largest_reference(R: Array, most: NDArray[np.integer]) -> Array:
+    """The responsibilities of `keep_largest` as a dense (n, K) array."""
+    ranks = np.argsort(np.argsort(-R, axis=1, kind="stable"), axis=1)
+    kept = np.where(ranks < most[:, None], R, 0.0)
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+
+@_jit
 def count_and_entropy(indptr, indices, values, weights, mass, N, H):
     """Add the counts and assignment entropies of responsibilities ``r = mass * value`` to N and H.
 

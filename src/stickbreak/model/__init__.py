@@ -9,7 +9,7 @@ from .local import Responsibilities, local_step, restricted_step
 from .memo import Memo
 from .model import Model, Posterior
 from .parameters import Parameters
-from .rows import ROWS
+from .rows import ROWS, RowKind
 from .sampled import refined
 from .sequences import SEQUENCES, SequenceSummary
 from .summary import Summary
@@ -32,6 +32,7 @@ __all__ = [
     "Recipe",
     "Replace",
     "Responsibilities",
+    "RowKind",
     "SequenceSummary",
     "Summary",
     "Take",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels.assign import accumulate, count_and_entropy, softmax_rows
+from ..kernels.assign import accumulate, count_and_entropy, keep_largest, softmax_rows
 from ..kernels.latent import multiplied
 from ..kernels.sparse import csr_accumulate, csr_scores
 from ..likelihoods import Latent, Likelihood
@@ -15,6 +15,7 @@ from .parameters import Parameters
 from .summary import Summary
 
 Array = NDArray[np.floating]
+Limits = NDArray[np.integer] | None  # (n,) the most clusters that each row may use, if there is a limit
 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
 FEW_ROWS, MOST_NUMBERS = 128, 1 << 25  # a block has at least so many rows, if their numbers are no more than that
@@ -47,7 +48,12 @@ def block_rows(F: int, K: int) -> int:
 
 
 def local_step(
-    likelihood: Likelihood, parameters: Parameters, X: Rows, weights: Array, base: bool = True
+    likelihood: Likelihood,
+    parameters: Parameters,
+    X: Rows,
+    weights: Array,
+    base: bool = True,
+    most_kept: int | None = None,
 ) -> tuple[Summary, Responsibilities]:
     """Responsibilities of rows X (n, D) with sample weights (n,) under the parameters, and their summary.
 
@@ -55,8 +61,11 @@ def local_step(
     ones are returned, and S = R' T is added up from the same block of features.
 
     base : whether to sum up the base measure, which depends on the data alone
+    most_kept : L, the most clusters that a row has responsibilities for; None for no limit
     """
-    summary, responsibilities = restricted_step(likelihood, parameters, X, weights, np.ones(X.shape[0]))
+    n = X.shape[0]
+    most = None if most_kept is None else np.full(n, most_kept)
+    summary, responsibilities = restricted_step(likelihood, parameters, X, weights, np.ones(n), most)
     if base:
         summary.base[...] = np.dot(likelihood.log_base(X), weights)
     return summary, responsibilities
@@ -86,11 +95,13 @@ def latent_means_of(likelihood: Likelihood, latent: Latent, parameters: Paramete
 
 
 def restricted_step(
-    likelihood: Likelihood, parameters: Parameters, X: Rows, weights: Array, mass: Array
+    likelihood: Likelihood, parameters: Parameters, X: Rows, weights: Array, mass: Array, most: Limits = None
 ) -> tuple[Summary, Responsibilities]:
     """The local step when row n has only ``mass[n]`` to give to these clusters: r_nk = mass_n p_nk.
 
     The base measure is left at zero, since the rows are counted elsewhere.
+
+    most : (n,) the most clusters that each row may use, at least 1
     """
     summary = Summary.zeros(*parameters.W.shape)
     pieces = []
@@ -105,7 +116,8 @@ def restricted_step(
     for start in range(0, n, rows):
         block = slice(start, min(start + rows, n))
         out = None if T is None else T[: block.stop - start]
-        pieces.append(block_step(likelihood, parameters, X[block], weights[block], mass[block], summary, out))
+        limits = None if most is None else most[block]
+        pieces.append(block_step(likelihood, parameters, X[block], weights[block], mass[block], summary, out, limits))
     return summary, join(pieces)
 
 
@@ -117,13 +129,14 @@ def block_step(
     mass: Array,
     summary: Summary,
     out: Array | None = None,
+    most: Limits = None,
 ) -> Responsibilities:
     """`restricted_step` for one block of rows, whose features may be written to ``out``; the summary is added to ``summary``.
 
     A block with rows so far from every cluster that their scores are too large for the precision of W is done exactly.
     """
     T, scores = scores_of(likelihood, parameters, X, out)
-    return summed_step(likelihood, parameters, X, T, scores, weights, mass, summary)
+    return summed_step(likelihood, parameters, X, T, scores, weights, mass, summary, most)
 
 
 def summed_step(
@@ -135,17 +148,19 @@ def summed_step(
     weights: Array,
     mass: Array,
     summary: Summary,
+    most: Limits = None,
 ) -> Responsibilities:
     """`block_step` from features T of rows X and their scores without bias, which are spoilt."""
     latent = likelihood.latent
     if latent is not None:
-        return _latent_step(likelihood, latent, parameters, X, T, scores, weights, mass, summary)
+        return _latent_step(likelihood, latent, parameters, X, T, scores, weights, mass, summary, most)
     dtype = parameters.W.dtype
     kept = softmax(scores, parameters.bias, responsibility_threshold(dtype), largest_terms(dtype))
     if kept is None:
         T, scores, _ = exact_scores(likelihood, parameters, X)
         kept = softmax(scores, np.zeros(len(parameters.bias)), responsibility_threshold(scores.dtype), np.inf)
         assert kept is not None
+    kept = limited(kept, scores, most)
     _add(kept, T, scores, weights, mass, summary)
     return kept
 
@@ -160,9 +175,10 @@ def _latent_step(
     weights: Array,
     mass: Array,
     summary: Summary,
+    most: Limits = None,
 ) -> Responsibilities:
     """`summed_step` where rows have latent variables: sums are of statistics times their means."""
-    found = _integrated(likelihood, latent, parameters, X, T, scores)
+    found = _integrated(likelihood, latent, parameters, X, T, scores, most)
     kept = found.kept
     count_and_entropy(*kept, weights, mass, summary.N, summary.H)
     weights = weights * mass
@@ -187,7 +203,13 @@ class _Integrated(NamedTuple):
 
 
 def _integrated(
-    likelihood: Likelihood, latent: Latent, parameters: Parameters, X: Rows, T: Array, scores: Array
+    likelihood: Likelihood,
+    latent: Latent,
+    parameters: Parameters,
+    X: Rows,
+    T: Array,
+    scores: Array,
+    most: Limits = None,
 ) -> _Integrated:
     """Responsibilities from scores, which are spoilt, with latent variables integrated out, and the means of these."""
     means = latent.integrate(scores)
@@ -198,7 +220,7 @@ def _integrated(
     bias = parameters.bias.astype(scores.dtype, copy=False)
     kept = softmax(scores, bias, responsibility_threshold(scores.dtype), np.inf)
     assert kept is not None  # every score is a number
-    return _Integrated(T, scores, kept, means)
+    return _Integrated(T, scores, limited(kept, scores, most), means)
 
 
 def _add(kept: Responsibilities, T: Any, R: Array, weights: Array, mass: Array, summary: Summary) -> None:
@@ -225,6 +247,17 @@ def softmax(C: Array, bias: Array, threshold: float, largest: float) -> Responsi
     values = np.empty(n * K, dtype=C.dtype)
     kept = softmax_rows(C, bias, threshold, largest, indptr, indices, values)
     return None if kept < 0 else Responsibilities(indptr, indices[:kept], values[:kept])
+
+
+def limited(kept: Responsibilities, R: Array, most: Limits) -> Responsibilities:
+    """The largest responsibilities of each row, as many as it may have, renormalised; R is their dense form, in and out.
+
+    They are the best responsibilities under this constraint (Thesis Eq. 7.5).
+    """
+    if most is None:
+        return kept
+    count = keep_largest(*kept, most, R)
+    return Responsibilities(kept.indptr, kept.indices[:count], kept.values[:count])
 
 
 def scores_of(

@@ -23,8 +23,15 @@ Array = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class RowKind:
-    """Rows that choose clusters independently (see `stickbreak.model.kind.Kind`)."""
+    """Rows that choose clusters independently (see `stickbreak.model.kind.Kind`).
 
+    Parameters
+    ----------
+    most_kept : int >= 1, or None
+        L, the most clusters that a row has responsibilities for (Thesis 7.1); 1 is hard assignment.
+    """
+
+    most_kept: int | None = None
     units: ClassVar[str] = "rows"
     allocations: ClassVar[type] = MixturePrior
     summary: ClassVar[type[Summary]] = Summary
@@ -52,7 +59,7 @@ class RowKind:
         self, likelihood: Likelihood, parameters: Parameters, batch: Batch, base: bool, keep: bool
     ) -> tuple[Summary, Responsibilities]:
         """Responsibilities and summary of a chunk of rows."""
-        return local_step(likelihood, parameters, batch.X, batch.weights, base)
+        return local_step(likelihood, parameters, batch.X, batch.weights, base, self.most_kept)
 
     def track(
         self,
@@ -74,7 +81,8 @@ class RowKind:
         rows = rows[:count]
         mass = mass[:count]
         if parameters is not None:
-            return restricted_step(likelihood, parameters, X[rows], weights[rows], mass)[0]
+            most = None if self.most_kept is None else _room(self.most_kept, kept, member, rows)
+            return restricted_step(likelihood, parameters, X[rows], weights[rows], mass, most)[0]
         columns = list(removed)
         N = summary.N[columns].sum(keepdims=True)
         S = summary.S[columns].sum(axis=0, keepdims=True)
@@ -90,6 +98,14 @@ class RowKind:
 
 
 ROWS = RowKind()
+
+
+def _room(
+    most_kept: int, kept: Responsibilities, member: NDArray[np.bool_], rows: NDArray[np.integer]
+) -> NDArray[np.integer]:
+    """How many clusters each of some rows may use in place of the clusters of a set, beside those outside it."""
+    outside = np.concatenate([[0], np.cumsum(~member[kept.indices])])
+    return np.asarray(most_kept - np.diff(outside[kept.indptr])[rows])
 
 
 def drawn_rows(batch: Batch, kept: Responsibilities, limits: Array, salt: int) -> Drawn:

@@ -93,7 +93,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
     estimator: Estimator = _estimator(name, record["parameters"], left)
     if left:
         raise ValueError(f"it has arrays that nothing refers to, such as {min(left)!r:.80}.")
-    model = Model(likelihood, allocation, kind)
+    model = Model(likelihood, allocation, estimator._kind(kind))
     laps = _laps(record["history"])
     with np.errstate(all="ignore"):  # values that are not finite are refused
         _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(kind, likelihood))
