@@ -206,6 +206,22 @@ def test_learning_ends_where_nothing_is_gained(allocation):
             assert other.bound(s) <= found.bound(s) + 2e-3
 
 
+@pytest.mark.parametrize("allocation", [HDPMarkovChain(), FiniteMarkovChain(6, stickiness=1.0)])
+def test_the_strength_of_rows_much_alike_is_learnt_in_a_few_steps(allocation):
+    """All states last equally long and lead to all others alike, so that each row says what the others say."""
+    K = 6
+    s = of_counts(np.full((K, K), 200.0) + np.diag(np.full(K, 18_800.0)), np.ones(K))
+    found = allocation
+    for _ in range(20):
+        found = found.tuned(s, ("stickiness", "transition_concentration"), found.solve(s))[0]
+    strongest = max(
+        replace(found, stickiness=kappa, transition_concentration=alpha).bound(s)
+        for kappa in np.geomspace(1e3, 1e6, 7)
+        for alpha in kappa * np.geomspace(0.04, 0.1, 5)
+    )
+    assert found.bound(s) > strongest - 0.1
+
+
 @few
 @given(seed=SEEDS, kappa=st.sampled_from([0.0, 0.5, 20.0]), K=st.integers(1, 4), more=st.integers(0, 3))
 def test_the_finite_chain_one_step_after_another(seed, kappa, K, more):

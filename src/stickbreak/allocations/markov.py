@@ -20,6 +20,7 @@ from .mixture import DirichletProcess
 from .summaries import States
 
 LARGEST = RANGE[1]  # stickiness
+ROW_STRENGTH = ("stickiness", "transition_concentration")  # together, of the prior of a row of transitions
 FIRST_STEPS = 2  # towards the best sticks
 SMALL = 0.06  # of alpha: the kappa below which a shifted bound is the tighter one
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
@@ -83,21 +84,27 @@ class ChainPrior(ABC):
         return self
 
     def tuned(self, summary: States, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
-        """This prior with the hyperparameters ``names`` set to values that raise the bound; one state tells nothing of them."""
+        """This prior with the hyperparameters ``names`` set to values that raise the bound; one state tells nothing of them.
+
+        kappa and alpha also change by a factor in common, the strength of the prior of a row of transitions: where rows are
+        much alike, it grows without limit, and in turn each of the two would take small steps alone.
+        """
         best = self
         shares = solution.shares
-        for name in ("stickiness", "transition_concentration", "start_concentration"):
-            if name in names and getattr(best, name) > 0.0 and summary.K > 1:
-                best = best._with_best(summary, name, shares)
+        for group in (("stickiness",), ("transition_concentration",), ROW_STRENGTH, ("start_concentration",)):
+            if set(group) <= set(names) and summary.K > 1:
+                best = best._with_best(summary, group, shares)
         return best, solution if best is self else best.solve(summary)
 
-    def _with_best(self, summary: States, name: str, shares: Array) -> Self:
+    def _with_best(self, summary: States, names: tuple[str, ...], shares: Array) -> Self:
         """What raises the bound at given shares raises it all the more at the best ones."""
         prior: Any = self
-        now = getattr(prior, name)
+        now = {name: getattr(prior, name) for name in names}
+        if min(now.values()) == 0.0:
+            return self
 
         def scaled(factor: float) -> Any:
-            return replace(prior, **{name: within_range(now * factor, *RANGE)})
+            return replace(prior, **{name: within_range(value * factor, *RANGE) for name, value in now.items()})
 
         found: Self = scaled(best_factor(lambda factor: float(scaled(factor).at(summary, shares).value)).factor)
         return found if found.at(summary, shares).value > self.at(summary, shares).value else self
