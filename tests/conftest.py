@@ -1,9 +1,15 @@
 """Data, priors, models and plain dense references, shared by the tests of every likelihood and allocation."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from types import SimpleNamespace
+
+# pytest-xdist has a worker per core, and waiting BLAS threads of one worker take time from the others.  This must come
+# before NumPy loads BLAS; tests of threads set limits of their own (inference/test_threads.py).
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
