@@ -18,7 +18,7 @@ from scipy import sparse, stats
 from scipy.special import entr, expit, psi, softmax, xlogy
 
 from stickbreak import likelihoods as lk
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.likelihoods.autoregressive_gaussian import AutoregressiveGaussian
 from stickbreak.likelihoods.features import features as features_of
 from stickbreak.likelihoods.linear_regression import LinearRegression
@@ -478,7 +478,13 @@ def normal_family(request):
 
 ALLOCATIONS = {
     f"{type(a).__name__}-{a.concentration}": a
-    for a in (DirichletProcess(0.6), DirichletProcess(8.0), FiniteDirichlet(6, 0.6), FiniteDirichlet(7, 20.0))
+    for a in (
+        DirichletProcess(0.6),
+        DirichletProcess(8.0),
+        FiniteDirichlet(6, 0.6),
+        FiniteDirichlet(7, 20.0),
+        PitmanYor(1.5, 0.4),
+    )
 }
 
 

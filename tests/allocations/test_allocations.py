@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 
 COUNTS = st.lists(st.integers(0, 7), min_size=1, max_size=5).map(lambda counts: np.array(counts, float))
 SIZES = st.lists(st.floats(0.0, 50.0), min_size=1, max_size=5).map(np.array)
@@ -19,8 +19,9 @@ def next_label(allocation, N):
         share = allocation.concentration / allocation.n_clusters
         return (N + share) / (N.sum() + allocation.concentration)
     gamma, p, left = allocation.concentration, np.empty(len(N)), 1.0
+    d = getattr(allocation, "discount", 0.0)
     for k in range(len(N)):
-        stop, go = 1.0 + N[k], gamma + sum(N[k + 1 :])
+        stop, go = 1.0 - d + N[k], gamma + (k + 1) * d + sum(N[k + 1 :])
         p[k] = left * stop / (stop + go)
         left *= go / (stop + go)
     return p
@@ -86,7 +87,7 @@ def test_limits_on_the_number_of_clusters():
     assert DirichletProcess().max_clusters > 10**9
 
 
-@pytest.mark.parametrize("kind", [DirichletProcess, FiniteDirichlet])
+@pytest.mark.parametrize("kind", [DirichletProcess, FiniteDirichlet, PitmanYor])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
 def test_bad_concentration_is_refused_by_name(kind, value):
     with pytest.raises(

@@ -8,12 +8,12 @@ from scipy.stats import norm, wishart
 from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM, Mixture, TopicModel
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.likelihoods import Bernoulli, Gaussian, Sample
 from stickbreak.model import Model, local_step
 from stickbreak.model.learning import OF_LIKELIHOOD, tuned
 
-ALLOCATIONS = {"dp": DirichletProcess(3.0), "finite": FiniteDirichlet(5, 0.7)}
+ALLOCATIONS = {"dp": DirichletProcess(3.0), "finite": FiniteDirichlet(5, 0.7), "pitman-yor": PitmanYor(3.0, 0.2)}
 every_allocation = pytest.mark.parametrize("allocation", ALLOCATIONS)
 
 
@@ -39,7 +39,7 @@ def test_learning_never_lowers_the_bound_and_ends_above_a_fit_without(family, al
     X, labels = data(family)
     options = {"allocation": ALLOCATIONS[allocation], "moves": (), "tol": 1e-6}
     plain = fit(family, X, init=labels, learn=False, **options)
-    learn = learning_all(family)
+    learn = [*learning_all(family), *(("discount",) if allocation == "pitman-yor" else ())]
     found, other = (fit(family, X, learn=learn, init=init, **options) for init in (plain, labels))
     for bounds in (np.array(found.lower_bounds_), np.array(other.lower_bounds_)):
         assert np.all(np.diff(bounds) >= -1e-9 * np.abs(bounds[1:]))

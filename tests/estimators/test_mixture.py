@@ -214,7 +214,9 @@ def test_single_precision_finds_the_same(fitted, X):
 @pytest.mark.parametrize(
     "algorithm", ["memoized", "full", "stochastic", Stochastic(2.0, 0.8), Memoized(accelerate=False)], ids=str
 )
-@pytest.mark.parametrize("allocation", ["dp", "finite", DirichletProcess(2.0), FiniteDirichlet(5, 1.0)], ids=str)
+@pytest.mark.parametrize(
+    "allocation", ["dp", "finite", "pitman-yor", DirichletProcess(2.0), FiniteDirichlet(5, 1.0)], ids=str
+)
 def test_every_combination_finds_three_clusters(X, algorithm, allocation):
     found = mixture(algorithm=algorithm, allocation=allocation, tol=1e-5).fit(X)
     assert found.n_clusters_ == 3

@@ -86,9 +86,9 @@ CONCENTRATIONS = {
 }
 OTHERS = ("n_batches", "max_laps", "tol", "n_jobs", "random_state")
 COUNTED = {"Mixture": "n_init_clusters", "TopicModel": "n_init_topics", "HMM": "n_init_states"}
-ALLOCATIONS = {"Mixture": ("dp", "finite"), "TopicModel": ("hdp", "lda"), "HMM": ("hdp", "finite")}
+ALLOCATIONS = {"Mixture": ("dp", "finite", "pitman-yor"), "TopicModel": ("hdp", "lda"), "HMM": ("hdp", "finite")}
 OBJECTS = {
-    "Mixture": ("DirichletProcess", "FiniteDirichlet"),
+    "Mixture": ("DirichletProcess", "FiniteDirichlet", "PitmanYor"),
     "TopicModel": ("HierarchicalDirichletProcess", "LatentDirichlet"),
     "HMM": ("HDPMarkovChain", "FiniteMarkovChain"),
 }

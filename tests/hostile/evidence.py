@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
-from stickbreak.allocations import DirichletProcess
+from stickbreak.allocations import FiniteDirichlet
 from stickbreak.likelihoods.features import features
 
 
@@ -24,8 +24,9 @@ def log_prior(allocation, N):
     """log p(partition into blocks of sizes N)."""
     gamma = allocation.concentration
     total = -log_rise(gamma, N.sum())
-    if isinstance(allocation, DirichletProcess):
-        return total + len(N) * np.log(gamma) + gammaln(N).sum()
+    if not isinstance(allocation, FiniteDirichlet):
+        d = getattr(allocation, "discount", 0.0)
+        return total + np.log(gamma + d * np.arange(len(N))).sum() + sum(log_rise(1.0 - d, count - 1) for count in N)
     n, share = allocation.n_clusters, gamma / allocation.n_clusters
     return total + gammaln(n + 1) - gammaln(n - len(N) + 1) + sum(log_rise(share, count) for count in N)
 

@@ -403,11 +403,10 @@ def product(d: int) -> lk.Product:
 
 def allocation(case: Case, given: dict[str, Any]) -> Any:
     """An allocation: its name, or an object of the concentrations of the case."""
-    if not case.allocation or case.allocation in ("dp", "finite", "hdp", "lda"):
+    if not case.allocation or case.allocation in ("dp", "finite", "pitman-yor", "hdp", "lda"):
         return case.allocation
     kind = getattr(allocations, case.allocation)
-    names = {"DirichletProcess": ("concentration",), "FiniteDirichlet": ("concentration",)}
-    of = names.get(case.allocation, ("document_concentration", "transition_concentration", "start_concentration"))
+    of = ("document_concentration", "transition_concentration", "start_concentration")
     fields = kind.__dataclass_fields__
     values = {n: given[n] for n in (*of, "concentration", "stickiness") if n in given and n in fields}
     for n in ("n_clusters", "n_states", "n_topics"):

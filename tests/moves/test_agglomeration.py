@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.data import ArraySource, SparseSource
 from stickbreak.inference import Threads
 from stickbreak.inference.survey import MOST, SHARE, survey
@@ -31,7 +31,7 @@ def problem(name, allocation, N=400, K=6):
     return model, X, local_step(model.likelihood, model.parameters(start, X.dtype), X, np.ones(N))[0]
 
 
-ALLOCATIONS = [DirichletProcess(1.0), FiniteDirichlet(8, 2.0)]
+ALLOCATIONS = [DirichletProcess(1.0), FiniteDirichlet(8, 2.0), PitmanYor(1.0, 0.5)]
 
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS, ids=lambda a: type(a).__name__)

@@ -9,11 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln, logsumexp
 
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.model import Model, local_step
 
 SEEDS = st.integers(0, 2**32 - 1)
-ALLOCATIONS = [DirichletProcess(0.3), DirichletProcess(4.0), FiniteDirichlet(4, 0.5), FiniteDirichlet(4, 9.0)]
+ALLOCATIONS = [
+    DirichletProcess(0.3),
+    DirichletProcess(4.0),
+    FiniteDirichlet(4, 0.5),
+    FiniteDirichlet(4, 9.0),
+    PitmanYor(0.8, 0.6),
+]
 for_every_allocation = pytest.mark.parametrize("allocation", ALLOCATIONS, ids=str)
 
 
@@ -28,10 +34,13 @@ def set_partitions(n):
             yield [*blocks[:i], [*block, n - 1], *blocks[i + 1 :]]
 
 
-def chinese_restaurant(sizes, concentration):
-    """log p(partition) = K log gamma + sum_k log Gamma(n_k) + log Gamma(gamma) - log Gamma(gamma + n)."""
-    n, gamma = sum(sizes), concentration
-    return len(sizes) * np.log(gamma) + gammaln(sizes).sum() + gammaln(gamma) - gammaln(gamma + n)
+def chinese_restaurant(sizes, gamma, d=0.0):
+    """log p(partition) = sum_{k=0}^{K-1} log(gamma + k d) + log Gamma(gamma) / Gamma(gamma + n)
+
+    + sum_k log Gamma(n_k - d) / Gamma(1 - d).
+    """
+    tables = np.log(gamma + d * np.arange(len(sizes))).sum()
+    return tables + gammaln(gamma) - gammaln(gamma + sum(sizes)) + (gammaln(np.array(sizes) - d) - gammaln(1 - d)).sum()
 
 
 def dirichlet_multinomial(labels, allocation):
@@ -46,11 +55,9 @@ def dirichlet_multinomial(labels, allocation):
 @cache
 def prior_terms(allocation, n):
     """Every way to put n rows into blocks, with its log prior probability."""
-    if isinstance(allocation, DirichletProcess):
-        return [
-            (blocks, chinese_restaurant([len(b) for b in blocks], allocation.concentration))
-            for blocks in set_partitions(n)
-        ]
+    if not isinstance(allocation, FiniteDirichlet):
+        at = allocation.concentration, getattr(allocation, "discount", 0.0)
+        return [(blocks, chinese_restaurant([len(b) for b in blocks], *at)) for blocks in set_partitions(n)]
     every = product(range(allocation.n_clusters), repeat=n)
     return [
         ([list(np.flatnonzero(np.array(z) == k)) for k in set(z)], dirichlet_multinomial(z, allocation)) for z in every
@@ -91,7 +98,7 @@ def test_bound_is_below_the_evidence(family, naive, allocation, seed, n, K, D, s
     if family.latent:
         pytest.skip("hard assignments are a lower bound: see tests of that family")
     rng = np.random.default_rng(seed)
-    n = n if isinstance(allocation, DirichletProcess) else min(n, 4)
+    n = min(n, 4) if isinstance(allocation, FiniteDirichlet) else n
     likelihood = family.likelihood(family.rows(rng, 30, D))
     X = family.rows(rng, n, D)
     model = Model(likelihood, allocation)

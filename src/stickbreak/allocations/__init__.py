@@ -3,6 +3,7 @@
 from ._base import Allocation, GlobalStep, Solution
 from .markov import Duration, FiniteMarkovChain, HDPMarkovChain
 from .mixture import DirichletProcess, FiniteDirichlet
+from .pitman_yor import PitmanYor
 from .topics import HierarchicalDirichletProcess, LatentDirichlet
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "HDPMarkovChain",
     "HierarchicalDirichletProcess",
     "LatentDirichlet",
+    "PitmanYor",
     "Solution",
 ]

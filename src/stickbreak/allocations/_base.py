@@ -64,6 +64,15 @@ class Allocation(Protocol):
         """
         ...
 
+    def concluded(self, summary: Any, names: tuple[str, ...]) -> Self:
+        """This prior at the end of a fit that learns the concentrations ``names``; its bound is no lower."""
+        ...
+
+    @property
+    def in_laps(self) -> Self:
+        """This prior with the bound that laps climb."""
+        ...
+
     @property
     def flat(self) -> "Allocation":
         """The prior for rows without documents or sequences: this one, if it knows of none."""
@@ -106,6 +115,19 @@ class Allocation(Protocol):
     def mean_weights(self, summary: Any) -> Array:
         """Posterior mean of the cluster weights (K,), normalised over the K clusters in use."""
         ...
+
+
+class OneBound:
+    """An allocation with one bound, in laps and at the end."""
+
+    def concluded(self, summary: Any, names: tuple[str, ...]) -> Self:
+        """The same prior."""
+        return self
+
+    @property
+    def in_laps(self) -> Self:
+        """The same prior."""
+        return self
 
 
 def check_concentration(value: Any, name: str = "concentration", least: float = 1e-300, most: float = 1e300) -> None:

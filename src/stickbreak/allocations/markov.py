@@ -13,7 +13,7 @@ from scipy.special import expit, psi, zeta
 from .._arguments import as_floats, check_count, real, shown
 from ..kernels import transitions as kernels
 from ..kernels.special import log_rise
-from ._base import RANGE, Array, GlobalStep, Solution, Solved, check_concentration, within_range
+from ._base import RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .line_search import best_factor
 from .mixture import DirichletProcess
@@ -47,7 +47,7 @@ class Duration:
         return min(transition_concentration * (self.steps - 1.0), LARGEST)
 
 
-class ChainPrior(ABC):
+class ChainPrior(OneBound, ABC):
     """What all chains share.  Row j of the transitions: pi_j ~ Dirichlet(alpha beta_1, ..., alpha beta_j + kappa, ...).
 
     With q(pi_j) = Dirichlet(theta_j) at its optimum theta_j = M_j + alpha E[beta] + kappa delta_j (Thesis Eq. 6.40), the

@@ -8,11 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, psi, xlogy
+from scipy.special import psi, xlogy
 
 from .._arguments import as_floats, check_count
 from ..kernels.special import log_rise
-from ._base import Array, GlobalStep, Solution, check_concentration, within_range
+from ._base import Array, GlobalStep, OneBound, Solution, check_concentration, within_range
+from ._stick_breaking import Sticks
 from .line_search import best_factor
 from .seating import Seating
 from .summaries import Counts
@@ -36,8 +37,13 @@ class OfCounts:
         return self.allocation.bound(self.summary)
 
 
-class MixturePrior(ABC):
+class MixturePrior(OneBound, ABC):
     """What all mixtures share."""
+
+    @property
+    def learnable(self) -> tuple[str, ...]:
+        """The hyperparameters that `tuned` can set, by name."""
+        return ("concentration",)
 
     def scaled(self, factor: float) -> Self:
         """This prior with its concentration multiplied by a factor."""
@@ -134,16 +140,11 @@ class DirichletProcess(MixturePrior):
 
     def update(self, summary: Counts, solution: Solution) -> GlobalStep:
         """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
-        eta1, eta0 = self._sticks(summary.N)
-        both = psi(eta1 + eta0)
-        log_rest = np.cumsum(psi(eta0) - both)
-        return GlobalStep(psi(eta1) - both + np.concatenate([[0.0], log_rest[:-1]]))
+        return GlobalStep(Sticks.of(summary.N, self.concentration).expected_log_weights())
 
     def bound(self, summary: Counts) -> float:
         """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
-        eta1, eta0 = self._sticks(summary.N)
-        ratio = np.log(eta0) - np.log(self.concentration)
-        return float((gammaln(eta1) - log_rise(summary.N, 1.0 + eta0) - ratio).sum())
+        return float(Sticks.of(summary.N, self.concentration).log_evidence(summary.N).sum())
 
     def order(self, summary: Counts) -> NDArray[np.integer]:
         """Decreasing size, which is the order of sticks with the highest bound."""
@@ -151,14 +152,8 @@ class DirichletProcess(MixturePrior):
 
     def mean_weights(self, summary: Counts) -> Array:
         """E[u_k] prod_{l<k} (1 - E[u_l]) over the K clusters in use, normalised, (K,)  (Thesis Eq. 3.18)."""
-        eta1, eta0 = self._sticks(summary.N)
-        log_rest = np.cumsum(np.log(eta0 / (eta1 + eta0)))
-        weights = eta1 / (eta1 + eta0) * np.exp(np.concatenate([[0.0], log_rest[:-1]]))
+        weights = Sticks.of(summary.N, self.concentration).mean_weights()
         return np.asarray(weights / weights.sum())
-
-    def _sticks(self, N: Array) -> tuple[Array, Array]:
-        later = np.concatenate([np.cumsum(N[::-1])[-2::-1], [0.0]])
-        return 1.0 + N, self.concentration + later
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,11 @@ class Counts(Protocol):
         ...
 
     @property
+    def H(self) -> Array:
+        """Entropies of the assignments to each cluster, (K,)."""
+        ...
+
+    @property
     def K(self) -> int:
         """Number of clusters."""
         ...

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln, polygamma, psi
 
 from .._arguments import as_floats, check_count
-from ._base import CURVATURE, RANGE, Array, GlobalStep, Solution, Solved, check_concentration, within_range
+from ._base import CURVATURE, RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
 from .line_search import best_factor
 from .mixture import DirichletProcess
@@ -21,7 +21,7 @@ LEAST_SHARE = 1e-6  # of a topic in a start
 TOKENS_OF_A_DRAW = 4.0  # of a topic from the shares: 2 or 3 in documents of few words, 10 in those of hundreds
 
 
-class TopicPrior(ABC):
+class TopicPrior(OneBound, ABC):
     """What all topic models share.  Proportions of document d: pi_d ~ Dirichlet(a_1, ..., a_K, a_rest), a = alpha E[beta].
 
     With q(pi_d) = Dirichlet(theta_d), a document's part of the bound (Thesis Eq. 5.27) is

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import real, shown
-from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet
+from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet, PitmanYor
+from ..allocations.mixture import MixturePrior
 from ..data import ArraySource, SparseSource
 from ..inference import Algorithm, Memoized, Options, Stochastic
 from ..likelihoods import REGISTRY, Likelihood, Sample
@@ -19,7 +20,6 @@ from ..model.learning import OF_LIKELIHOOD
 from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
 
-CONCENTRATION = "concentration"  # of the allocation of a mixture
 MOVES = ("birth", "merge", "delete")
 FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
 COUNT = "a whole number of at least 1, below 2^31"
@@ -173,13 +173,14 @@ def check_start(model: Model, K: int) -> None:
 
 
 def learnt(
-    estimator: Any, likelihood: Likelihood, concentrations: tuple[str, ...] = (CONCENTRATION,)
+    estimator: Any, likelihood: Likelihood, concentrations: tuple[str, ...] | None = None
 ) -> tuple[str, ...]:
     """The hyperparameters that ``learn`` of an estimator names, as `stickbreak.model.learning.tuned` names them.
 
     likelihood : as it was given, before `Likelihood.resolve`
-    concentrations : of the allocation, that ``learn`` may name, too
+    concentrations : of the allocation, that ``learn`` may name, too; None: those of a mixture
     """
+    concentrations = allocation(estimator).learnable if concentrations is None else concentrations
     if isinstance(estimator.learn, (bool, np.bool_)):
         return tuple(OF_LIKELIHOOD + name for name in likelihood.not_given()) if estimator.learn else ()
     own = [OF_LIKELIHOOD + name for name in likelihood.tunables()]
@@ -194,7 +195,7 @@ def learnt(
     return tuple(dict.fromkeys(found))
 
 
-def learnt_again(estimator: Any, concentrations: tuple[str, ...] = (CONCENTRATION,)) -> tuple[str, ...]:
+def learnt_again(estimator: Any, concentrations: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """The same of a fitted model, whose likelihood no longer says what was given: of one that was named, nothing."""
     fitted = estimator.model_.likelihood
     if not isinstance(estimator.likelihood, str):
@@ -260,7 +261,7 @@ def check(estimator: Any) -> None:
         _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
     )
     _require(estimator.most_kept is None or count(estimator.most_kept), "most_kept", estimator, f"None or {COUNT}")
-    _named("allocation", estimator, ("dp", "finite"), "update")
+    _named("allocation", estimator, ("dp", "pitman-yor", "finite"), "update")
     _require_allocation(estimator, ROWS)
     if isinstance(estimator.init, str):
         _named("init", estimator, ("one", "k-means++", "random"), "summary_")
@@ -357,15 +358,15 @@ def _named(name: str, estimator: Any, names: tuple[str, ...], method: str) -> No
     _require(fits, name, estimator, f"one of {', '.join(map(repr, names))}, or an object in its place")
 
 
-def allocation(estimator: Any) -> Allocation:
+def allocation(estimator: Any) -> MixturePrior:
     """The allocation of a mixture."""
     choice = estimator.allocation
     if not isinstance(choice, str):
-        given: Allocation = choice
+        given: MixturePrior = choice
         return given
-    if choice == "dp":
-        return DirichletProcess(estimator.concentration)
-    return FiniteDirichlet(estimator.n_init_clusters, estimator.concentration)
+    if choice == "finite":
+        return FiniteDirichlet(estimator.n_init_clusters, estimator.concentration)
+    return {"dp": DirichletProcess, "pitman-yor": PitmanYor}[choice](estimator.concentration)
 
 
 def whole(value: Any) -> bool:

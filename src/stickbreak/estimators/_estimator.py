@@ -169,7 +169,10 @@ class Estimator(BaseEstimator, ABC):
             history.append(best.lap)
         if trouble is None and not converged:
             trouble = f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
-        return Outcome(best.total.without_local(), best.model, history, trouble, best.sampled)
+        if best.sampled is not None:  # the draws are those of this prior
+            return Outcome(best.total.without_local(), best.model, history, trouble, best.sampled)
+        model, history[-1] = _concluded(best.model, best.total, options.learn, history[-1])
+        return Outcome(best.total.without_local(), model, history, trouble)
 
     def _widen(self, missing: NDArray[np.bool_]) -> None:
         """Extend the model to missing values in columns (D,) that had none so far."""
@@ -266,6 +269,16 @@ class Estimator(BaseEstimator, ABC):
         from ..report.progress import Progress
 
         return Progress(source.n_rows, self.max_laps, enabled="auto")
+
+
+def _concluded(model: Model, total: Summary, learn: tuple[str, ...], last: Lap) -> tuple[Model, Lap]:
+    """The model that an ascent ends with as the result of the fit, and the last lap with its bound."""
+    allocation = model.allocation.concluded(total, learn)
+    if allocation is model.allocation:
+        return model, last
+    model = replace(model, allocation=allocation)
+    bound = model.bound(total)
+    return model, replace(last, lower_bound=bound, explored_bound=bound)
 
 
 def widened(model: Model, summary: Summary, missing: NDArray[np.bool_]) -> tuple[Model, Summary]:

@@ -54,8 +54,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         or an object such as ``Gaussian(scale=0.5)``.
     concentration : float > 0, default 1.0
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
-    allocation : {"dp", "finite"} or allocation object, default "dp"
-        The prior over assignments; "finite" is a symmetric Dirichlet over ``n_init_clusters`` clusters.
+    allocation : {"dp", "pitman-yor", "finite"} or allocation object, default "dp"
+        The prior over assignments; "finite" is a symmetric Dirichlet over ``n_init_clusters`` clusters.  "pitman-yor" is for sizes
+        that follow a power law, with a discount of 0.5, or that of an object such as ``PitmanYor(1.0, discount=0.2)``.
     algorithm : {"memoized", "full", "stochastic"}, or a value such as `inference.Memoized`, `inference.Stochastic` or \
 `inference.Gibbs`, default "memoized"
         Incremental over batches, all data at once, or noisy steps.  Stochastic inference has no exact bound to verify
@@ -80,8 +81,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     learn : bool or sequence of str, default True
         The hyperparameters to learn between laps, to values that raise the ELBO (empirical Bayes).  True: those of the
         likelihood that are not given.  False: none.  Names, such as "scale", "mean_precision" or "degrees_of_freedom": those,
-        given or not; "concentration" is that of the Dirichlet process, "likelihood.concentration" that of a `Multinomial`,
-        and "part.scale" is that of one part of a `Product`.
+        given or not; "concentration" is that of the allocation, "discount" that of a Pitman-Yor process,
+        "likelihood.concentration" that of a `Multinomial`, and "part.scale" is that of one part of a `Product`.
     tol : float >= 0, default 0.01
         Nats: converged when a lap raises the ELBO by less than this for each cluster, and no count moves by over 0.1% of rows.
         In a search where laps take long, also when it is raised by less than 0.01% of what the parameters of all clusters cost.

@@ -82,6 +82,7 @@ def first_lap(
     """
     schedule = schedule.copy()
     rng = deepcopy(rng)
+    model = replace(model, allocation=model.allocation.in_laps)
     schedule.start(start.K)
     memo = Memo(len(problem.batches))
     begun = State(model.posterior(start), memo, -np.inf, schedule, rng, settle, learns=not problem.options.learn_late)
