@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partitions import chinese_restaurant
 from stickbreak import Mixture, load
 from stickbreak.allocations import DirichletProcess, PitmanYor
 from stickbreak.likelihoods import KnownCovarianceGaussian
@@ -21,17 +22,6 @@ def summary_of(R):
     """The summary, without statistics, of rows with responsibilities R (n, K)."""
     logs = np.log(np.where(R > 0.0, R, 1.0))
     return Summary(R.sum(axis=0), np.zeros((R.shape[1], 0)), -(R * logs).sum(axis=0), np.zeros(()))
-
-
-def log_partition(sizes, concentration, discount):
-    """log p(partition) of the restaurant, one row after another (Pitman 1996)."""
-    total, n = 0.0, 0
-    for table, size in enumerate(sizes):
-        for seated in range(size):
-            weight = seated - discount if seated else concentration + table * discount
-            total += np.log(weight / (n + concentration)) if n else 0.0
-            n += 1
-    return total
 
 
 @cache
@@ -96,14 +86,14 @@ def test_the_bound_of_the_partition_is_below_what_it_bounds(seed, concentration,
         partition = tuple(names.setdefault(k, len(names)) for k in z)
         chances[partition] = chances.get(partition, 0.0) + R[range(n), list(z)].prod()
     exact = sum(
-        q * (log_partition(np.bincount(partition), concentration, discount) - np.log(q))
+        q * (chinese_restaurant(np.bincount(partition), concentration, discount) - np.log(q))
         for partition, q in chances.items()
         if q > 0.0
     )
     summary = summary_of(R)
     found = PitmanYor(concentration, discount, partition=True).bound(summary) + summary.H.sum()
     assert found <= exact + 1e-10 * (1.0 + abs(exact))
-    if len(chances) - list(chances.values()).count(0.0) == 1:
+    if (R.max(axis=1) == 1.0).all():
         assert found == pytest.approx(exact, abs=1e-10)
 
 
@@ -112,7 +102,7 @@ def test_certain_rows_have_the_probability_of_their_partition(concentration, dis
     sizes = (4, 2, 1, 1)
     summary = summary_of(np.repeat(np.eye(4), sizes, axis=0))
     found = PitmanYor(concentration, discount, partition=True).bound(summary)
-    assert found == pytest.approx(log_partition(sizes, concentration, discount), rel=1e-11, abs=1e-11)
+    assert found == pytest.approx(chinese_restaurant(sizes, concentration, discount), rel=1e-11, abs=1e-11)
     assert found > PitmanYor(concentration, discount).bound(summary)
 
 
@@ -164,7 +154,7 @@ def test_a_fit_learns_the_discount_with_the_concentration(tmp_path):
 
 @pytest.mark.parametrize("value", [-0.1, 1.0, np.nan, "x", True])
 def test_bad_discounts_are_refused_by_name(value):
-    with pytest.raises(ValueError, match="^discount must be a number from 0 to below 1; got"):
+    with pytest.raises(ValueError, match=r"^discount must be a number from 0 to below 1; got"):
         PitmanYor(discount=value)
 
 

@@ -1,4 +1,4 @@
-"""A lower bound on the expected log probability of the partition that soft assignments make, whatever the labels of its blocks."""
+"""A lower bound on the expected log probability of the partition of soft assignments, whatever its labels."""
 
 import numpy as np
 from scipy.special import entr, gammaln, psi
@@ -47,4 +47,4 @@ def log_partition(summary: Counts, concentration: float, discount: float) -> flo
 def _naming(unsure: Array, K: int) -> Array:
     """What labels of clusters add to their entropy given the partition, (K,)."""
     anchored = entr(unsure) + entr(1.0 - unsure) + 2.0 * unsure * np.log(K)
-    return np.where(unsure < 0.5, np.minimum(anchored, np.log(K)), np.log(K))
+    return np.asarray(np.where(unsure < 0.5, np.minimum(anchored, np.log(K)), np.log(K)))

@@ -1,7 +1,7 @@
-"""Stick-breaking weights of a mixture given counts: pi_k = u_k prod_{l<k} (1 - u_l),  u_k ~ Beta(1 - d, gamma + k d), k = 1, 2, ...
+"""The sticks of a mixture given counts: pi_k = u_k prod_{l<k} (1 - u_l),  u_k ~ Beta(1 - d, gamma + k d), k = 1, 2, ...
 
-The posterior is q(u_k) = Beta(1 - d + N_k, gamma + k d + N_{>k}) with N_{>k} = sum_{l>k} N_l (Thesis Eq. 3.43; the count of later
-clusters as in Alg. 3.1, line 16).  With d = 0 these are the sticks of a Dirichlet process.
+The posterior is q(u_k) = Beta(1 - d + N_k, gamma + k d + N_{>k}) with N_{>k} = sum_{l>k} N_l (Thesis Eq. 3.43; the count of
+later clusters as in Alg. 3.1, line 16).  With d = 0 these are the sticks of a Dirichlet process.
 """
 
 from typing import NamedTuple, Self

@@ -172,15 +172,16 @@ def check_start(model: Model, K: int) -> None:
         raise ValueError(f"init has {K} clusters, but the allocation has no more than {model.allocation.max_clusters}.")
 
 
-def learnt(
-    estimator: Any, likelihood: Likelihood, concentrations: tuple[str, ...] | None = None
-) -> tuple[str, ...]:
+def learnt(estimator: Any, likelihood: Likelihood, concentrations: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """The hyperparameters that ``learn`` of an estimator names, as `stickbreak.model.learning.tuned` names them.
 
     likelihood : as it was given, before `Likelihood.resolve`
     concentrations : of the allocation, that ``learn`` may name, too; None: those of a mixture
     """
-    concentrations = allocation(estimator).learnable if concentrations is None else concentrations
+    if concentrations is None:
+        prior = allocation(estimator)
+        assert isinstance(prior, MixturePrior)
+        concentrations = prior.learnable
     if isinstance(estimator.learn, (bool, np.bool_)):
         return tuple(OF_LIKELIHOOD + name for name in likelihood.not_given()) if estimator.learn else ()
     own = [OF_LIKELIHOOD + name for name in likelihood.tunables()]
@@ -358,15 +359,17 @@ def _named(name: str, estimator: Any, names: tuple[str, ...], method: str) -> No
     _require(fits, name, estimator, f"one of {', '.join(map(repr, names))}, or an object in its place")
 
 
-def allocation(estimator: Any) -> MixturePrior:
+def allocation(estimator: Any) -> Allocation:
     """The allocation of a mixture."""
     choice = estimator.allocation
     if not isinstance(choice, str):
-        given: MixturePrior = choice
+        given: Allocation = choice
         return given
     if choice == "finite":
         return FiniteDirichlet(estimator.n_init_clusters, estimator.concentration)
-    return {"dp": DirichletProcess, "pitman-yor": PitmanYor}[choice](estimator.concentration)
+    if choice == "pitman-yor":
+        return PitmanYor(estimator.concentration)
+    return DirichletProcess(estimator.concentration)
 
 
 def whole(value: Any) -> bool:

@@ -55,8 +55,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     concentration : float > 0, default 1.0
         Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
     allocation : {"dp", "pitman-yor", "finite"} or allocation object, default "dp"
-        The prior over assignments; "finite" is a symmetric Dirichlet over ``n_init_clusters`` clusters.  "pitman-yor" is for sizes
-        that follow a power law, with a discount of 0.5, or that of an object such as ``PitmanYor(1.0, discount=0.2)``.
+        The prior over assignments: a Dirichlet process; a Pitman-Yor process with a discount of 0.5, for sizes that follow a
+        power law; or a symmetric Dirichlet over ``n_init_clusters`` clusters.  An object such as
+        ``PitmanYor(1.0, discount=0.2)`` has other parameters.
     algorithm : {"memoized", "full", "stochastic"}, or a value such as `inference.Memoized`, `inference.Stochastic` or \
 `inference.Gibbs`, default "memoized"
         Incremental over batches, all data at once, or noisy steps.  Stochastic inference has no exact bound to verify
