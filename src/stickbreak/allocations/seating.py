@@ -38,7 +38,7 @@ class Seating(NamedTuple):
         """
         new = self.new_weight(len(N))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.append(np.where(N > 0.0, N - self.discount, 0.0), new)))
+            return np.asarray(np.log(np.append(np.where(N > 0.0, np.maximum(N - self.discount, 0.0), 0.0), new)))
 
     def new_weight(self, K: int) -> float:
         """The weight of a new cluster beside K others; 0 where there can be no more."""

@@ -13,7 +13,7 @@ from .._arguments import real, shown
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet, PitmanYor
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource, SparseSource
-from ..inference import Algorithm, Memoized, Options, Stochastic
+from ..inference import Algorithm, Memoized, Options, Sequential, Stochastic
 from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import BAGS, ROWS, SEQUENCES, Kind, Model, RowKind
 from ..model.learning import OF_LIKELIHOOD
@@ -241,6 +241,8 @@ def algorithm(estimator: Any) -> Algorithm:
     if not isinstance(choice, str):
         given: Algorithm = choice
         return given
+    if choice == "sequential":
+        return Sequential()
     return Stochastic() if choice == "stochastic" else Memoized()
 
 
@@ -326,7 +328,7 @@ def _check_fit(estimator: Any) -> None:
     shows = estimator.verbose
     fits = isinstance(shows, np.bool_) or (isinstance(shows, Integral) and abs(int(shows)) < MOST_WHOLE)
     _require(fits, "verbose", estimator, "True or False")
-    _named("algorithm", estimator, ("memoized", "full", "stochastic"), "begin")
+    _named("algorithm", estimator, ("memoized", "full", "stochastic", "sequential"), "begin")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
 
 

@@ -179,12 +179,18 @@ class Estimator(BaseEstimator, ABC):
         if missing.any():
             self.model_, self.summary_ = widened(self.model_, self.summary_, missing)
 
-    def _absorb(self, source: ArraySource, executor: Executor) -> None:
-        """Add what more data say to the model, in one visit; the numbers of the clusters stay."""
+    def _absorb(self, source: ArraySource, executor: Executor, known: Any = None) -> None:
+        """Add what more data say to the model, in one visit; the numbers of the clusters stay.
+
+        known : the summary that the parameters of the visit follow from, if more clusters are known now than the model has
+        """
         began = time.perf_counter()
-        parameters = self.model_.parameters(self.summary_, self.dtype_)
+        known = self.summary_ if known is None else known
+        parameters = self.model_.parameters(known, self.dtype_)
         seen = visit(self.model_, parameters, source, source.batches(1)[0], executor, local=False).summary
-        total = self.summary_ + seen
+        K = self.summary_.K
+        kept = np.append(np.arange(K), K + np.flatnonzero(seen.N[K:] > 0.0))
+        total = (self.summary_.insert_empty(seen.K - K) + seen).take(kept) if seen.K > K else self.summary_ + seen
         bound = self.model_.bound(total)
         K = total.K
         last = self.history_[-1]

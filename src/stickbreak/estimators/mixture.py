@@ -16,7 +16,7 @@ from ..allocations import Allocation
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
-from ..inference import Algorithm, Executor, LearningSearch
+from ..inference import Algorithm, Executor, LearningSearch, Sequential
 from ..inference.samplers.draws import Sampled
 from ..likelihoods import Dust, Likelihood
 from ..model import Kind, Model, RowKind, Summary
@@ -58,10 +58,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         The prior over assignments: a Dirichlet process; a Pitman-Yor process with a discount of 0.5, for sizes that follow a
         power law; or a symmetric Dirichlet over ``n_init_clusters`` clusters.  An object such as
         ``PitmanYor(1.0, discount=0.2)`` has other parameters.
-    algorithm : {"memoized", "full", "stochastic"}, or a value such as `inference.Memoized`, `inference.Stochastic` or \
-`inference.Gibbs`, default "memoized"
+    algorithm : {"memoized", "full", "stochastic", "sequential"}, or a value such as `inference.Memoized`, \
+`inference.Stochastic`, `inference.Sequential` or `inference.Gibbs`, default "memoized"
         Incremental over batches, all data at once, or noisy steps.  Stochastic inference has no exact bound to verify
         moves with: the number of clusters is that of the start, which for ``init="one"`` is found on a sample.
+        Sequential inference begins clusters in a single pass over the rows.
         `inference.Gibbs` draws partitions of the rows from their posterior; the model is the one nearest to the draws.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 (stochastic: one per 1,000 rows, at most 100)
         Batches visited per lap.
@@ -211,7 +212,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows in one visit each: the first call fits, later ones add what their rows say.
 
-        The number of clusters stays that of the first call, and so do their numbers; give it enough rows to find them.
+        The number of clusters stays that of the first call, and so do their numbers; give it enough rows to find them.  With
+        ``algorithm="sequential"`` rows may also begin clusters, which are numbered after those that there are.
         ``labels_`` are those of the rows of the last call.
         """
         choices.check(self)
@@ -461,7 +463,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         with self._executor() as executor:
             source, columns = self._known(X, y, executor, sample_weight)
             self._widen(columns.missing)
-            self._absorb(source, executor)
+            algorithm = choices.algorithm(self)
+            known = self.summary_
+            if isinstance(algorithm, Sequential):
+                known = algorithm.grown(self.model_, known, source, executor)
+            self._absorb(source, executor, known)
             return self._set_labels(lambda: self._labels_of(source, None, columns, executor))
 
     def _again(self, X: Any, y: Any, sample_weight: Any, executor: Executor) -> Again:

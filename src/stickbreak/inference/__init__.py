@@ -9,6 +9,7 @@ from .row_search import RowSearch
 from .samplers.draws import Convergence, Draws
 from .samplers.gibbs import Gibbs
 from .search import Search
+from .sequential import Sequential
 from .session import Journal, Session
 from .state import Options
 from .state_search import StateSearch
@@ -31,6 +32,7 @@ __all__ = [
     "Refit",
     "RowSearch",
     "Search",
+    "Sequential",
     "Session",
     "StateSearch",
     "Stochastic",

@@ -171,13 +171,13 @@ class StochasticLaps:
         model = state.posterior.model
         everything = [chunk for batch in self.source.batches(self.options.n_batches) for chunk in batch]
         posterior = state.posterior
-        used = _used(posterior)
+        used = used_clusters(posterior)
         while True:
             mixed = posterior.summary.take(used)
             parameters = model.parameters(mixed, self.source.dtype)
             total = visit(model, parameters, self.source, everything, self.session.executor, local=False).summary
             posterior = model.posterior(model.ordered(total))
-            used = _used(posterior)
+            used = used_clusters(posterior)
             if len(used) == total.K:
                 return state._replace(posterior=posterior, bound=posterior.bound, exact=True)
 
@@ -196,7 +196,7 @@ class StochasticLaps:
         self.converged = state.settled
 
 
-def _used(posterior: Posterior) -> NDArray[np.intp]:
+def used_clusters(posterior: Posterior) -> NDArray[np.intp]:
     """The clusters that cost something, all of them if none does: one to which no row belongs has the prior for parameters."""
     used = np.flatnonzero(posterior.cost >= NEGLIGIBLE)
     return used if len(used) else np.arange(posterior.summary.K)

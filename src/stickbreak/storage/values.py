@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import allocations
-from ..inference import Gibbs, Memoized, Stochastic
+from ..inference import Gibbs, Memoized, Sequential, Stochastic
 from ..likelihoods import REGISTRY, Product
 from ..model import DocumentSummary, SequenceSummary, Summary
 
@@ -185,7 +185,7 @@ def _parsed_float(text: str) -> float:
 
 def known_classes() -> dict[str, type]:
     """All classes that a model file may name, by name."""
-    algorithms: list[type] = [Gibbs, Memoized, Stochastic]
+    algorithms: list[type] = [Gibbs, Memoized, Sequential, Stochastic]
     return likelihood_classes() | allocation_classes() | SUMMARIES | {kind.__name__: kind for kind in algorithms}
 
 

@@ -23,6 +23,7 @@ from ..session import Leg, NoJournal, Session
 from ..state import Options
 from ..trace import Lap
 from .chain import ChainDraws, ChainStart, CollapsedChain
+from .conjugate import require_conjugate
 from .draws import Draws, Sampled
 from .partition import Partition, Table
 
@@ -104,11 +105,7 @@ class Gibbs:
         ValueError
             If rows have latent variables, or weights.
         """
-        if model.likelihood.latent is not None:
-            raise ValueError(
-                f"algorithm=Gibbs(...) needs a conjugate likelihood, but each row of a {type(model.likelihood).__name__} has a "
-                "latent variable; use Gaussian, or DiagonalGaussian."
-            )
+        require_conjugate(model, "Gibbs")
         if source.weights is not None and not (source.weights == 1.0).all():
             raise ValueError(
                 "sample_weight must be 1 for every row with algorithm=Gibbs(...), which draws a cluster for each; repeat rows "

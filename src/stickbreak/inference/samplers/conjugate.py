@@ -1,0 +1,19 @@
+"""Which models have marginal likelihoods of sets of rows, so that clusters can be drawn or born row by row."""
+
+from ...model import Model
+
+
+def require_conjugate(model: Model, algorithm: str) -> None:
+    """Refuse a likelihood with latent variables, whose log marginals of hard assignments are only bounds.
+
+    Raises
+    ------
+    ValueError
+        If the rows of the model have latent variables.
+    """
+    if model.likelihood.latent is not None:
+        family = type(model.likelihood).__name__
+        raise ValueError(
+            f"algorithm={algorithm}(...) needs a conjugate likelihood, but each row of a {family} has a latent variable; use "
+            "Gaussian, or DiagonalGaussian."
+        )
