@@ -15,16 +15,17 @@ def growth_strings(n):
 def log_prior(labels, allocation):
     """Log probability of a partition, row by row from the urn of its prior."""
     a = allocation.concentration
+    d = getattr(allocation, "discount", 0.0)
     M = getattr(allocation, "n_clusters", None)
     seen, total = [], 0.0
     for n, k in enumerate(labels):
         K = len(seen)
-        join, begin = (lambda m: m, a) if M is None else (lambda m: m + a / M, a * (M - K) / M)
+        begin = a + d * K if M is None else a * (M - K) / M
         if k == K:
             total += np.log(begin / (n + a)) if begin > 0.0 else -np.inf
             seen.append(1)
         else:
-            total += np.log(join(seen[k]) / (n + a))
+            total += np.log((seen[k] - d if M is None else seen[k] + a / M) / (n + a))
             seen[k] += 1
     return total
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partitions import chinese_restaurant, expected_distance, growth_strings, posterior, probabilities
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.allocations.seating import Seating
 from stickbreak.inference.samplers.chain import ChainStart, CollapsedChain
 from stickbreak.inference.samplers.partition import Partition, Table
@@ -33,7 +33,7 @@ def few_rows(naive, family, allocation, seed, n, D=2):
         ("known_covariance_gaussian-given", DirichletProcess(1.0), True),
         ("known_covariance_gaussian-given", DirichletProcess(1.0), False),
         ("bernoulli-missing", FiniteDirichlet(3, 1.5), True),
-        ("categorical-given", FiniteDirichlet(20, 4.0), False),
+        ("categorical-given", PitmanYor(0.5, 0.4), False),
     ],
 )
 def test_partitions_are_drawn_from_the_posterior(naive, known_families, name, allocation, split_merge):
