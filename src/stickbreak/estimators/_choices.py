@@ -274,6 +274,8 @@ def check_topics(estimator: Any) -> None:
     """The same for the parameters of topic models."""
     _check_fit(estimator)
     _require(count(estimator.n_init_topics), "n_init_topics", estimator, COUNT)
+    none = type(estimator.restarts) is int and estimator.restarts == 0
+    _require(none or count(estimator.restarts), "restarts", estimator, "a whole number of at least 0, below 2^31")
     _require_algorithm_of(estimator, BAGS)
     _require_learnable(estimator, "document_concentration", "concentration")
     _named("allocation", estimator, ("hdp", "lda"), "update")

@@ -22,10 +22,8 @@ from ..inference.init import from_responsibilities, from_seeds
 from ..kernels.documents import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods.features import features
-from ..model import BAGS, GROUPS, DocumentSummary, Model, Summary
-from ..model.bags import BagKind
+from ..model import BAGS, GROUPS, DocumentSummary, Kind, Model, Summary
 from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, tables
-from ..model.groups import GroupKind
 from ..model.seeding import hard_summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey, whole_numbers
@@ -62,9 +60,10 @@ def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource
     return GroupSource(source.X, whole_numbers("lengths", lengths, 0, source.n_rows))
 
 
-def kind_of(source: BagSource | GroupSource) -> BagKind | GroupKind:
-    """The kind of documents that a source holds."""
-    return BAGS if isinstance(source, BagSource) else GROUPS
+def kind_of(estimator: Any, source: BagSource | GroupSource) -> Kind:
+    """The kind of documents that a source holds, with the settings of an estimator."""
+    kind: Kind = estimator._kind(BAGS if isinstance(source, BagSource) else GROUPS)
+    return kind
 
 
 def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
@@ -281,6 +280,7 @@ class DocumentReader:
     """A fitted topic model: predictive likelihoods of the words, and the pseudo-counts of topics in a document.
 
     log_words : (V, K) of words, or None for rows in groups;  prior : (K,);  rest : of topics not in use
+    restarts : topics of each document that are emptied on trial
     """
 
     model: Model
@@ -288,16 +288,17 @@ class DocumentReader:
     log_words: Array | None
     prior: Array
     rest: float
+    restarts: int = 0
 
     @classmethod
-    def of(cls, model: Model, summary: Summary, bags: bool) -> Self:
+    def of(cls, model: Model, summary: Summary, bags: bool, restarts: int = 0) -> Self:
         """A reader of bags of words, or of groups of rows."""
         a = model.posterior(summary).step.prior
         assert a is not None
         words = None
         if bags:
             words = np.log(model.likelihood.posterior(summary.N, summary.S).probabilities).T
-        return cls(model, summary, words, a[: summary.K], float(a[summary.K]))
+        return cls(model, summary, words, a[: summary.K], float(a[summary.K]), restarts)
 
     def proportions(self, X: Any) -> Array:
         """E[pi_d] of every document over the topics in use, (n, K)."""
@@ -327,7 +328,7 @@ class DocumentReader:
         return float(entries.counts @ (np.log(mass) + own.shift[entries.rows]))
 
     def _read(self, X: Any) -> tuple[DocumentSummary, Kept]:
-        return document_step(self._tables(X), self._entries(X), NOTHING, None, None)
+        return document_step(self._tables(X), self._entries(X), NOTHING, None, None, restarts=self.restarts)
 
     def _entries(self, X: Any) -> Entries:
         return (GROUPS if self.log_words is None else BAGS).entries(X)

@@ -10,6 +10,7 @@ from scipy.special import gammaln, psi
 
 from ..allocations.topics import TopicPrior
 from ..kernels.documents import FLOOR, document_counts, document_statistics, entry_mass
+from ..kernels.restarts import restart_documents
 from ..likelihoods import Likelihood
 from .kind import Batch, Recipe
 from .parameters import Parameters
@@ -113,8 +114,17 @@ class Kept(NamedTuple):
     counts: Array
 
 
+@dataclass(frozen=True)
 class DocumentKind(ABC):
-    """What bags of words and groups of rows share (see `stickbreak.model.kind.Kind`): observations exchangeable in each."""
+    """What bags of words and groups of rows share (see `stickbreak.model.kind.Kind`): observations exchangeable in each.
+
+    Parameters
+    ----------
+    restarts : int >= 0
+        Topics of each document that are emptied on trial in its local step, the smallest first (Thesis Alg. 5.2).
+    """
+
+    restarts: int = 0
 
     units: ClassVar[str] = "documents"
     allocations: ClassVar[type] = TopicPrior
@@ -156,7 +166,7 @@ class DocumentKind(ABC):
         own = self.observed(likelihood, prepared, X)
         entries = self.entries(X)
         warm = None if start is None or start.shape[1] != len(entries.indptr) - 1 else start.T
-        summary, kept = document_step(own.tables, entries, NOTHING, warm, None, own.T)
+        summary, kept = document_step(own.tables, entries, NOTHING, warm, None, own.T, self.restarts)
         if base:
             summary.base[...] = self.log_base(likelihood, X)
         return summary, kept
@@ -215,7 +225,13 @@ def tables(scores: Array, prior: Any, words: bool = True) -> Tables:
 
 
 def document_step(
-    own: Tables, entries: Entries, log_mass: Array, start: Array | None, totals: Array | None, T: Any = None
+    own: Tables,
+    entries: Entries,
+    log_mass: Array,
+    start: Array | None,
+    totals: Array | None,
+    T: Any = None,
+    restarts: int = 0,
 ) -> tuple[DocumentSummary, Kept]:
     """Iterate documents to their fixed point, and sum up.
 
@@ -223,6 +239,7 @@ def document_step(
     start : (n, K) counts to start from
     totals : (n,) sums of theta_d, by default those of the counts and the prior
     T : features of the rows of the tables, by default one-hot
+    restarts : topics of each document that are emptied on trial, at most
     """
     n = len(entries.indptr) - 1
     K = own.E.shape[1]
@@ -238,6 +255,8 @@ def document_step(
         prior = own.prior.astype(kind)
         document_counts(entries.indptr, entries.rows, counts, own.coarse, prior, tiny, CHANGE, ITERATIONS, N)
     N = N.astype(np.float64)
+    if restarts and K > 1:
+        restart_documents(entries.indptr, entries.rows, entries.counts, own.E, own.prior, restarts, N)
     p = np.empty((n, K))
     log_Z = np.empty(len(entries.rows))
     R = np.zeros(own.E.shape)
