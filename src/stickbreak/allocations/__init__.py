@@ -1,6 +1,7 @@
 """Allocations: the priors over cluster assignments."""
 
 from ._base import Allocation, GlobalStep, Solution
+from .concentration import GammaConcentration
 from .markov import Duration, FiniteMarkovChain, HDPMarkovChain
 from .mixture import DirichletProcess, FiniteDirichlet
 from .pitman_yor import PitmanYor
@@ -12,6 +13,7 @@ __all__ = [
     "Duration",
     "FiniteDirichlet",
     "FiniteMarkovChain",
+    "GammaConcentration",
     "GlobalStep",
     "HDPMarkovChain",
     "HierarchicalDirichletProcess",

@@ -1,5 +1,7 @@
 """A lower bound on the expected log probability of the partition of soft assignments, whatever its labels."""
 
+from typing import Any
+
 import numpy as np
 from scipy.special import entr, gammaln, psi
 
@@ -14,7 +16,7 @@ def applies(summary: Counts, discount: float) -> bool:
     return bool(summary.N.sum() >= 1.0 and (summary.N[used] > discount).all())
 
 
-def log_partition(summary: Counts, concentration: float, discount: float) -> float:
+def log_partition(summary: Counts, concentration: Any, discount: float) -> Array:
     """A lower bound on E[log p(partition)] less the entropy of labels given the partition, under the Pitman-Yor process.
 
     With q(z) = prod_n q(z_n), the assignments of rows to K labels, log p(X) >= E[log p(partition)] + E[log p(X | z)]
@@ -30,6 +32,8 @@ def log_partition(summary: Counts, concentration: float, discount: float) -> flo
         min(log K, h(e_k) + 2 e_k log K),    h(e) = -e log e - (1 - e) log(1 - e).
 
     If all rows are certain, e = 0, and this is log p(partition).
+
+    concentration : one, or several (n, 1); the bound is (), or (n,)
     """
     used = summary.N > 0.0
     N = summary.N[used]
@@ -39,9 +43,10 @@ def log_partition(summary: Counts, concentration: float, discount: float) -> flo
     empty = np.minimum(unsure, np.exp(-N))
     without = N * psi(N - discount) - f - np.log(concentration + (K - 1) * discount)
     seated = f + empty * np.minimum(without, 0.0)
-    tables = np.log(concentration + discount * np.arange(1.0, K)).sum()
-    rows = log_rise(max(N.sum() - 1.0, 0.0), concentration + 1.0)
-    return float(tables + (seated - _naming(unsure, K)).sum() - rows)
+    tables = np.log(concentration + discount * np.arange(1.0, K)).sum(axis=-1)
+    first = np.squeeze(concentration, axis=-1) if np.ndim(concentration) else concentration
+    rows = log_rise(max(N.sum() - 1.0, 0.0), first + 1.0)
+    return np.asarray(tables + (seated - _naming(unsure, K)).sum(axis=-1) - rows)
 
 
 def _naming(unsure: Array, K: int) -> Array:

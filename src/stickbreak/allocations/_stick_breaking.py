@@ -4,7 +4,7 @@ The posterior is q(u_k) = Beta(1 - d + N_k, gamma + k d + N_{>k}) with N_{>k} = 
 later clusters as in Alg. 3.1, line 16).  With d = 0 these are the sticks of a Dirichlet process.
 """
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaln, psi
@@ -14,7 +14,7 @@ from ._base import Array
 
 
 class Sticks(NamedTuple):
-    """The parameters of q(u_k) and of its prior, as far as they differ from stick to stick, each (K,).
+    """The parameters of q(u_k) and of its prior that differ from stick to stick, (K,), or for n concentrations (n, K).
 
     on, off : 1 - d + N_k and gamma + k d + N_{>k}, the parameters of q(u_k)
     prior_off : gamma + k d
@@ -27,8 +27,8 @@ class Sticks(NamedTuple):
     discount: float
 
     @classmethod
-    def of(cls, N: Array, concentration: float, discount: float = 0.0) -> Self:
-        """The sticks of clusters with counts N (K,), in their order."""
+    def of(cls, N: Array, concentration: Any, discount: float = 0.0) -> Self:
+        """The sticks of clusters with counts N (K,), in their order, at one concentration or at several, (n, 1)."""
         later = np.concatenate([np.cumsum(N[::-1])[-2::-1], [0.0]])
         prior_off = concentration + discount * np.arange(1.0, len(N) + 1.0)
         return cls(1.0 - discount + N, prior_off + later, prior_off, discount)
@@ -47,10 +47,14 @@ class Sticks(NamedTuple):
     def expected_log_weights(self) -> Array:
         """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
         both = psi(self.on + self.off)
-        log_rest = np.cumsum(psi(self.off) - both)
-        return np.asarray(psi(self.on) - both + np.concatenate([[0.0], log_rest[:-1]]))
+        return np.asarray(psi(self.on) - both + _before(psi(self.off) - both))
 
     def mean_weights(self) -> Array:
         """E[u_k] prod_{l<k} (1 - E[u_l]), (K,)  (Thesis Eq. 3.18)."""
-        log_rest = np.cumsum(np.log(self.off / (self.on + self.off)))
-        return np.asarray(self.on / (self.on + self.off) * np.exp(np.concatenate([[0.0], log_rest[:-1]])))
+        return np.asarray(self.on / (self.on + self.off) * np.exp(_before(np.log(self.off / (self.on + self.off)))))
+
+
+def _before(values: Array) -> Array:
+    """Sums of the values before each along the last axis."""
+    sums = np.cumsum(values, axis=-1)
+    return np.asarray(np.concatenate([np.zeros((*values.shape[:-1], 1)), sums[..., :-1]], axis=-1))

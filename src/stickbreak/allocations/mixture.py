@@ -3,17 +3,18 @@
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import psi, xlogy
 
-from .._arguments import as_floats, check_count
+from .._arguments import check_count
 from ..kernels.special import log_rise
-from ._base import Array, GlobalStep, OneBound, Solution, check_concentration, within_range
+from ._base import Array, GlobalStep, OneBound, Solution, within_range
 from ._stick_breaking import Sticks
+from .concentration import Belief, GammaConcentration, Moments, belief, check_belief
 from .line_search import best_factor
 from .seating import Seating
 from .summaries import Counts
@@ -38,12 +39,17 @@ class OfCounts:
 
 
 class MixturePrior(OneBound, ABC):
-    """What all mixtures share."""
+    """What all mixtures share.
+
+    concentration : its value, or a prior on it, over which the bound is integrated (`GammaConcentration`)
+    """
+
+    concentration: float | GammaConcentration
 
     @property
     def learnable(self) -> tuple[str, ...]:
-        """The hyperparameters that `tuned` can set, by name."""
-        return ("concentration",)
+        """The hyperparameters that `tuned` can set, by name: a concentration with a prior has a posterior instead."""
+        return () if isinstance(self.concentration, GammaConcentration) else ("concentration",)
 
     def scaled(self, factor: float) -> Self:
         """This prior with its concentration multiplied by a factor."""
@@ -84,17 +90,55 @@ class MixturePrior(OneBound, ABC):
         return joined
 
     @property
-    @abstractmethod
     def seating(self) -> Seating:
-        """How rows join clusters one after the other, with the weights integrated out."""
+        """How rows join clusters one after the other, with the weights integrated out.
 
-    @abstractmethod
+        Raises
+        ------
+        ValueError
+            If the concentration has a prior.
+        """
+        if isinstance(self.concentration, GammaConcentration):
+            raise ValueError(f"concentration must be a number for samplers; got {self.concentration!r}.")
+        return self._seating(self.concentration)
+
+    def update(self, summary: Counts, solution: Solution) -> GlobalStep:
+        """E[log pi_k], the derivative of the bound by N_k, (K,)."""
+        at = partial(self._log_evidence, summary.N)
+        return GlobalStep(self._belief.expected(at, partial(self._expected_log_weights, summary.N)))
+
     def mean_weights(self, summary: Counts) -> Array:
         """Posterior mean weights, normalised over the K clusters in use, (K,)."""
+        at = partial(self._log_evidence, summary.N)
+        return self._belief.expected(at, partial(self._mean_weights, summary.N))
 
-    @abstractmethod
     def bound(self, summary: Counts) -> float:
         """The allocation's part of the ELBO, without the assignment entropy."""
+        return self._belief.log_mean(partial(self._log_evidence, summary.N))
+
+    def concentration_moments(self, summary: Counts) -> Moments:
+        """Posterior mean and standard deviation of the concentration; of one that is known, itself and zero."""
+        return self._belief.moments(partial(self._log_evidence, summary.N))
+
+    @property
+    def _belief(self) -> Belief:
+        return belief(self.concentration)
+
+    @abstractmethod
+    def _seating(self, concentration: float) -> Seating:
+        """The seating at a concentration."""
+
+    @abstractmethod
+    def _log_evidence(self, N: Array, concentration: Any) -> Array:
+        """The bound at a concentration, (), or at several (n, 1), (n,)."""
+
+    @abstractmethod
+    def _expected_log_weights(self, N: Array, concentration: Any) -> Array:
+        """E[log pi_k] at a concentration, (K,), or at several (n, 1), (n, K)."""
+
+    @abstractmethod
+    def _mean_weights(self, N: Array, concentration: Any) -> Array:
+        """The mean weights at a concentration, normalised, (K,), or at several (n, 1), (n, K)."""
 
     def bound_at(self, summary: Counts, solution: Solution) -> float:
         """The same; it depends on the counts alone."""
@@ -102,7 +146,7 @@ class MixturePrior(OneBound, ABC):
 
     def tuned(self, summary: Counts, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""
-        if "concentration" not in names:
+        if "concentration" not in names or "concentration" not in self.learnable:
             return self, solution
         best = self.scaled(best_factor(lambda factor: self.scaled(factor).bound(summary)).factor)
         return best, best.solve(summary)
@@ -118,42 +162,39 @@ class DirichletProcess(MixturePrior):
 
     Parameters
     ----------
-    concentration : float, 1e-300 to 1e300
+    concentration : float, 1e-300 to 1e300, or `GammaConcentration`
         gamma; larger values expect more clusters.
     """
 
-    concentration: float = 1.0
+    concentration: float | GammaConcentration = 1.0
 
     def __post_init__(self) -> None:
-        check_concentration(self.concentration)
-        as_floats(self, "concentration")
+        check_belief(self)
 
     @property
     def max_clusters(self) -> int:
         """The most clusters that may be in use: no limit."""
         return sys.maxsize
 
-    @property
-    def seating(self) -> Seating:
-        """The Chinese restaurant."""
-        return Seating(self.concentration)
-
-    def update(self, summary: Counts, solution: Solution) -> GlobalStep:
-        """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
-        return GlobalStep(Sticks.of(summary.N, self.concentration).expected_log_weights())
-
-    def bound(self, summary: Counts) -> float:
-        """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
-        return float(Sticks.of(summary.N, self.concentration).log_evidence(summary.N).sum())
-
     def order(self, summary: Counts) -> NDArray[np.integer]:
         """Decreasing size, which is the order of sticks with the highest bound."""
         return np.argsort(-summary.N, kind="stable")
 
-    def mean_weights(self, summary: Counts) -> Array:
+    def _seating(self, concentration: float) -> Seating:
+        """The Chinese restaurant."""
+        return Seating(concentration)
+
+    def _log_evidence(self, N: Array, concentration: Any) -> Array:
+        """Sum over k of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})  (Thesis Eq. 3.44)."""
+        return np.asarray(Sticks.of(N, concentration).log_evidence(N).sum(axis=-1))
+
+    def _expected_log_weights(self, N: Array, concentration: Any) -> Array:
+        """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)  (Thesis Eq. 3.32, 3.33)."""
+        return Sticks.of(N, concentration).expected_log_weights()
+
+    def _mean_weights(self, N: Array, concentration: Any) -> Array:
         """E[u_k] prod_{l<k} (1 - E[u_l]) over the K clusters in use, normalised, (K,)  (Thesis Eq. 3.18)."""
-        weights = Sticks.of(summary.N, self.concentration).mean_weights()
-        return np.asarray(weights / weights.sum())
+        return normalised(Sticks.of(N, concentration).mean_weights())
 
 
 @dataclass(frozen=True)
@@ -166,16 +207,15 @@ class FiniteDirichlet(MixturePrior):
     ----------
     n_clusters : int >= 1
         The number of clusters in the model; at most this many are ever in use.
-    concentration : float, 1e-300 to 1e300
+    concentration : float, 1e-300 to 1e300, or `GammaConcentration`
         Total pseudo-count, shared equally.
     """
 
     n_clusters: int = 10
-    concentration: float = 1.0
+    concentration: float | GammaConcentration = 1.0
 
     def __post_init__(self) -> None:
-        check_concentration(self.concentration)
-        as_floats(self, "concentration")
+        check_belief(self)
         check_count(self.n_clusters, "n_clusters")
 
     @property
@@ -183,28 +223,28 @@ class FiniteDirichlet(MixturePrior):
         """The most clusters that may be in use."""
         return self.n_clusters
 
-    @property
-    def seating(self) -> Seating:
-        """The restaurant of ``n_clusters`` tables: a negative discount."""
-        return Seating(self.concentration, -self._share)
-
-    def update(self, summary: Counts, solution: Solution) -> GlobalStep:
-        """E[log pi_k] = psi(N_k + a) - psi(N + n_clusters a),  a = concentration / n_clusters  (Thesis 2.6.2)."""
-        return GlobalStep(psi(summary.N + self._share) - psi(summary.N.sum() + self.concentration))
-
-    def bound(self, summary: Counts) -> float:
-        """Log Dirichlet-multinomial normaliser ratio; unused clusters contribute nothing."""
-        return float(log_rise(summary.N, self._share).sum() - log_rise(summary.N.sum(), self.concentration))
-
     def order(self, summary: Counts) -> NDArray[np.integer]:
         """Decreasing size (the bound does not depend on the order)."""
         return np.argsort(-summary.N, kind="stable")
 
-    def mean_weights(self, summary: Counts) -> Array:
-        """Posterior mean weights over the clusters in use, normalised, (K,)."""
-        weights = summary.N + self._share
-        return np.asarray(weights / weights.sum())
+    def _seating(self, concentration: float) -> Seating:
+        """The restaurant of ``n_clusters`` tables: a negative discount."""
+        return Seating(concentration, -concentration / self.n_clusters)
 
-    @property
-    def _share(self) -> float:
-        return self.concentration / self.n_clusters
+    def _log_evidence(self, N: Array, concentration: Any) -> Array:
+        """Log Dirichlet-multinomial normaliser ratio; unused clusters contribute nothing."""
+        rows = log_rise(N.sum(), np.squeeze(concentration, axis=-1) if np.ndim(concentration) else concentration)
+        return np.asarray(log_rise(N, concentration / self.n_clusters).sum(axis=-1) - rows)
+
+    def _expected_log_weights(self, N: Array, concentration: Any) -> Array:
+        """E[log pi_k] = psi(N_k + a) - psi(N + n_clusters a),  a = concentration / n_clusters  (Thesis 2.6.2)."""
+        return np.asarray(psi(N + concentration / self.n_clusters) - psi(N.sum() + concentration))
+
+    def _mean_weights(self, N: Array, concentration: Any) -> Array:
+        """(N_k + a) / (N + a K) of the K clusters in use, (K,)."""
+        return normalised(N + concentration / self.n_clusters)
+
+
+def normalised(weights: Array) -> Array:
+    """Weights divided by their sum along the last axis."""
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))

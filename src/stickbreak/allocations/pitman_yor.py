@@ -2,19 +2,20 @@
 
 import sys
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from .._arguments import as_floats, check_boolean, real, shown
-from ._base import Array, GlobalStep, Solution, check_concentration, within_range
+from ._base import Array, Solution, within_range
 from ._partitions import applies, log_partition
 from ._stick_breaking import Sticks
+from .concentration import GammaConcentration, check_belief
 from .joint_search import highest
 from .line_search import LEAST_GAIN
-from .mixture import MixturePrior
+from .mixture import MixturePrior, normalised
 from .seating import Seating
 from .summaries import Counts
 
@@ -48,7 +49,7 @@ class PitmanYor(MixturePrior):
 
     Parameters
     ----------
-    concentration : float, 1e-300 to 1e300
+    concentration : float, 1e-300 to 1e300, or `GammaConcentration`
         gamma; larger values expect more clusters.
     discount : float, 0 <= discount < 1
         d; larger values expect more small clusters.
@@ -60,16 +61,16 @@ class PitmanYor(MixturePrior):
     Pitman and Yor, The two-parameter Poisson-Dirichlet distribution derived from a stable subordinator, 1997.
     """
 
-    concentration: float = 1.0
+    concentration: float | GammaConcentration = 1.0
     discount: float = 0.5
     partition: bool = False
 
     def __post_init__(self) -> None:
-        check_concentration(self.concentration)
+        check_belief(self)
         if not 0.0 <= real(self.discount) < 1.0:
             raise ValueError(f"discount must be a number from 0 to below 1; got {shown(self.discount)}.")
         check_boolean(self.partition, "partition")
-        as_floats(self, "concentration", "discount")
+        as_floats(self, "discount")
 
     @property
     def max_clusters(self) -> int:
@@ -79,37 +80,23 @@ class PitmanYor(MixturePrior):
     @property
     def learnable(self) -> tuple[str, ...]:
         """The hyperparameters that `tuned` can set, by name."""
-        return ("concentration", "discount")
-
-    @property
-    def seating(self) -> Seating:
-        """The Chinese restaurant with two parameters."""
-        return Seating(self.concentration, self.discount)
+        return (*super().learnable, "discount")
 
     @property
     def in_laps(self) -> Self:
         """This prior with the bound that laps climb."""
         return replace(self, partition=False)
 
-    def update(self, summary: Counts, solution: Solution) -> GlobalStep:
-        """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)."""
-        return GlobalStep(self._sticks(summary.N).expected_log_weights())
-
     def bound(self, summary: Counts) -> float:
-        """Sum over k of c_Beta(1 - d, gamma + k d) - c_Beta(1 - d + N_k, gamma + k d + N_{>k}), or that on the partition."""
-        sticks = float(self._sticks(summary.N).log_evidence(summary.N).sum())
+        """The bound by sticks, or that on the partition."""
+        sticks = super().bound(summary)
         if not (self.partition and applies(summary, self.discount)):
             return sticks
-        return max(sticks, log_partition(summary, self.concentration, self.discount))
+        return max(sticks, self._belief.log_mean(lambda c: log_partition(summary, c, self.discount)))
 
     def order(self, summary: Counts) -> NDArray[np.integer]:
         """Decreasing size, which is the order of sticks with the highest bound."""
         return np.argsort(-summary.N, kind="stable")
-
-    def mean_weights(self, summary: Counts) -> Array:
-        """E[u_k] prod_{l<k} (1 - E[u_l]) over the K clusters in use, normalised, (K,)."""
-        weights = self._sticks(summary.N).mean_weights()
-        return np.asarray(weights / weights.sum())
 
     def tuned(self, summary: Counts, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the hyperparameters ``names`` set to values that raise the bound, both together."""
@@ -129,15 +116,29 @@ class PitmanYor(MixturePrior):
     def _highest(self, summary: Counts, names: tuple[str, ...]) -> Self:
         """This prior with the discount, and the concentration if it is among ``names``, of the highest bound."""
         first = [logit(np.clip(self.discount, FIRST_DISCOUNT, 1.0 - SMALLEST))]
-        if "concentration" in names:
+        if "concentration" in names and not isinstance(self.concentration, GammaConcentration):
             first.append(np.log(self.concentration))
         return self._at(highest(lambda x: self._at(x).bound(summary), np.array(first)).x)
 
     def _at(self, x: Array) -> Self:
         """This prior with the discount expit(x[0]) and, where x has two numbers, the concentration exp(x[1])."""
         discount = float(np.clip(expit(x[0]), SMALLEST, 1.0 - SMALLEST))
-        concentration = within_range(float(np.exp(x[1]))) if len(x) > 1 else self.concentration
-        return replace(self, discount=discount, concentration=concentration)
+        if len(x) == 1:
+            return replace(self, discount=discount)
+        return replace(self, discount=discount, concentration=within_range(float(np.exp(x[1]))))
 
-    def _sticks(self, N: Array) -> Sticks:
-        return Sticks.of(N, self.concentration, self.discount)
+    def _seating(self, concentration: float) -> Seating:
+        """The Chinese restaurant with two parameters."""
+        return Seating(concentration, self.discount)
+
+    def _log_evidence(self, N: Array, concentration: Any) -> Array:
+        """Sum over k of c_Beta(1 - d, gamma + k d) - c_Beta(1 - d + N_k, gamma + k d + N_{>k})."""
+        return np.asarray(Sticks.of(N, concentration, self.discount).log_evidence(N).sum(axis=-1))
+
+    def _expected_log_weights(self, N: Array, concentration: Any) -> Array:
+        """E[log u_k] + sum_{l<k} E[log (1 - u_l)], (K,)."""
+        return Sticks.of(N, concentration, self.discount).expected_log_weights()
+
+    def _mean_weights(self, N: Array, concentration: Any) -> Array:
+        """E[u_k] prod_{l<k} (1 - E[u_l]) over the K clusters in use, normalised, (K,)."""
+        return normalised(Sticks.of(N, concentration, self.discount).mean_weights())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import real, shown
-from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet, PitmanYor
+from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet, GammaConcentration, PitmanYor
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource, SparseSource
 from ..inference import Algorithm, Memoized, Options, Sequential, Stochastic
@@ -178,10 +178,7 @@ def learnt(estimator: Any, likelihood: Likelihood, concentrations: tuple[str, ..
     likelihood : as it was given, before `Likelihood.resolve`
     concentrations : of the allocation, that ``learn`` may name, too; None: those of a mixture
     """
-    if concentrations is None:
-        prior = allocation(estimator)
-        assert isinstance(prior, MixturePrior)
-        concentrations = prior.learnable
+    concentrations = mixture_prior(estimator).learnable if concentrations is None else concentrations
     if isinstance(estimator.learn, (bool, np.bool_)):
         return tuple(OF_LIKELIHOOD + name for name in likelihood.not_given()) if estimator.learn else ()
     own = [OF_LIKELIHOOD + name for name in likelihood.tunables()]
@@ -260,12 +257,15 @@ def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
     _check_fit(estimator)
     _require(count(estimator.n_init_clusters), "n_init_clusters", estimator, COUNT)
-    _require(
-        _real(estimator.concentration) and estimator.concentration > 0, "concentration", estimator, "a positive number"
+    known = isinstance(estimator.concentration, GammaConcentration) or (
+        _real(estimator.concentration) and estimator.concentration > 0
     )
+    _require(known, "concentration", estimator, "a positive number or a GammaConcentration")
     _require(estimator.most_kept is None or count(estimator.most_kept), "most_kept", estimator, f"None or {COUNT}")
     _named("allocation", estimator, ("dp", "pitman-yor", "finite"), "update")
     _require_allocation(estimator, ROWS)
+    if algorithm(estimator).rows_only:
+        _ = mixture_prior(estimator).seating  # refuses a prior that has none
     if isinstance(estimator.init, str):
         _named("init", estimator, ("one", "k-means++", "random"), "summary_")
 
@@ -374,6 +374,13 @@ def allocation(estimator: Any) -> Allocation:
     if choice == "pitman-yor":
         return PitmanYor(estimator.concentration)
     return DirichletProcess(estimator.concentration)
+
+
+def mixture_prior(estimator: Any) -> MixturePrior:
+    """The allocation of a mixture, by its own type."""
+    prior = allocation(estimator)
+    assert isinstance(prior, MixturePrior)
+    return prior
 
 
 def whole(value: Any) -> bool:

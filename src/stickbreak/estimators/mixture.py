@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count
-from ..allocations import Allocation
+from ..allocations import Allocation, GammaConcentration
+from ..allocations.mixture import MixturePrior
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
@@ -52,8 +53,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Columns that name the rows are left out, with a warning, as if they were not there: draws and missing values of theirs
         stay missing.  Or a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian" or "bernoulli", with a default prior,
         or an object such as ``Gaussian(scale=0.5)``.
-    concentration : float > 0, default 1.0
-        Of the Dirichlet process; larger values expect more clusters.  Not used if ``allocation`` is an object.
+    concentration : float > 0 or `allocations.GammaConcentration`, default 1.0
+        Of the allocation; larger values expect more clusters.  Not used if ``allocation`` is an object.  With a prior, such as
+        ``GammaConcentration(shape=1.0, rate=1.0)``, the ELBO is that of an unknown concentration, whose posterior is found.
     allocation : {"dp", "pitman-yor", "finite"} or allocation object, default "dp"
         The prior over assignments: a Dirichlet process; a Pitman-Yor process with a discount of 0.5, for sizes that follow a
         power law; or a symmetric Dirichlet over ``n_init_clusters`` clusters.  An object such as
@@ -105,6 +107,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Posterior means of the parameters of the clusters, in the units of the data; of a `LogScale` those of the logarithms.
     means_, covariances_, variances_, probabilities_, rates_, coefficients_, intercepts_ : array (K, ...)
         The fields of ``posterior_``: those that the likelihood has.
+    concentration_, concentration_std_ : float
+        Posterior mean and standard deviation of the concentration: without a prior, its value, learnt or given, and 0.
     levels_ : dict
         The names of the levels of columns that held categories, by the number of the column; none of columns left out.
     selection_ : list of Candidate
@@ -154,7 +158,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self,
         likelihood: str | Likelihood = "auto",
         *,
-        concentration: float = 1.0,
+        concentration: float | GammaConcentration = 1.0,
         allocation: str | Allocation = "dp",
         algorithm: str | Algorithm = "memoized",
         n_batches: int | None = None,
@@ -406,6 +410,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         self.n_clusters_, self.weights_ = summary.K, model.allocation.mean_weights(summary)
+        assert isinstance(model.allocation, MixturePrior)
+        self.concentration_, self.concentration_std_ = model.allocation.concentration_moments(summary)
 
     def _clusters_of_named_start(self) -> int:
         return 1 if self.init == "one" else int(self.n_init_clusters)

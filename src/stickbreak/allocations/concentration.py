@@ -1,0 +1,152 @@
+"""What is known of a concentration: its value, or a gamma prior."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from .._arguments import as_floats, real, shown
+from ._base import Array, check_concentration
+
+SLOPE = 0.05  # of the log concentration: differences that tell slope and curvature
+SETTLED = 0.1  # widths of the posterior: how near its mode the search ends
+LONGEST = 2.0  # step of the search
+MOST_STEPS = 200
+SPACING = 0.05  # of the nodes, in asinh of widths, where a width is no more than a unit of the log concentration
+LEFT, RIGHT = -6.5, 3.6  # where nodes end: 330 widths below the mode, where the density is a power, and 18 above
+FARTHEST = 600.0  # size of a log concentration
+
+Evidence = Callable[[Array], Array]
+
+
+class Moments(NamedTuple):
+    """Posterior mean and standard deviation of a concentration."""
+
+    mean: float
+    std: float
+
+
+class Known(NamedTuple):
+    """A concentration that is known."""
+
+    value: float
+
+    def log_mean(self, log_evidence: Callable[[Any], Any]) -> float:
+        """Log p(labels) at the concentration."""
+        return float(log_evidence(self.value))
+
+    def expected(self, log_evidence: Callable[[Any], Any], of: Callable[[Any], Array]) -> Array:
+        """A function of the concentration."""
+        return of(self.value)
+
+    def moments(self, log_evidence: Callable[[Any], Any]) -> Moments:
+        """The value, for certain."""
+        return Moments(self.value, 0.0)
+
+
+class Nodes(NamedTuple):
+    """A posterior on nodes: concentrations (n, 1), their weights (n,), and the log evidence."""
+
+    concentrations: Array
+    weights: Array
+    log_evidence: float
+
+
+@dataclass(frozen=True)
+class GammaConcentration:
+    """A gamma prior on a concentration, c ~ Gamma(shape, rate), whose posterior is part of the fit (BJ appendix B).
+
+    q(u, c) = q(c) prod_k q(u_k | c): for each c every stick has its best q(u_k | c) = Beta(1 + N_k, c + N_{>k}).  With
+    B(N, c) the bound at a known concentration, the best q(c) and the bound are
+
+        q(c) proportional to p(c) exp B(N, c),        log of the integral of p(c) exp B(N, c) over c,
+
+    and log weights of clusters are means under q(c).  BJ take q(c) prod_k q(u_k), where q(c) is Gamma(shape + T - 1, rate -
+    sum_k E[log (1 - u_k)]): a lower bound on this one, by about half a nat, that falls with every empty cluster, so that
+    truncation would no longer be nested.  Integrals are sums over nodes at equal distances in asinh of (log c - mode) / width,
+    which is exact to rounding for densities that are smooth and fall exponentially.
+
+    Parameters
+    ----------
+    shape : float, 0.1 to 1e6
+        s_1.
+    rate : float, 1e-6 to 1e6
+        s_2; the prior mean is shape / rate.
+    """
+
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("shape", 0.1), ("rate", 1e-6)):
+            value = getattr(self, name)
+            if not least <= real(value) <= 1e6:
+                raise ValueError(f"{name} must be a number from {least:g} to 1e6; got {shown(value)}.")
+        as_floats(self, "shape", "rate")
+
+    def log_mean(self, log_evidence: Evidence) -> float:
+        """Log of the mean of p(labels) under the prior.
+
+        log_evidence : function of concentrations (n, 1); returns log p(labels) at each, (n,)
+        """
+        return self._posterior(log_evidence).log_evidence
+
+    def expected(self, log_evidence: Evidence, of: Callable[[Array], Array]) -> Array:
+        """The mean of a function under q(c): of concentrations (n, 1), with n values along its first axis."""
+        nodes = self._posterior(log_evidence)
+        return np.asarray(nodes.weights @ of(nodes.concentrations))
+
+    def moments(self, log_evidence: Evidence) -> Moments:
+        """Mean and standard deviation of q(c)."""
+        nodes = self._posterior(log_evidence)
+        c = nodes.concentrations[:, 0]
+        mean = float(nodes.weights @ c)
+        return Moments(mean, float(np.sqrt(nodes.weights @ (c - mean) ** 2)))
+
+    def _posterior(self, log_evidence: Evidence) -> Nodes:
+        def log_density(t: Array) -> Array:  # of t = log c
+            c = np.exp(t)
+            prior = self.shape * (t + np.log(self.rate)) - self.rate * c - gammaln(self.shape)
+            return np.asarray(prior + log_evidence(c[:, None]))
+
+        mode, width = _peak(log_density, float(np.log(self.shape / self.rate)))
+        x = np.arange(LEFT, RIGHT, SPACING / max(1.0, width))
+        t = mode + width * np.sinh(x)
+        x = x[np.abs(t) < FARTHEST]
+        t = t[np.abs(t) < FARTHEST]
+        logs = log_density(t) + np.log(width * np.cosh(x) * (x[1] - x[0]))
+        highest = logs.max()
+        weights = np.exp(logs - highest)
+        return Nodes(np.exp(t)[:, None], weights / weights.sum(), float(highest + np.log(weights.sum())))
+
+
+Belief = Known | GammaConcentration
+
+
+def belief(concentration: float | GammaConcentration) -> Belief:
+    """What is known of a concentration that is given as a number or as a prior."""
+    return concentration if isinstance(concentration, GammaConcentration) else Known(concentration)
+
+
+def check_belief(record: Any, least: float = 1e-300, most: float = 1e300) -> None:
+    """Refuse a field ``concentration`` that is neither a prior nor a number in the range; make a number a float."""
+    if not isinstance(record.concentration, GammaConcentration):
+        check_concentration(record.concentration, "concentration", least, most)
+        as_floats(record, "concentration")
+
+
+def _peak(log_density: Callable[[Array], Array], t: float) -> tuple[float, float]:
+    """The mode of a density, from t on by Newton's method with slopes from differences, and its width there."""
+    width = 1.0
+    for _ in range(MOST_STEPS):
+        behind, here, ahead = log_density(t + SLOPE * np.array([-1.0, 0.0, 1.0]))
+        slope = (ahead - behind) / (2.0 * SLOPE)
+        curvature = (ahead - 2.0 * here + behind) / SLOPE**2
+        width = 1.0 / np.sqrt(max(-curvature, 1e-2))
+        step = float(np.clip(slope * width**2, -LONGEST, LONGEST))
+        t = float(np.clip(t + step, -FARTHEST / 2.0, FARTHEST / 2.0))
+        if abs(step) < SETTLED * width:
+            break
+    return t, float(width)
