@@ -142,7 +142,7 @@ def test_what_a_prior_excludes_is_refused():
     X, prior = np.eye(4), GammaConcentration()
     with pytest.raises(ValueError, match="learn names 'concentration', but what can be learnt is"):
         Mixture("gaussian", concentration=prior, learn=("concentration",)).fit(X)
-    with pytest.raises(ValueError, match="concentration must be a number for samplers; got GammaConcentration"):
+    with pytest.raises(ValueError, match="concentration must be a number for samplers and one pass; got Gamma"):
         Mixture("gaussian", concentration=prior, algorithm=Gibbs()).fit(X)
 
 

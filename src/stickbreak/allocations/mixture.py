@@ -96,10 +96,10 @@ class MixturePrior(OneBound, ABC):
         Raises
         ------
         ValueError
-            If the concentration has a prior.
+            If the concentration has a prior: samplers and one pass need its value.
         """
         if isinstance(self.concentration, GammaConcentration):
-            raise ValueError(f"concentration must be a number for samplers; got {self.concentration!r}.")
+            raise ValueError(f"concentration must be a number for samplers and one pass; got {self.concentration!r}.")
         return self._seating(self.concentration)
 
     def update(self, summary: Counts, solution: Solution) -> GlobalStep:
