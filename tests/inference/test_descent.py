@@ -124,23 +124,44 @@ SEEN = {"splits", "regrouped", "softened"}
 
 
 @pytest.mark.parametrize(
-    ("limits", "seen"),
+    ("limits", "learn", "seen"),
     [
-        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, SEEN),
-        ({"path_rows": 3999}, set()),
-        ({"long_lap": 4000 * 4**2 - 1}, set()),
+        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, False, SEEN),
+        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, True, {"segments", "regrouped", "softened", "prior as given"}),
+        ({"path_rows": 3999}, False, set()),
+        ({"long_lap": 4000 * 4**2 - 1}, False, set()),
     ],
 )
-def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, seen):
+def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn, seen):
     """A state of one row in two hundred, which no small sample shows, is among those of all rows."""
     tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, on_all_rows=2, **limits)
     monkeypatch.setattr(state_search, "TUNING", tuning)
     rng, z = chain(7, [2500, 1500])
     z[1000:1020] = 3
     X = rng.standard_normal((len(z), 2)) + np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])[z]
-    model = HMM(learn=False, random_state=0).fit(X, lengths=[2500, 1500])
+    model = HMM(learn=learn, random_state=0).fit(X, lengths=[2500, 1500])
     assert {lap.origin for lap in model.history_ if lap.sample_rows == 0} == {"start", *seen}
     assert model.n_states_ == 4
+
+
+@pytest.mark.parametrize("learn", [(), ("likelihood.scale",)])
+def test_the_prior_as_given_is_learnt_anew_where_it_is_learnt(learn):
+    model, source, z = problem("gaussian", 0, allocation=HDPMarkovChain(2.0, 5.0))
+    starts = []
+    with Threads(1) as threads:
+        options = Options(1, 60, 1e-3, learn_late=learn)
+        search = state_search.StateSearch(
+            model, source, ("birth", "merge", "delete"), Session(threads), np.random.default_rng(0), options
+        )
+        search.begin(model.ordered(labelled(model.likelihood, source, z)))
+        learnt = search.outcome.model.likelihood
+        for kind in search._last_kinds():
+            if kind.origin == "prior as given" and search._pays(kind) is not None:
+                starts.append(search.trial.start_model.likelihood)
+                assert search.trial.start_model.allocation == search.best.start_model.allocation
+                assert search.trial.model.likelihood.scale == pytest.approx(learnt.scale, rel=0.05)
+    assert starts == ([model.likelihood] if learn else [])
+    assert (learnt is model.likelihood) == (not learn)
 
 
 def test_a_chain_of_as_many_states_as_are_wanted():

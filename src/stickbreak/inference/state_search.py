@@ -2,15 +2,18 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import cycle
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Chunk, SequenceSource
+from ..likelihoods import Likelihood
 from ..model import Model, Summary
+from ..model.learning import OF_LIKELIHOOD
 from ..model.messages import Prepared, viterbi
 from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
@@ -67,7 +70,19 @@ class Tuning:
 
 
 TUNING = Tuning()
-Kind = tuple[str, Callable[[Laps], Summary | None]]
+
+
+class Kind(NamedTuple):
+    """A kind of excursions.
+
+    origin : what they begin with, as the history shows it
+    change : makes a start of the model in hand, or None where there is none of the kind
+    given : whether the prior of rows is again as it was before any was learnt
+    """
+
+    origin: str
+    change: Callable[[Laps], Summary | None]
+    given: bool = False
 
 
 @dataclass
@@ -78,8 +93,9 @@ class StateSearch(Search):
     (`stickbreak.moves.spectral`); the segments of the best path are merged anew into states, all of them or those of
     some states that are alike; states are split by their rows; some segments become states of their own; or all states of
     another ascent are added, which began with few, so that both together find which of them explain what best.  What does
-    not pay is then merged or deleted.  When none has paid for a while, all states are halved, and then all rows are given to
-    the states as if they had no neighbours; where neither pays the search ends.
+    not pay is then merged or deleted.  When none has paid for a while, all states are halved, then all rows are given to
+    the states as if they had no neighbours, and then the prior of rows is learnt anew; where none of these pays, the search
+    ends.
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
     follow on more rows: they show states that a sample cannot.  If the number of states is given there are no excursions
@@ -91,6 +107,10 @@ class StateSearch(Search):
     at_first: int = TUNING.at_first
     patience: int = TUNING.patience
     sampled: bool = False  # whether it began with the outcome of a search of a sample
+    unlearnt: Likelihood = field(init=False)  # with the prior as it was before any was learnt
+
+    def __post_init__(self) -> None:
+        self.unlearnt = self.model.likelihood
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -166,11 +186,10 @@ class StateSearch(Search):
     def _pays(self, kind: Kind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
         before = self.outcome.bound
-        origin, change = kind
-        start = change(self.outcome)
+        start = kind.change(self.outcome)
         if start is None:
             return None
-        self._excursion(start, origin)
+        self._excursion(start, kind.origin, kind.given)
         least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
         return self.outcome.bound - before > least * self.outcome.total.K
 
@@ -179,15 +198,15 @@ class StateSearch(Search):
 
         Of many rows new states are what excursions find most, and those of a sample are not found anew on all rows.
         """
-        anew: list[Kind] = [("regrouped", self._regrouped), ("partly regrouped", self._partly_regrouped)]
-        added: list[Kind] = [
-            ("splits", self._split),
-            ("segments", self._with_segments),
-            ("another ascent", self._with_another),
+        anew = [Kind("regrouped", self._regrouped), Kind("partly regrouped", self._partly_regrouped)]
+        added = [
+            Kind("splits", self._split),
+            Kind("segments", self._with_segments),
+            Kind("another ascent", self._with_another),
         ]
         if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
-            anew.insert(0, ("pairs of rows", self._from_pairs))
-            added.append(("pairs added", self._with_pairs))
+            anew.insert(0, Kind("pairs of rows", self._from_pairs))
+            added.append(Kind("pairs added", self._with_pairs))
         if self.sample_rows or self.sampled:
             return [kind for pair in zip(added, cycle(anew)) for kind in pair]
         return [kind for one in added for kind in (*anew, one)]
@@ -197,16 +216,21 @@ class StateSearch(Search):
 
         On all rows after a sample states are not halved: laps take four times as long then.
         """
-        soft: Kind = ("softened", self._softened)
-        return [soft] if self.sampled and not self.sample_rows else [("halves", self._halved), soft]
+        last = [Kind("softened", self._softened), Kind("prior as given", self._learning_anew, given=True)]
+        return last if self.sampled and not self.sample_rows else [Kind("halves", self._halved), *last]
 
-    def _excursion(self, start: Summary, origin: str) -> None:
-        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better."""
+    def _excursion(self, start: Summary, origin: str, given: bool = False) -> None:
+        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
+
+        given : whether the prior of rows is at first as it was before any was learnt
+        """
         if self._laps_left <= 0:
             return
         best = self.outcome
         coarse = self._coarse
         model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
+        if given:
+            model = replace(model, likelihood=self.unlearnt)
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
@@ -261,6 +285,15 @@ class StateSearch(Search):
 
     def _halved(self, laps: Laps) -> Summary | None:
         return halved(laps.model, self._sequences, self._path(laps), self.rng.spawn(1)[0])
+
+    def _learning_anew(self, laps: Laps) -> Summary | None:
+        """The states in hand, whose prior of rows is learnt anew; None where none is learnt.
+
+        Under a learnt prior, a symbol of which a state has none may be so improbable there that it never gets any.
+        """
+        names = self.options.learn + self.options.learn_late
+        learns = any(name.startswith(OF_LIKELIHOOD) for name in names)
+        return laps.total if learns and laps.total.K > 1 else None
 
     def _softened(self, laps: Laps) -> Summary | None:
         return states.softened(laps.total) if laps.total.K > 1 else None
