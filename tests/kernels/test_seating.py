@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from stickbreak.kernels.seating import by_appearance, next_move, pairs_together, together
+from stickbreak.kernels.seating import by_appearance, draw_labels, next_move, pairs_together, together
 
 
 def drawn(labels, gains, alone, counts, concentration, discount, uniform):
@@ -46,6 +46,16 @@ def test_no_row_begins_a_cluster_that_the_prior_does_not_have():
     labels, counts = np.zeros(3, np.int64), np.array([3.0, 4.0])
     found = next_move(0, labels, np.full((3, 2), -900.0), np.zeros(3), counts, 2.0, -1.0, 1e-12, np.full(3, 0.999))
     assert found == (0, 1)
+
+
+def test_clusters_drawn_from_scores():
+    rng = np.random.default_rng(2)
+    C, bias, uniform = rng.normal(0.0, 3.0, (50, 4)), rng.normal(size=4), rng.random(50)
+    C[3, 1] = -np.inf
+    labels = np.empty(50, np.int64)
+    draw_labels(C, bias, uniform, labels)
+    cumulative = np.cumsum(softmax(C + bias, axis=1), axis=1)
+    np.testing.assert_array_equal(labels, (cumulative < uniform[:, None]).sum(axis=1))
 
 
 def test_comparisons_of_partitions():

@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from ..kernels.special import log_rise
 
 Array = NDArray[np.floating]
 
+LEAST = 1e-300  # a gamma variable of a small shape can be zero in floats
 SOME = 1e-12  # of the concentration: a smaller weight of a new cluster is rounding, where none is left
 
 
@@ -45,6 +47,22 @@ class Seating(NamedTuple):
         new = self.concentration + self.discount * K
         return new if new > SOME * abs(self.concentration) else 0.0
 
+    def draw_log_weights(self, N: Array, rng: np.random.Generator) -> Array:
+        """Log weights of K clusters drawn from their posterior, given the rows N (K,) of each.
+
+        Sticks v_k ~ Beta(1 - d + N_k, alpha + d k + N_{>k}), k = 1, 2, ..., of which the last is one (BJ 4.2): a process cut
+        off after K clusters.  With a negative discount, the symmetric Dirichlet prior of K clusters.
+        """
+        if self.discount < 0.0:
+            drawn = np.log(_gamma(N - self.discount, rng))
+            return np.asarray(drawn - logsumexp(drawn))
+        later = N.sum() - np.cumsum(N)
+        first = np.log(_gamma(1.0 - self.discount + N, rng))
+        rest = np.log(_gamma(self.concentration + self.discount * np.arange(1, len(N) + 1) + later, rng))
+        both = np.logaddexp(first, rest)
+        log_rest = np.concatenate([[0.0], np.cumsum(rest - both)[:-1]])
+        return np.asarray(np.append((first - both)[:-1], 0.0) + log_rest)
+
     def log_partition(self, N: Array) -> float:
         """Log probability of a partition into clusters of N rows (K,), all positive, whatever their order (SVA Eq. 4).
 
@@ -56,3 +74,8 @@ class Seating(NamedTuple):
             + log_rise(N - 1.0, 1.0 - self.discount).sum()
             - log_rise(N.sum() - 1.0, self.concentration + 1.0).sum()
         )
+
+
+def _gamma(shape: Array, rng: np.random.Generator) -> Array:
+    """Gamma variables of rate one, above zero."""
+    return np.asarray(np.maximum(rng.standard_gamma(shape), LEAST))

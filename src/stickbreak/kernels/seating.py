@@ -55,6 +55,34 @@ def next_move(first, labels, gains, alone, counts, concentration, discount, leas
 
 
 @_jit
+def draw_labels(C, bias, uniform, labels):
+    """Draw the cluster of every row with chances in proportion to exp(C + bias).
+
+    C : (n, K) in;  bias : (K,) in;  uniform : (n,) in, random numbers;  labels : (n,) out
+    """
+    n, K = C.shape
+    chances = np.empty(K)
+    for i in range(n):
+        best = -np.inf
+        for k in range(K):
+            chances[k] = C[i, k] + bias[k]
+            best = max(best, chances[k])
+        total = 0.0
+        for k in range(K):
+            chances[k] = math.exp(chances[k] - best)
+            total += chances[k]
+        left = uniform[i] * total
+        chosen = 0
+        for k in range(K):
+            if chances[k] > 0.0:
+                chosen = k
+                left -= chances[k]
+                if left < 0.0:
+                    break
+        labels[i] = chosen
+
+
+@_jit
 def by_appearance(labels, place, out):
     """Number the clusters of rows by their first appearance, so that equal partitions have equal labels.
 

@@ -223,6 +223,21 @@ class Likelihood(ABC):
         """
         return None
 
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """W = phi (K, F) and b = -c(phi) (K,) of parameters drawn from the posterior of each cluster.
+
+        Their means are `weights`.
+
+        Raises
+        ------
+        TypeError
+            If the family draws no parameters: sample with ``Gibbs(kind="collapsed")``, which integrates them out.
+        """
+        self._refuse_draws()
+
+    def _refuse_draws(self) -> NoReturn:
+        raise TypeError(f'{type(self).__name__} draws no parameters; use Gibbs(kind="collapsed").')
+
     def spread_out(self, T: Array, variances: Array) -> None:
         """Add to features T (n, F) what squares have more where values are spread about theirs with ``variances`` (n, D)."""
         raise TypeError(f"{type(self).__name__} takes values as they are.")

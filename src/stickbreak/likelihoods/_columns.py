@@ -21,13 +21,13 @@ ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel
 class IndependentColumns(Likelihood):
     """Base of the families in which every column d has its own parameter and conjugate prior.
 
-    A family says, elementwise, what `_prior`, `_in_domain`, `_sums`, `_base`, `_weights`, `_marginal`, `_posterior`,
-    `_moments`, `_predictive`, `_bregman` and `_draw` below ask.  Hyperparameters are arrays (D,).  Counts n of observed
-    values and sums of statistics are
+    A family says, elementwise, what `_prior`, `_in_domain`, `_sums`, `_base`, `_weights`, `_drawn_weights`, `_marginal`,
+    `_posterior`, `_moments`, `_predictive`, `_bregman` and `_draw` below ask.  Hyperparameters are arrays (D,).  Counts n of
+    observed values and sums of statistics are
 
     | in | n | each of the sums | hyperparameters |
     |---|---|---|---|
-    | `_weights`, `_marginal`, `_posterior`, `_moments` | (K, D), or (K, 1) where nothing is missing | (K, D) | (D,) |
+    | `_weights`, `_marginal`, `_posterior`, `_moments`, `_drawn_weights` | (K, D), or (K, 1) if none is missing | (K, D) | (D,) |
     | `_predictive`, for values x (n, D), ``columns`` = all | (D,) | (D,) | take ``[columns]`` |
     | `_predictive`, for the stored values x (m,) of CSR rows | (m,) | (m,) | take ``[columns]`` |
     | `_draw` | (D,) | (D,) | (D,) |
@@ -68,6 +68,12 @@ class IndependentColumns(Likelihood):
     @abstractmethod
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         """Expected natural parameters (K, D), one for each sum, and minus the expected log partition (K, D)."""
+
+    def _drawn_weights(
+        self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator
+    ) -> tuple[tuple[Array, ...], Array]:
+        """The same, of parameters drawn from their posterior in place of expectations; no family need have it."""
+        self._refuse_draws()
 
     @abstractmethod
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
@@ -142,8 +148,14 @@ class IndependentColumns(Likelihood):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """W of the sums and, for the columns with holes, what a missing value takes back from b; b summed over columns."""
-        n, sums = self._split(N, S)
-        W, b = self._weights(n, sums)
+        return self._laid_out(*self._weights(*self._split(N, S)))
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same of parameters drawn from their posterior."""
+        return self._laid_out(*self._drawn_weights(*self._split(N, S), rng))
+
+    def _laid_out(self, W: tuple[Array, ...], b: Array) -> tuple[Array, Array]:
+        """Weights (K, F) and b (K,) from natural parameters (K, D), one for each sum, and minus log partitions (K, D)."""
         b = np.broadcast_to(b, W[0].shape)
         return np.hstack([*W, -b[:, self._holes]]), np.asarray(b.sum(axis=1))
 

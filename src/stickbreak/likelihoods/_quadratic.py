@@ -11,6 +11,7 @@ from scipy.special import gammaln, psi
 
 from ..kernels.statistics import gather_scatters
 from ._base import Array, Size
+from ._draws import LEAST as LEAST_CHISQUARE
 from ._draws import student_width
 from ._hyperparameters import column_values, farthest, hyperparameter, positive, require
 from ._sample import Sample
@@ -191,6 +192,15 @@ def log_determinant(L: Array) -> Array:
 def log_wishart(nu: Array, logdet: Array, D: int) -> Array:
     """Log normaliser of the Wishart with inverse scale B: (nu D / 2) log 2 + log Gamma_D(nu / 2) - (nu / 2) log |B|."""
     return np.asarray(0.5 * nu * D * np.log(2.0) + _log_gamma(0.5 * nu, D) - 0.5 * nu * logdet)
+
+
+def draw_wishart(nu: Array, L: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draws of the Wishart with inverse scale L L' (K, D, D): G with precision G G', and log |G G'|, by Bartlett's factors."""
+    K, D = L.shape[:2]
+    A = np.tril(rng.standard_normal((K, D, D)), -1)
+    chi = np.sqrt(np.maximum(rng.chisquare(nu[:, None] - np.arange(D)), LEAST_CHISQUARE))
+    A[:, np.arange(D), np.arange(D)] = chi
+    return np.linalg.inv(L).swapaxes(1, 2) @ A, np.asarray(2.0 * np.log(chi).sum(axis=1) - log_determinant(L))
 
 
 def expected_log_determinant(nu: Array, logdet: Array, D: int) -> Array:

@@ -129,16 +129,31 @@ class Regression(WishartPrior):
         V_11 is the entry of 1 times 1, which is no statistic.
         """
         belief = self._update(N, S)
-        layout = self._layout
-        order = layout.order
-        q = layout.q
-        D = layout.D
+        q = self._layout.q
         half = np.linalg.inv(belief.L)
         half[:, : belief.M] *= np.sqrt(q)
         half[:, belief.M :] *= np.sqrt(belief.nu)[:, None, None]
-        V = np.zeros((len(N), D + 1, D + 1))
-        V[:, order[:, None], order] = half.swapaxes(1, 2) @ half
         logdet = quadratic.expected_log_determinant(belief.nu, quadratic.log_determinant(belief.noise), q)
+        return self._laid_out(half, logdet)
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same of coefficients A and precisions Lambda drawn from their posterior: V = [-A, I]' Lambda [-A, I]."""
+        belief = self._update(N, S)
+        M = belief.M
+        q = self._layout.q
+        root, logdet = quadratic.draw_wishart(belief.nu, belief.noise, rng)
+        noise = np.linalg.solve(root.swapaxes(1, 2), rng.standard_normal((len(N), q, M)))
+        A = belief.means + noise @ np.linalg.inv(belief.L[:, :M, :M])
+        half = root.swapaxes(1, 2) @ np.concatenate([-A, np.broadcast_to(np.eye(q), (len(N), q, q))], axis=2)
+        return self._laid_out(half, logdet)
+
+    def _laid_out(self, half: Array, logdet: Array) -> tuple[Array, Array]:
+        """Weights and b from V = half' half of regressors and targets, and the log determinants of the precisions (K,)."""
+        layout = self._layout
+        order = layout.order
+        D = layout.D
+        V = np.zeros((len(half), D + 1, D + 1))
+        V[:, order[:, None], order] = half.swapaxes(1, 2) @ half
         b = 0.5 * (logdet - V[:, D, D] - V[:, layout.y, layout.y] @ self.rounding)
         W = np.hstack([-0.5 * quadratic.pack_quadratic(V[:, :D, :D]), -V[:, :D, D]])
         return np.hstack([W, -b[:, None]]) if self.holes else W, b

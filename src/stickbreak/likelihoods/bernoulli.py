@@ -10,6 +10,7 @@ from scipy.special import psi, rel_entr
 from .._sums import check_between
 from ._base import Array, Profile
 from ._columns import IndependentColumns
+from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import positive_values
 from ._sample import Sample
@@ -83,6 +84,14 @@ class Bernoulli(IndependentColumns):
         zeros = psi(b)
         both = psi(a + b)
         return (ones - zeros,), zeros - both
+
+    def _drawn_weights(
+        self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator
+    ) -> tuple[tuple[Array, ...], Array]:
+        a, b = self._update(n, sums)
+        ones = gamma(rng, a, 1.0)
+        zeros = gamma(rng, b, 1.0)
+        return (np.log(ones) - np.log(zeros),), np.log(zeros) - np.log(ones + zeros)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
         ones = sums[0]

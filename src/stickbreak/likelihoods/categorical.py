@@ -11,6 +11,7 @@ from scipy.special import psi
 
 from .._sums import check_between
 from ._base import Array, Likelihood, Profile, Size
+from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import hyperparameter, require
 from ._sample import Sample
@@ -140,6 +141,11 @@ class Categorical(Likelihood):
         W[seen.clusters, seen.levels] = psi(self.concentration[seen.levels] + seen.counts)
         W -= self._spread(psi(self._by_column(self.concentration[None]) + seen.totals))
         return W, np.zeros(len(N))
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Log p_dl drawn from the posterior; b = 0."""
+        drawn = gamma(rng, self._update(S), 1.0)
+        return np.log(drawn) - self._spread(np.log(self._by_column(drawn))), np.zeros(len(N))
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over columns and levels of log Gamma ratios, (K,)."""

@@ -11,7 +11,7 @@ from scipy.special import gammaln, psi
 from .._sums import check_between
 from ._base import Array
 from ._columns import IndependentColumns
-from ._draws import student_width
+from ._draws import gamma, student_width
 from ._gamma import normaliser_ratio
 from ._hyperparameters import check_coordinates, check_rounding, farthest, positive_values, require
 from ._quadratic import (
@@ -153,6 +153,16 @@ class DiagonalGaussian(IndependentColumns):
         tau = np.where(self._constant, 0.0, a / b)
         constant = 0.5 * (psi(a) - np.log(b) - 1.0 / kappa - tau * (m**2 + self._lost))
         return (-0.5 * tau * GRAIN, tau * m), np.where(self._constant, 0.0, constant)
+
+    def _drawn_weights(
+        self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator
+    ) -> tuple[tuple[Array, ...], Array]:
+        kappa, m, a, b = self._update(n, sums)
+        tau = gamma(rng, np.broadcast_to(a, m.shape), b)
+        mu = m + rng.standard_normal(m.shape) / np.sqrt(kappa * tau)
+        constant = 0.5 * (np.log(tau) - tau * (mu**2 + self._lost))
+        tau = np.where(self._constant, 0.0, tau)
+        return (-0.5 * tau * GRAIN, tau * mu), np.where(self._constant, 0.0, constant)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
         (kappa, _, spread), zero = self._seen(n, sums), np.zeros(1)

@@ -85,6 +85,12 @@ class Gamma(IndependentColumns):
             raise FloatingPointError("the rate of a cluster is beyond the range of numbers: its values are too small.")
         return (-mean,), self.known_shape * (psi(a) - np.log(b))
 
+    def _drawn_weights(
+        self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator
+    ) -> tuple[tuple[Array, ...], Array]:
+        rate = gamma(rng, *self._update(n, sums))
+        return (-rate,), self.known_shape * np.log(rate)
+
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
         return normaliser_ratio(self.shape, self.rate, self.known_shape * n, sums[0])
 

@@ -143,6 +143,18 @@ class Gaussian(WishartPrior):
         W, logdet, spread, square, lost = self._expectations(self._update(N, S))
         return W, 0.5 * (logdet - spread - square - lost)
 
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """-Lambda / 2 on products, Lambda mu on columns; b = (log |Lambda| - mu' Lambda mu) / 2, drawn from the posterior."""
+        q = self._update(N, S)
+        half, logdet = quadratic.draw_wishart(q.nu, q.L, rng)
+        noise = np.linalg.solve(half.swapaxes(1, 2), rng.standard_normal((*q.m.shape, 1)))[:, :, 0]
+        mu = q.m + noise / np.sqrt(q.kappa)[:, None]
+        P = half @ half.swapaxes(1, 2)
+        own = np.einsum("kab,kb->ka", P, mu)
+        lost = np.einsum("kaa,a->k", P, self.rounding[self._live])
+        W = self._packed(P, own)
+        return W, 0.5 * (logdet - np.einsum("ka,ka->k", own, mu) - lost)
+
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa_k, nu_k, B_k) - logZ(kappa, nu, B), (K,)."""
         found = self._log_normaliser(self._update(np.append(N, 0.0), np.vstack([S, np.zeros(self.n_statistics)])))
@@ -232,9 +244,13 @@ class Gaussian(WishartPrior):
         Pm = np.einsum("kab,kb->ka", P, q.m)
         logdet = quadratic.expected_log_determinant(q.nu, quadratic.log_determinant(q.L), D)
         lost = np.einsum("kaa,a->k", P, self.rounding[live])
-        whole, own = (quadratic.embedded(values, live, len(self._unit)) for values in (P, Pm))
-        W = np.hstack([-0.5 * quadratic.pack_quadratic(whole), own])
-        return W, logdet, D / q.kappa, np.einsum("ka,ka->k", Pm, q.m), lost
+        return self._packed(P, Pm), logdet, D / q.kappa, np.einsum("ka,ka->k", Pm, q.m), lost
+
+    def _packed(self, P: Array, own: Array) -> Array:
+        """Weights (K, F) from precisions P and P m of the columns that are not constant."""
+        D = len(self._unit)
+        whole = quadratic.embedded(P, self._live, D)
+        return np.hstack([-0.5 * quadratic.pack_quadratic(whole), quadratic.embedded(own, self._live, D)])
 
     def _update(self, N: Array, S: Array) -> NormalWishart:
         return self._updated(N, N, S)

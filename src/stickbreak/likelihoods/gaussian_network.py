@@ -12,7 +12,7 @@ from scipy.special import gammaln, psi
 from .._arguments import check_count
 from ..kernels.statistics import pack_pairs
 from . import _quadratic as quadratic
-from ._base import Array, Profile, Size
+from ._base import Array, Likelihood, Profile, Size
 from ._draws import student_width
 from ._hyperparameters import require
 from ._network import Families, choose_parents, topological_order
@@ -152,6 +152,10 @@ class GaussianNetwork(Gaussian):
         logdet = (psi(0.5 * q.degrees) + np.log(2.0) - q.log_rates).sum(axis=1)
         W = np.hstack([-0.5 * self._on_pairs(Q), self._on_columns(own)])
         return W, 0.5 * (logdet - len(families.columns) / q.kappa - square - lost)
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """A network draws no parameters (see `Likelihood.draw_weights`)."""
+        return Likelihood.draw_weights(self, N, S, rng)
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Sum over families of log Z(column given its parents), less that of the prior, (K,)."""

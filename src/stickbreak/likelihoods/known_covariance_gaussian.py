@@ -92,6 +92,12 @@ class KnownCovarianceGaussian(Likelihood):
         kappa, m = self._update(N, S)
         return m, -0.5 * ((m**2).sum(axis=1) + self.n_statistics / kappa)
 
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same of means drawn from their posterior."""
+        kappa, m = self._update(N, S)
+        mu = m + rng.standard_normal(m.shape) / np.sqrt(kappa)[:, None]
+        return mu, -0.5 * (mu**2).sum(axis=1)
+
     def log_marginal(self, N: Array, S: Array) -> Array:
         """(kappa' m'm' - kappa m m - D log(kappa' / kappa)) / 2, (K,)."""
         (kappa, m), (_, m0) = self._update(N, S), self._update(np.zeros(1), np.zeros((1, self.n_statistics)))

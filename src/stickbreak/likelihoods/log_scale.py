@@ -120,6 +120,10 @@ class LogScale(Likelihood):
         """W and b of the family."""
         return self.family.weights(N, S)
 
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """W and b of the family, of parameters drawn from their posterior."""
+        return self.family.draw_weights(N, S, rng)
+
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Log marginals of the family, (K,)."""
         return self.family.log_marginal(N, S)

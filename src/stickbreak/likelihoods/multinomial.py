@@ -11,7 +11,7 @@ from scipy.special import psi, xlogy
 from .._sums import check_between
 from ..kernels.counts import dirichlet_multinomials, multinomial_coefficients
 from ._base import Array, Likelihood, Profile, Size
-from ._draws import poisson
+from ._draws import gamma, poisson
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import LARGEST, positive_values, require
 from ._rows import Rows
@@ -112,6 +112,11 @@ class Multinomial(Likelihood):
         """E[log p] = psi(c + s) - psi(sum); b = 0."""
         c = self._concentration + np.maximum(S, 0.0)  # extrapolated sums may miss zero
         return self._digammas(S) - psi(c.sum(axis=1, keepdims=True)), np.zeros(len(N))
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Log p drawn from the posterior; b = 0."""
+        drawn = gamma(rng, self._concentration + np.maximum(S, 0.0), 1.0)
+        return np.log(drawn) - np.log(drawn.sum(axis=1, keepdims=True)), np.zeros(len(N))
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over kinds of log Gamma(c + s) / Gamma(c), over that of the totals, (K,)."""

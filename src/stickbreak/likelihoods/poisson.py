@@ -128,7 +128,14 @@ class Poisson(IndependentColumns):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log lambda] on counts and -E[lambda] as b, or on the exposure where it is given."""
-        W, b = super().weights(N, S)
+        return self._on_exposure(*super().weights(N, S))
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same of rates drawn from their posterior."""
+        return self._on_exposure(*super().draw_weights(N, S, rng))
+
+    def _on_exposure(self, W: Array, b: Array) -> tuple[Array, Array]:
+        """Weights and b, or this on the exposure where it is given."""
         if self.exposure is None:
             return W, b
         W[:, self.exposure] = b
@@ -163,6 +170,12 @@ class Poisson(IndependentColumns):
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         a, b = self._update(n, sums)
         return (psi(a) - np.log(b),), self._counts_only(-a / b)
+
+    def _drawn_weights(
+        self, n: Array, sums: tuple[Array, ...], rng: np.random.Generator
+    ) -> tuple[tuple[Array, ...], Array]:
+        rate = gamma(rng, *self._update(n, sums))
+        return (np.log(rate),), self._counts_only(-rate)
 
     def _marginal(self, n: Array, sums: tuple[Array, ...]) -> Array:
         return self._counts_only(normaliser_ratio(self.shape, self.rate, sums[0], np.maximum(n, 0.0)))

@@ -113,6 +113,11 @@ class Product(Likelihood):
         W, b = zip(*(part.weights(N, s) for part, _, s in self._split(S)))
         return np.hstack(W), np.asarray(sum(b))
 
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same of parameters drawn from their posterior."""
+        W, b = zip(*(part.draw_weights(N, s, rng) for part, _, s in self._split(S)))
+        return np.hstack(W), np.asarray(sum(b))
+
     def log_marginal(self, N: Array, S: Array) -> Array:
         """The sum of those of the parts, (K,)."""
         return np.asarray(sum(part.log_marginal(N, s) for part, _, s in self._split(S)))

@@ -9,6 +9,7 @@ from scipy.special import psi
 from .._sums import check_between
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile
+from ._draws import gamma
 from ._gamma import normaliser_ratio
 from ._hyperparameters import check_coordinates, check_rounding, farthest, positive, require
 from ._sample import Sample
@@ -126,6 +127,14 @@ class SphericalGaussian(Likelihood):
         D = self._D
         constant = 0.5 * (D * (psi(a) - np.log(b) - 1.0 / kappa) - tau * ((m**2).sum(axis=1) + self.rounding))
         return np.column_stack([-0.5 * tau * quadratic.GRAIN, tau[:, None] * m]), np.asarray(constant)
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same of tau and means drawn from their posterior."""
+        kappa, m, a, b = self._update(N, S)
+        tau = gamma(rng, a, b)
+        mu = m + rng.standard_normal(m.shape) / np.sqrt(kappa * tau)[:, None]
+        constant = 0.5 * (self._D * np.log(tau) - tau * ((mu**2).sum(axis=1) + self.rounding))
+        return np.column_stack([-0.5 * tau * quadratic.GRAIN, tau[:, None] * mu]), np.asarray(constant)
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(kappa', a', b') - logZ(kappa, a, b), (K,)."""

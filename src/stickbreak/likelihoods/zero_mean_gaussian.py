@@ -104,6 +104,13 @@ class ZeroMeanGaussian(WishartPrior):
         b -= 0.5 * np.einsum("kaa,a->k", P, self.rounding)
         return -0.5 * quadratic.pack_quadratic(P), b
 
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same of precisions drawn from their posterior."""
+        half, logdet = quadratic.draw_wishart(*self._update(N, S), rng)
+        P = half @ half.swapaxes(1, 2)
+        b = 0.5 * (logdet - np.einsum("kaa,a->k", P, self.rounding))
+        return -0.5 * quadratic.pack_quadratic(P), b
+
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(nu_k, B_k) - logZ(nu, B), (K,)  (2013 supplement, Eq. 8)."""
         D = len(self._unit)

@@ -6,13 +6,14 @@ from itertools import combinations
 import arviz
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 import stickbreak
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import FiniteDirichlet
 from stickbreak.inference import Draws, Gibbs
 from stickbreak.inference.samplers.draws import by_size
-from stickbreak.likelihoods import DiagonalGaussian, Gaussian, StudentT
+from stickbreak.likelihoods import DiagonalGaussian, Gaussian, GaussianNetwork, StudentT
 
 
 def rows(n=20):
@@ -91,6 +92,15 @@ def test_thinned_draws_are_some_of_all():
     np.testing.assert_array_equal(third.draws_["log_joint"][0], every.draws_["log_joint"][0][2::3])
 
 
+def test_blocked_sweeps_find_the_same_clusters(model):
+    blocked = fitted(rows(), algorithm=Gibbs(30, 60, 2, kind="blocked", truncation=12))
+    assert adjusted_rand_score(blocked.labels_, model.labels_) == 1.0
+    assert blocked.lower_bound_ == pytest.approx(model.lower_bound_, rel=1e-9)
+    assert blocked.draws_["n_clusters"].max() <= 12
+    finite = fitted(rows(), algorithm=Gibbs(10, 30, 1, kind="blocked"), allocation=FiniteDirichlet(3, 3.0))
+    assert finite.draws_["n_clusters"].max() <= 3
+
+
 def test_other_fits_have_no_draws(model):
     again = fitted(rows(5))
     again.set_params(algorithm="memoized").fit(rows(5))
@@ -151,7 +161,14 @@ def test_without_arviz_the_error_names_the_extra(model, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_draws", 0), ("n_burn_in", -1), ("n_burn_in", 1.5), ("n_chains", True), ("kind", "blocks"), ("thin", 0)],
+    [
+        ("n_draws", 0),
+        ("n_burn_in", -1),
+        ("n_burn_in", 1.5),
+        ("n_chains", True),
+        ("kind", "blocks"),
+        ("thin", 0),
+    ],
 )
 def test_parameters_out_of_range(name, value):
     with pytest.raises(ValueError, match=name):
@@ -170,5 +187,7 @@ def test_what_cannot_be_sampled_is_refused(model):
         TopicModel(algorithm=Gibbs(5, 5, 1)).fit(np.ones((5, 4)))
     with pytest.raises(ValueError, match=r"algorithm must be .* takes sequences; got a Gibbs"):
         HMM(algorithm=Gibbs(5, 5, 1)).fit(X)
+    with pytest.raises(TypeError, match="draws no parameters"):
+        Mixture(GaussianNetwork(), algorithm=Gibbs(5, 5, 1, kind="blocked"), learn=False).fit(X)
     with pytest.raises(ValueError, match="name must be one of"):
         model.draws_.autocorrelation("labels")

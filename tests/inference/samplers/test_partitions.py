@@ -1,5 +1,6 @@
 """Collapsed Gibbs sampling against posteriors enumerated over all partitions."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 from partitions import chinese_restaurant, expected_distance, growth_strings, posterior, probabilities
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.allocations.seating import Seating
-from stickbreak.inference.samplers.chain import ChainStart, CollapsedChain
+from stickbreak.inference.samplers.blocked import BlockedSteps
+from stickbreak.inference.samplers.chain import ChainStart, ChainTask, CollapsedSteps
 from stickbreak.inference.samplers.partition import Partition, Table
 from stickbreak.inference.samplers.split_merge import seat
 
+WHOLE, ROWS = (partial(CollapsedSteps.begin, split_merge) for split_merge in (True, False))
 PRIORS = [DirichletProcess(0.7), FiniteDirichlet(3, 1.5), FiniteDirichlet(20, 4.0)]
 
 
@@ -28,22 +31,25 @@ def few_rows(naive, family, allocation, seed, n, D=2):
 
 
 @pytest.mark.parametrize(
-    ("name", "allocation", "split_merge"),
+    ("name", "allocation", "begin"),
     [
-        ("known_covariance_gaussian-given", DirichletProcess(1.0), True),
-        ("known_covariance_gaussian-given", DirichletProcess(1.0), False),
-        ("bernoulli-missing", FiniteDirichlet(3, 1.5), True),
-        ("categorical-given", PitmanYor(0.5, 0.4), False),
+        ("known_covariance_gaussian-given", DirichletProcess(1.0), WHOLE),
+        ("known_covariance_gaussian-given", DirichletProcess(1.0), ROWS),
+        ("bernoulli-missing", FiniteDirichlet(3, 1.5), WHOLE),
+        ("categorical-given", PitmanYor(0.5, 0.4), ROWS),
+        ("known_covariance_gaussian-given", DirichletProcess(1.0), partial(BlockedSteps.begin, 30)),
+        ("bernoulli-missing", FiniteDirichlet(3, 1.5), partial(BlockedSteps.begin, 3)),
     ],
+    ids=lambda value: value.func.__self__.__name__ if isinstance(value, partial) else str(value),
 )
-def test_partitions_are_drawn_from_the_posterior(naive, known_families, name, allocation, split_merge):
+def test_partitions_are_drawn_from_the_posterior(naive, known_families, name, allocation, begin):
     """The distance from the enumerated posterior is that of a third as many independent draws, at most."""
     rows = few_rows(naive, known_families[name], allocation, 5, 6)
     partitions, joint = posterior(rows.likelihood, allocation, rows.T)
     p = probabilities(joint)
     assert p.max() < 0.5  # a posterior that one partition does not decide
     n_draws = 1500
-    drawn = CollapsedChain(rows, 20, n_draws, 1, split_merge)(ChainStart(np.zeros(6, np.int64), 1))
+    drawn = ChainTask(rows, begin, 20, n_draws)(ChainStart(np.zeros(6, np.int64), 1))
     place = {tuple(z): i for i, z in enumerate(partitions.tolist())}
     which = np.array([place[tuple(z)] for z in drawn.labels.tolist()])
     found = np.bincount(which, minlength=len(p)) / n_draws
@@ -75,7 +81,7 @@ def test_gains_are_those_of_the_predictive(naive, known_families):
 def test_statistics_follow_the_rows(naive, known_families, allocation):
     """After sweeps, splits and merges the statistics are those of the labels."""
     rows = few_rows(naive, known_families["gaussian-given"], allocation, 3, 40)
-    chain = CollapsedChain(rows, 0, 3, 1, True)
+    chain = ChainTask(rows, WHOLE, 0, 3)
     labels = chain(ChainStart(np.arange(40) % allocation.max_clusters % 7, 4)).labels
     for z in labels:
         whole = Partition.of(rows, z)
@@ -144,7 +150,7 @@ def test_the_sampler_leaves_the_joint_distribution_of_rows_and_partitions_as_it_
             for i in np.flatnonzero(labels == k):
                 X[i] = likelihood.sample(N, S, rng, 1)[0]
                 N, S = N + 1.0, S + X[i]
-        chain = CollapsedChain(table(naive, likelihood, allocation, X), 0, 1, 1, True)
+        chain = ChainTask(table(naive, likelihood, allocation, X), WHOLE, 0, 1)
         labels = chain(ChainStart(labels, int(rng.integers(2**63)))).labels[0].astype(np.int64)
         clusters[r] = labels.max() + 1
         together[r] = labels[0] == labels[1]

@@ -1,7 +1,8 @@
 """A chain of partitions, as a task."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,35 +44,68 @@ class ChainDraws(NamedTuple):
         self.log_joint[place] = partition.log_joint
 
 
+class Steps(Protocol):
+    """A chain at work."""
+
+    @property
+    def partition(self) -> Partition:
+        """Where it is."""
+        ...
+
+    def step(self, rng: np.random.Generator) -> None:
+        """Go on by one sweep."""
+        ...
+
+
+@dataclass
+class CollapsedSteps:
+    """Sweeps of collapsed Gibbs sampling, and after each, where asked for, a split or a merge of whole clusters.
+
+    moved : the share of the rows that moved in the last sweep
+    """
+
+    partition: Partition
+    split_merge: bool
+    moved: float = 1.0
+
+    @classmethod
+    def begin(cls, split_merge: bool, table: Table, labels: NDArray[np.integer]) -> Self:
+        """Begin with these labels."""
+        return cls(Partition.of(table, labels), split_merge)
+
+    def step(self, rng: np.random.Generator) -> None:
+        """Draw the cluster of every row, then propose a split or a merge."""
+        self.partition = self.partition.fresh()
+        self.moved = sweep(self.partition, rng, self.moved) / self.partition.table.n_rows
+        if self.split_merge:
+            split_or_merge(self.partition, rng)
+
+
 @dataclass(frozen=True)
-class CollapsedChain:
-    """Sweeps of collapsed Gibbs sampling, with a split or a merge of whole clusters proposed after each.
+class ChainTask:
+    """A chain.
 
     table : the rows
+    begin : makes the steps from the table and labels
     n_burn_in : sweeps before the first draw
-    n_draws : sweeps that are kept ...
-    thin : ... one in so many
-    split_merge : whether to propose splits and merges
+    n_draws, thin : draws that are kept, and sweeps for each
     """
 
     table: Table
+    begin: Callable[[Table, NDArray[np.integer]], Steps]
     n_burn_in: int
     n_draws: int
-    thin: int
-    split_merge: bool
+    thin: int = 1
 
     def __call__(self, start: ChainStart) -> ChainDraws:
         """Run the chain from a start."""
         rng = np.random.default_rng(start.seed)
         draws = ChainDraws.empty(self.n_draws, self.table.n_rows)
-        partition = Partition.of(self.table, start.labels)
-        moved = 1.0
-        for step in range(self.n_burn_in + self.n_draws * self.thin):
-            partition = partition.fresh()
-            moved = sweep(partition, rng, moved) / self.table.n_rows
-            if self.split_merge:
-                split_or_merge(partition, rng)
-            place, rest = divmod(step - self.n_burn_in + 1, self.thin)
-            if place > 0 and rest == 0:
-                draws.note(place - 1, partition)
+        steps = self.begin(self.table, start.labels)
+        for _ in range(self.n_burn_in):
+            steps.step(rng)
+        for place in range(self.n_draws):
+            for _ in range(self.thin):
+                steps.step(rng)
+            draws.note(place, steps.partition)
         return draws

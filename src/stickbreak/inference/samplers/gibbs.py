@@ -1,5 +1,6 @@
 """Gibbs sampling as an algorithm: `Gibbs` is the value, `GibbsRun` a run of it."""
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,22 +23,23 @@ from ..search import Search
 from ..session import Leg, NoJournal, Session
 from ..state import Options
 from ..trace import Lap
-from .chain import ChainDraws, ChainStart, CollapsedChain
+from .blocked import BlockedSteps
+from .chain import ChainDraws, ChainStart, ChainTask, CollapsedSteps, Steps
 from .conjugate import require_conjugate
 from .draws import Draws, Sampled
 from .partition import Partition, Table
 
-KINDS = ("collapsed",)
+KINDS = ("collapsed", "blocked")
 DEALT = 10  # clusters to which rows are dealt where a chain begins at random
 NUMBER = 8  # bytes
 
 
 @dataclass(frozen=True)
 class Gibbs:
-    """Draws from the posterior of partitions, by collapsed Gibbs sampling (BJ 4.1), of `Mixture`.
+    """Draws from the posterior of partitions, by Gibbs sampling (BJ 4), of `Mixture`.
 
-    Parameters and weights are integrated out, and each sweep draws the cluster of every row given those of all others.  The
-    fitted model is that of the partition nearest to all draws (`Draws.nearest_partition`), each row wholly in one cluster;
+    Collapsed sweeps draw the cluster of every row given those of all others, parameters and weights integrated out.  The fitted
+    model is that of the partition nearest to all draws (`Draws.nearest_partition`), each row wholly in one cluster;
     ``lower_bound_`` is the exact ELBO of that, and ``draws_`` has the draws.
 
     Hyperparameters that are learnt (``learn``) are learnt first, by the search of `Memoized`, and then held.  Every second
@@ -52,11 +54,16 @@ class Gibbs:
         Sweeps before the first of them.
     n_chains : int >= 1
         Chains, which may run at the same time (``n_jobs``); draws do not depend on that.
-    kind : "collapsed"
+    kind : {"collapsed", "blocked"}
+        Integrate weights and parameters out and draw one row after the other, or draw weights, parameters, and all rows at
+        once, of a process cut off after ``truncation`` clusters (BJ 4.2).  A blocked sweep is much quicker, but a chain needs
+        more of them.
     split_merge : bool
-        Propose splits and merges of whole clusters between the sweeps (Dahl 2005).
+        Propose splits and merges of whole clusters between collapsed sweeps (Dahl 2005).
     thin : int >= 1
         Sweeps from one draw to the next.
+    truncation : int >= 1
+        Clusters of the process cut off, for ``kind="blocked"``; a finite prior has its own number.
 
     References
     ----------
@@ -70,12 +77,13 @@ class Gibbs:
     kind: str = "collapsed"
     split_merge: bool = True
     thin: int = 1
+    truncation: int = 50
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = False
     rows_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name in ("n_draws", "n_chains", "thin"):
+        for name in ("n_draws", "n_chains", "thin", "truncation"):
             check_count(getattr(self, name), name)
         burn = self.n_burn_in
         if not (0.0 <= real(burn) < 2**31 and float(burn).is_integer()):
@@ -88,6 +96,13 @@ class Gibbs:
     def n_sweeps(self) -> int:
         """Sweeps of each chain."""
         return int(self.n_burn_in) + self.n_draws * self.thin
+
+    def steps(self, max_clusters: int) -> Callable[[Table, NDArray[np.integer]], Steps]:
+        """What makes the steps of a chain, for a prior with so many clusters at most."""
+        if self.kind == "collapsed":
+            return partial(CollapsedSteps.begin, self.split_merge)
+        finite = max_clusters < sys.maxsize
+        return partial(BlockedSteps.begin, max_clusters if finite else self.truncation)
 
     def begin(
         self,
@@ -104,8 +119,14 @@ class Gibbs:
         ------
         ValueError
             If rows have latent variables, or weights.
+        TypeError
+            If blocked sweeps are asked for and the likelihood draws no parameters.
         """
         require_conjugate(model, "Gibbs")
+        if self.kind == "blocked":  # a family that draws no parameters refuses
+            model.likelihood.draw_weights(
+                np.zeros(1), np.zeros((1, model.likelihood.n_statistics)), np.random.default_rng(0)
+            )
         if source.weights is not None and not (source.weights == 1.0).all():
             raise ValueError(
                 "sample_weight must be 1 for every row with algorithm=Gibbs(...), which draws a cluster for each; repeat rows "
@@ -189,7 +210,9 @@ class GibbsRun:
             ChainStart(self.rng.integers(most, size=table.n_rows) if chain % 2 else first, int(seed))
             for chain, seed in enumerate(seeds)
         ]
-        task = CollapsedChain(table, int(gibbs.n_burn_in), gibbs.n_draws, gibbs.thin, gibbs.split_merge)
+        task = ChainTask(
+            table, gibbs.steps(model.allocation.max_clusters), int(gibbs.n_burn_in), gibbs.n_draws, gibbs.thin
+        )
         chains: list[ChainDraws] = list(self.session.executor.map(task, starts))
         return Draws(*(np.stack(arrays) for arrays in zip(*chains)))
 

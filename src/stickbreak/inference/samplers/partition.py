@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ...allocations.seating import Seating
 from ...likelihoods import Likelihood
-from ...model.seeding import hard_summary
+from ...model.products import add_product
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.int64]
@@ -41,6 +41,13 @@ class Table(NamedTuple):
         found = self.T[which]
         return np.asarray(found.toarray() if sparse.issparse(found) else found)
 
+    def sums(self, labels: Labels, K: int) -> tuple[Array, Array]:
+        """Counts (K,) and summed statistics (K, F) of the rows with each label from 0 to K - 1."""
+        members = sparse.csr_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)), (len(labels), K))
+        S = np.zeros((K, self.T.shape[1]))
+        add_product(members, self.T, S)
+        return np.bincount(labels, minlength=K).astype(np.float64), S
+
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Log marginal likelihoods of sets of rows with counts N (...) and statistics S (..., F), without base measure."""
         flat = self.likelihood.log_marginal(N.ravel(), S.reshape(-1, S.shape[-1]))
@@ -69,8 +76,8 @@ class Partition:
     def of(cls, table: Table, labels: NDArray[np.integer]) -> Self:
         """The partition with these labels (N,), which are numbered anew."""
         codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-        summary = hard_summary(table.T, np.ones(len(codes)), codes)
-        return cls(table, codes, summary.N, summary.S, table.log_marginal(summary.N, summary.S))
+        N, S = table.sums(codes, int(codes.max()) + 1)
+        return cls(table, codes, N, S, table.log_marginal(N, S))
 
     def fresh(self) -> Self:
         """The same with statistics summed up anew: those of rows that come and go drift by rounding."""
