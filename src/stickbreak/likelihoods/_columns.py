@@ -27,7 +27,7 @@ class IndependentColumns(Likelihood):
 
     | in | n | each of the sums | hyperparameters |
     |---|---|---|---|
-    | `_weights`, `_marginal`, `_posterior`, `_moments`, `_drawn_weights` | (K, D), or (K, 1) if none is missing | (K, D) | (D,) |
+    | `_weights`, `_drawn_weights`, `_marginal`, `_posterior`, `_moments` | (K, D), or (K, 1): none missing | (K, D) | (D,) |
     | `_predictive`, for values x (n, D), ``columns`` = all | (D,) | (D,) | take ``[columns]`` |
     | `_predictive`, for the stored values x (m,) of CSR rows | (m,) | (m,) | take ``[columns]`` |
     | `_draw` | (D,) | (D,) | (D,) |
