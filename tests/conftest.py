@@ -476,6 +476,12 @@ def normal_family(request):
     return FAMILIES[f"{request.param}-given"]
 
 
+@pytest.fixture
+def turn(request):
+    """The sum of the numbers of a test's parameters: what is chosen by it takes turns with the values of each of them."""
+    return sum(request.node.callspec.indices.values())
+
+
 ALLOCATIONS = {
     f"{type(a).__name__}-{a.concentration}": a
     for a in (

@@ -116,7 +116,7 @@ def test_the_result_does_not_depend_on_threads_or_how_counts_are_stored(counts, 
     ],
 )
 def test_every_algorithm_and_start(algorithm, init):
-    X, topics = corpus(2, D=400)
+    X, topics = corpus(2, D=200)
     found = fit(X, algorithm=algorithm, init=init, n_batches=4, n_init_topics=3)
     assert found.n_topics_ == 3
     assert 0.5 * np.abs(found.topics_[:, None] - topics).sum(axis=2).min(axis=0).max() < 0.1

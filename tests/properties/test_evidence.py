@@ -85,7 +85,7 @@ def test_the_enumeration_is_a_distribution(allocation):
 
 
 @for_every_allocation
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     seed=SEEDS,
     n=st.integers(1, 6),

