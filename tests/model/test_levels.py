@@ -58,7 +58,7 @@ ESTIMATORS = {
 }  # fmt: skip
 INITS = {
     "hmm": ["one", "blocks", "labels"],
-    "mixture": ["one", "k-means++", "random", "labels"],
+    "mixture": ["one", "k-means++", "k-means", "random", "permutation", "labels"],
     "topics": ["k-means++", "random", "labels"],
 }
 

@@ -78,7 +78,7 @@ def fit(
     concentration: float | None = None,
     batches: int | None = None,
     algorithm: Literal["memoized", "full", "stochastic"] = "memoized",
-    init: Literal["one", "anchor", "k-means++", "random", "blocks"] | None = None,
+    init: Literal["one", "anchor", "k-means++", "k-means", "random", "permutation", "blocks"] | None = None,
     n_init: int | None = None,
     max_laps: int | None = None,
     seed: int | None = None,

@@ -14,6 +14,7 @@ from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichle
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource, SparseSource
 from ..inference import Algorithm, Memoized, Options, Sequential, Stochastic
+from ..inference.starts import STARTS
 from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import BAGS, ROWS, SEQUENCES, Kind, Model, RowKind
 from ..model.learning import OF_LIKELIHOOD
@@ -267,7 +268,7 @@ def check(estimator: Any) -> None:
     if algorithm(estimator).rows_only:
         _ = mixture_prior(estimator).seating  # refuses a prior that has none
     if isinstance(estimator.init, str):
-        _named("init", estimator, ("one", "k-means++", "random"), "summary_")
+        _named("init", estimator, ("one", *STARTS), "summary_")
 
 
 def check_topics(estimator: Any) -> None:

@@ -17,6 +17,7 @@ from ..data.distinct import Collapsed
 from ..data.frames import Levels
 from ..inference import Executor, LearningSearch, Options, Session
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
+from ..inference.starts import STARTS
 from ..likelihoods.features import Rows
 from ..model import Model, Summary
 from . import _choices as choices
@@ -49,7 +50,7 @@ def choose_start(
     if not isinstance(init, str):
         return _from_array(as_array(init, "init"), model, source, collapsed, executor)
     if init != "one":
-        return from_seeds(model, source, estimator.n_init_clusters, init == "k-means++", rng)
+        return STARTS[init](model, source, estimator.n_init_clusters, rng=rng)
     if not choices.algorithm(estimator).searches:
         return _found_on_sample(estimator, model, source, executor, rng, learn)
     return _alone(model, source, rng)

@@ -68,11 +68,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         `inference.Gibbs` draws partitions of the rows from their posterior; the model is the one nearest to the draws.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 (stochastic: one per 1,000 rows, at most 100)
         Batches visited per lap.
-    init : {"one", "k-means++", "random"}, array or fitted Mixture, default "one"
-        One cluster, which births then split; ``n_init_clusters`` rows as seeds, far apart or at random; an array of
-        labels (N,) or responsibilities (N, K); or the clusters of another model.
+    init : {"one", "k-means++", "k-means", "random", "permutation"}, array or fitted Mixture, default "one"
+        One cluster, which births then split; ``n_init_clusters`` rows as seeds, far apart ("k-means++"), followed by hard
+        assignments ("k-means"), or drawn at random; one pass over rows in random order ("permutation"); an array of labels (N,)
+        or responsibilities (N, K); or the clusters of another model.
     n_init_clusters : int >= 1, default 10
-        For ``init="k-means++"`` and ``"random"``, and the number of clusters of ``allocation="finite"``.
+        For the names other than "one", and the number of clusters of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, default all
         What may change the number of clusters.  With ``()`` only clusters left without any row go.
     n_init : int >= 1, default 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +27,39 @@ def one_cluster(model: Model) -> Summary:
     return model.start(np.zeros(1), np.zeros((1, model.likelihood.n_statistics)))
 
 
+class Sampled(NamedTuple):
+    """Distinct rows X (n, D) of a random sample, their features T, weights (n,), and the weight of all rows."""
+
+    X: Rows
+    T: Any
+    weights: Array
+    total: float
+
+    @classmethod
+    def of(cls, model: Model, source: ArraySource, K: int, rng: np.random.Generator) -> Self:
+        """A sample that K clusters can begin with."""
+        F = entries(model.likelihood, source.row_size)
+        sample = source.sample(max(min(SAMPLE_ROWS, SAMPLE_NUMBERS // F), 4 * K), rng)
+        X, weights = distinct_rows(*sample.take(sample.present()))
+        return cls(X, features(model.likelihood, X), weights, float(source.total_weight))
+
+    def seeded(self, model: Model, K: int, distance_biased: bool, rng: np.random.Generator) -> Summary:
+        """Up to K rows as seeds, each row with its nearest (Thesis 3.5.4)."""
+        labels = nearest_seeds(model, self.X, self.weights, K, rng, distance_biased)
+        return hard_summary(self.T, self.weights, labels)
+
+    def scaled(self, model: Model, summary: Summary) -> Summary:
+        """A start for all rows, from a summary of these."""
+        return model.kind.start(summary) * float(self.total / self.weights.sum())
+
+
 def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool, rng: np.random.Generator) -> Summary:
     """K rows of a random sample as seeds, each sampled row with its nearest (Thesis 3.5.4), scaled to the whole data set.
 
     distance_biased : Bregman k-means++ (Thesis Alg. 2.2); otherwise the seeds are drawn at random
     """
-    F = entries(model.likelihood, source.row_size)
-    sample = source.sample(max(min(SAMPLE_ROWS, SAMPLE_NUMBERS // F), 4 * K), rng)
-    X, weights = distinct_rows(*sample.take(sample.present()))
-    T = features(model.likelihood, X)
-    labels = nearest_seeds(model, X, weights, K, rng, distance_biased)
-    return model.kind.start(hard_summary(T, weights, labels)) * float(source.total_weight / weights.sum())
+    sample = Sampled.of(model, source, K, rng)
+    return sample.scaled(model, sample.seeded(model, K, distance_biased, rng))
 
 
 def from_responsibilities(
