@@ -27,8 +27,8 @@ class Start(Protocol):
 def hard_clusters(model: Model, source: ArraySource, K: int, rng: np.random.Generator) -> Summary:
     """Bregman k-means: seeds far apart, then hard assignments until none changes (Thesis Alg. 2.1).
 
-    A row goes to the cluster with the largest E[log pi_k] + E[log p(x | phi_k)].  These are expectations under the posterior given
-    the rows that the clusters have, in place of the point estimates of the Thesis, so each step raises the bound of hard
+    A row goes to the cluster with the largest E[log pi_k] + E[log p(x | phi_k)].  These are expectations under the posterior,
+    given the rows that the clusters have, in place of the point estimates of the Thesis, so each step raises the bound of hard
     assignments.
     """
     sample = Sampled.of(model, source, K, rng)
