@@ -44,7 +44,7 @@ def hard_clusters(model: Model, source: ArraySource, K: int, rng: np.random.Gene
 
 
 def in_random_order(model: Model, source: ArraySource, K: int, rng: np.random.Generator) -> Summary:
-    """One pass over rows in random order, each added to the clusters that the rows before it imply (BJ section 3.3).
+    """One pass over rows in random order, each added to the clusters that the rows before it imply (BJ section 3).
 
     Rows are added in blocks, the first ones one by one, of a twentieth of the rows before them at most.
     """
