@@ -10,7 +10,6 @@ from scipy.stats import gamma
 from partitions import chinese_restaurant, growth_strings
 from stickbreak import Mixture, load
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, GammaConcentration, PitmanYor
-from stickbreak.inference import Gibbs
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model, local_step
 
@@ -142,8 +141,6 @@ def test_what_a_prior_excludes_is_refused():
     X, prior = np.eye(4), GammaConcentration()
     with pytest.raises(ValueError, match="learn names 'concentration', but what can be learnt is"):
         Mixture("gaussian", concentration=prior, learn=("concentration",)).fit(X)
-    with pytest.raises(ValueError, match="concentration must be a number for samplers and one pass; got Gamma"):
-        Mixture("gaussian", concentration=prior, algorithm=Gibbs()).fit(X)
 
 
 @pytest.mark.parametrize(("name", "value"), [("shape", 0.0), ("shape", np.nan), ("rate", -1.0), ("rate", "x")])

@@ -86,6 +86,15 @@ class GammaConcentration:
                 raise ValueError(f"{name} must be a number from {least:g} to 1e6; got {shown(value)}.")
         as_floats(self, "shape", "rate")
 
+    @property
+    def mean(self) -> float:
+        """The prior mean."""
+        return self.shape / self.rate
+
+    def log_density(self, t: Any) -> Array:
+        """The log prior density of log c at t (n,)."""
+        return np.asarray(self.shape * (t + np.log(self.rate)) - self.rate * np.exp(t) - gammaln(self.shape))
+
     def log_mean(self, log_evidence: Evidence) -> float:
         """Log of the mean of p(labels) under the prior.
 
@@ -107,11 +116,9 @@ class GammaConcentration:
 
     def _posterior(self, log_evidence: Evidence) -> Nodes:
         def log_density(t: Array) -> Array:  # of t = log c
-            c = np.exp(t)
-            prior = self.shape * (t + np.log(self.rate)) - self.rate * c - gammaln(self.shape)
-            return np.asarray(prior + log_evidence(c[:, None]))
+            return self.log_density(t) + log_evidence(np.exp(t)[:, None])
 
-        mode, width = _peak(log_density, float(np.log(self.shape / self.rate)))
+        mode, width = _peak(log_density, float(np.log(self.mean)))
         x = np.arange(LEFT, RIGHT, SPACING / max(1.0, width))
         t = mode + width * np.sinh(x)
         x = x[np.abs(t) < FARTHEST]

@@ -2,6 +2,7 @@
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -17,6 +18,7 @@ from ._stick_breaking import Sticks
 from .concentration import Belief, GammaConcentration, Moments, belief, check_belief
 from .line_search import best_factor
 from .seating import Seating
+from .slice_sampling import slice_step
 from .summaries import Counts
 
 
@@ -93,14 +95,26 @@ class MixturePrior(OneBound, ABC):
     def seating(self) -> Seating:
         """How rows join clusters one after the other, with the weights integrated out.
 
-        Raises
-        ------
-        ValueError
-            If the concentration has a prior: samplers and one pass need its value.
+        Of a concentration with a prior that at the prior mean.
         """
-        if isinstance(self.concentration, GammaConcentration):
-            raise ValueError(f"concentration must be a number for samplers and one pass; got {self.concentration!r}.")
-        return self._seating(self.concentration)
+        concentration = self.concentration
+        return self._seating(concentration.mean if isinstance(concentration, GammaConcentration) else concentration)
+
+    def draw_seating(
+        self, seating: Seating, log_chance: Callable[[Seating], float], rng: np.random.Generator
+    ) -> Seating:
+        """The seating at a concentration drawn given labels by a step from ``seating``; the same where it has no prior.
+
+        log_chance : log probability of the labels with a seating
+        """
+        prior = self.concentration
+        if not isinstance(prior, GammaConcentration):
+            return seating
+
+        def log_density(t: float) -> float:  # of t = log c
+            return float(prior.log_density(t)) + log_chance(self._seating(float(np.exp(t))))
+
+        return self._seating(float(np.exp(slice_step(log_density, float(np.log(seating.concentration)), rng))))
 
     def update(self, summary: Counts, solution: Solution) -> GlobalStep:
         """E[log pi_k], the derivative of the bound by N_k, (K,)."""

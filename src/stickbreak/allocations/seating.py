@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import betaln, logsumexp
 
 from ..kernels.special import log_rise
 
@@ -62,6 +62,16 @@ class Seating(NamedTuple):
         both = np.logaddexp(first, rest)
         log_rest = np.concatenate([[0.0], np.cumsum(rest - both)[:-1]])
         return np.asarray(np.append((first - both)[:-1], 0.0) + log_rest)
+
+    def log_labels(self, N: Array) -> float:
+        """Log probability of labels with N (K,) rows each under the prior of `draw_log_weights`."""
+        if self.discount < 0.0:
+            M = len(N)
+            return float(log_rise(N, -self.discount).sum() - log_rise(N.sum(), -self.discount * M).sum())
+        later = (N.sum() - np.cumsum(N))[:-1]
+        on = 1.0 - self.discount
+        off = self.concentration + self.discount * np.arange(1, len(N))
+        return float((betaln(on + N[:-1], off + later) - betaln(on, off)).sum())
 
     def log_partition(self, N: Array) -> float:
         """Log probability of a partition into clusters of N rows (K,), all positive, whatever their order (SVA Eq. 4).

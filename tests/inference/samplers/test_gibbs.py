@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import stickbreak
 from stickbreak import HMM, Mixture, TopicModel
-from stickbreak.allocations import FiniteDirichlet
+from stickbreak.allocations import FiniteDirichlet, GammaConcentration
 from stickbreak.inference import Draws, Gibbs
 from stickbreak.inference.samplers.draws import by_size
 from stickbreak.likelihoods import DiagonalGaussian, Gaussian, GaussianNetwork, StudentT
@@ -99,6 +99,13 @@ def test_blocked_sweeps_find_the_same_clusters(model):
     assert blocked.draws_["n_clusters"].max() <= 12
     finite = fitted(rows(), algorithm=Gibbs(10, 30, 1, kind="blocked"), allocation=FiniteDirichlet(3, 3.0))
     assert finite.draws_["n_clusters"].max() <= 3
+
+
+def test_draws_of_a_concentration():
+    held = fitted(rows(5), algorithm=Gibbs(20, 5, 2), concentration=GammaConcentration(2.0, 1.0))
+    assert (np.ptp(held.draws_["concentration"], axis=1) > 0.0).all()
+    assert np.isfinite(held.lower_bound_)
+    assert held.lower_bound_ == pytest.approx(held.model_.bound(held.summary_))
 
 
 def test_other_fits_have_no_draws(model):

@@ -5,10 +5,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from partitions import chinese_restaurant, expected_distance, growth_strings, posterior, probabilities
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
+from stickbreak.allocations import DirichletProcess, FiniteDirichlet, GammaConcentration, PitmanYor
 from stickbreak.allocations.seating import Seating
+from stickbreak.allocations.slice_sampling import slice_step
 from stickbreak.inference.samplers.blocked import BlockedSteps
 from stickbreak.inference.samplers.chain import ChainStart, ChainTask, CollapsedSteps
 from stickbreak.inference.samplers.partition import Partition, Table
@@ -21,7 +23,7 @@ PRIORS = [DirichletProcess(0.7), FiniteDirichlet(3, 1.5), FiniteDirichlet(20, 4.
 def table(naive, likelihood, allocation, X):
     T = naive.features(likelihood, X)
     alone = likelihood.log_marginal(np.ones(len(X)), T)
-    return Table(likelihood, allocation.seating, T, alone, float(likelihood.log_base(X).sum()))
+    return Table(likelihood, allocation, allocation.seating, T, alone, float(likelihood.log_base(X).sum()))
 
 
 def few_rows(naive, family, allocation, seed, n, D=2):
@@ -56,6 +58,49 @@ def test_partitions_are_drawn_from_the_posterior(naive, known_families, name, al
     assert 0.5 * np.abs(found - p).sum() < expected_distance(p, n_draws / 3)
     np.testing.assert_allclose(drawn.log_joint, joint[which] + rows.base, rtol=1e-9)
     np.testing.assert_array_equal(drawn.n_clusters, partitions[which].max(axis=1) + 1)
+
+
+@pytest.mark.parametrize("begin", [WHOLE, partial(BlockedSteps.begin, 12)], ids=["collapsed", "blocked"])
+def test_a_concentration_with_a_prior_is_drawn_along(naive, known_families, begin):
+    """Partitions and the mean concentration against the enumerated posterior, summed over a grid of concentrations."""
+    prior, n_draws = GammaConcentration(2.0, 3.0), 2000
+    family = known_families["known_covariance_gaussian-given"]
+    rows = few_rows(naive, family, DirichletProcess(prior), 5, 5)
+    grid = np.exp(np.linspace(-9.0, 3.0, 241))
+    log_p = stats.gamma(2.0, scale=1.0 / 3.0).logpdf(grid) + np.log(grid)
+    joint = np.array([posterior(rows.likelihood, DirichletProcess(c), rows.T)[1] for c in grid]) + log_p[:, None]
+    p = probabilities(joint)
+    partitions = growth_strings(5)
+    drawn = ChainTask(rows, begin, 50, n_draws)(ChainStart(np.zeros(5, np.int64), 2))
+    place = {tuple(z): i for i, z in enumerate(partitions.tolist())}
+    found = np.bincount([place[tuple(z)] for z in drawn.labels.tolist()], minlength=len(partitions)) / n_draws
+    assert 0.5 * np.abs(found - p.sum(axis=0)).sum() < expected_distance(p.sum(axis=0), n_draws / 4)
+    mean = grid @ p.sum(axis=1)
+    blocks = drawn.concentration.reshape(20, -1).mean(axis=1)
+    assert abs(drawn.concentration.mean() - mean) < 3.5 * blocks.std(ddof=1) / np.sqrt(20)
+    assert mean != pytest.approx(prior.mean, rel=0.05)
+
+
+@pytest.mark.parametrize("seating", [Seating(0.7), Seating(0.2, 0.6), Seating(1.5, -0.5)], ids=str)
+def test_labels_of_so_many_clusters_are_a_distribution(seating):
+    """The chances of all labels sum to one, and drawn weights have the posterior mean of the next label."""
+    every = [np.bincount(z, minlength=3).astype(float) for z in product(range(3), repeat=4)]
+    assert np.exp([seating.log_labels(N) for N in every]).sum() == pytest.approx(1.0, rel=1e-12)
+    N, rng = np.array([3.0, 0.0, 2.0]), np.random.default_rng(0)
+    drawn = np.exp([seating.draw_log_weights(N, rng) for _ in range(3000)])
+    np.testing.assert_allclose(drawn.sum(axis=1), 1.0)
+    expected = np.exp([seating.log_labels(N + e) - seating.log_labels(N) for e in np.eye(3)])
+    assert (np.abs(drawn.mean(axis=0) - expected) < 4.0 * drawn.std(axis=0) / np.sqrt(3000)).all()
+
+
+def test_slices_leave_a_density_as_it_is():
+    """Of log c for a gamma variable c: its mean and that of its square, from a bad start."""
+    rng, t, found = np.random.default_rng(0), 8.0, np.empty(4000)
+    for i in range(len(found)):
+        t = slice_step(lambda t: 3.0 * t - 2.0 * np.exp(t), t, rng)
+        found[i] = np.exp(t)
+    for values, mean in ((found[50:], 1.5), (found[50:] ** 2, 3.0)):
+        assert abs(values.mean() - mean) < 0.1 * mean
 
 
 def test_gains_are_those_of_the_predictive(naive, known_families):

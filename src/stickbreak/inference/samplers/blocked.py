@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...allocations.seating import Seating
 from ...kernels.seating import draw_labels
 from ...model.local import product_with
 from .partition import Partition, Table
@@ -48,6 +49,14 @@ class BlockedSteps:
         for start in range(0, table.n_rows, size):
             rows = slice(start, start + size)
             draw_labels(product_with(table.T[rows], W), bias, uniform[rows], self.labels[rows])
+
+    def log_chance(self, seating: Seating) -> float:
+        """Log probability of the labels."""
+        return seating.log_labels(np.bincount(self.labels, minlength=self.n_clusters).astype(np.float64))
+
+    def reseat(self, seating: Seating) -> None:
+        """Go on with another seating."""
+        self.table = self.table._replace(seating=seating)
 
     @property
     def partition(self) -> Partition:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...allocations.seating import Seating
 from ...kernels.seating import by_appearance
 from .collapsed import sweep
 from .partition import Partition, Table
@@ -52,6 +53,14 @@ class Steps(Protocol):
         """Where it is."""
         ...
 
+    def log_chance(self, seating: Seating) -> float:
+        """Log probability of the labels with a seating."""
+        ...
+
+    def reseat(self, seating: Seating) -> None:
+        """Go on with another seating."""
+        ...
+
     def step(self, rng: np.random.Generator) -> None:
         """Go on by one sweep."""
         ...
@@ -72,6 +81,14 @@ class CollapsedSteps:
     def begin(cls, split_merge: bool, table: Table, labels: NDArray[np.integer]) -> Self:
         """Begin with these labels."""
         return cls(Partition.of(table, labels), split_merge)
+
+    def log_chance(self, seating: Seating) -> float:
+        """Log probability of the partition."""
+        return seating.log_partition(self.partition.N)
+
+    def reseat(self, seating: Seating) -> None:
+        """Go on with another seating."""
+        self.partition.table = self.partition.table._replace(seating=seating)
 
     def step(self, rng: np.random.Generator) -> None:
         """Draw the cluster of every row, then propose a split or a merge."""
@@ -102,10 +119,12 @@ class ChainTask:
         rng = np.random.default_rng(start.seed)
         draws = ChainDraws.empty(self.n_draws, self.table.n_rows)
         steps = self.begin(self.table, start.labels)
-        for _ in range(self.n_burn_in):
+        seating = self.table.seating
+        for done in range(1, self.n_burn_in + self.n_draws * self.thin + 1):
             steps.step(rng)
-        for place in range(self.n_draws):
-            for _ in range(self.thin):
-                steps.step(rng)
-            draws.note(place, steps.partition)
+            seating = self.table.allocation.draw_seating(seating, steps.log_chance, rng)
+            steps.reseat(seating)
+            place, rest = divmod(done - self.n_burn_in, self.thin)
+            if place > 0 and rest == 0:
+                draws.note(place - 1, steps.partition)
         return draws

@@ -42,6 +42,8 @@ class Gibbs:
     model is that of the partition nearest to all draws (`Draws.nearest_partition`), each row wholly in one cluster;
     ``lower_bound_`` is the exact ELBO of that, and ``draws_`` has the draws.
 
+    A concentration with a prior (`stickbreak.allocations.GammaConcentration`) is drawn along with the partition.
+
     Hyperparameters that are learnt (``learn``) are learnt first, by the search of `Memoized`, and then held.  Every second
     chain, the first among them, begins where that ended, or where ``init`` says; the others with rows dealt to clusters at
     random, so that chains which agree in the end have forgotten where they began.
@@ -196,7 +198,14 @@ class GibbsRun:
         X = self.source.read(Chunk(0, N))[0]
         T = features(model.likelihood, X)
         alone = np.concatenate([_alone(model.likelihood, T[rows]) for rows in _slices(N, F)])
-        return Table(model.likelihood, model.allocation.seating, T, alone, float(model.likelihood.log_base(X).sum()))
+        return Table(
+            model.likelihood,
+            model.allocation,
+            model.allocation.seating,
+            T,
+            alone,
+            float(model.likelihood.log_base(X).sum()),
+        )
 
     def _drawn(self, model: Model, start: Summary, table: Table) -> Draws:
         """The draws of all chains."""

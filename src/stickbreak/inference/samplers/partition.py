@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...allocations.mixture import MixturePrior
 from ...allocations.seating import Seating
 from ...likelihoods import Likelihood
 from ...model.products import add_product
@@ -19,13 +20,15 @@ class Table(NamedTuple):
     """What a sampler knows of the rows.
 
     likelihood : with all hyperparameters known
-    seating : the prior of partitions
+    allocation : the prior
+    seating : that of partitions, at the present concentration
     T : (N, F) the features of the rows, dense or CSR
     alone : (N,) the log marginal likelihood of each row by itself
     base : sum_n log h(x_n)
     """
 
     likelihood: Likelihood
+    allocation: MixturePrior
     seating: Seating
     T: Any
     alone: Array
