@@ -6,6 +6,7 @@ from .markov import Duration, FiniteMarkovChain, HDPMarkovChain
 from .mixture import DirichletProcess, FiniteDirichlet
 from .pitman_yor import PitmanYor
 from .topics import HierarchicalDirichletProcess, LatentDirichlet
+from .truncated import TruncatedDirichletProcess
 
 __all__ = [
     "Allocation",
@@ -20,4 +21,5 @@ __all__ = [
     "LatentDirichlet",
     "PitmanYor",
     "Solution",
+    "TruncatedDirichletProcess",
 ]

@@ -126,6 +126,14 @@ class MixturePrior(OneBound, ABC):
         at = partial(self._log_evidence, summary.N)
         return self._belief.expected(at, partial(self._mean_weights, summary.N))
 
+    def joining(self, summary: Counts) -> Array:
+        """The chances of the next row to join each cluster and, last, one that has no row, (K + 1,)  (SVA Eq. 12).
+
+        They are those of `seating` for counts that may be fractions: exact for certain assignments.
+        """
+        at = partial(self._log_evidence, summary.N)
+        return self._belief.expected(at, partial(self._joining, summary.N))
+
     def bound(self, summary: Counts) -> float:
         """The allocation's part of the ELBO, without the assignment entropy."""
         return self._belief.log_mean(partial(self._log_evidence, summary.N))
@@ -137,6 +145,14 @@ class MixturePrior(OneBound, ABC):
     @property
     def _belief(self) -> Belief:
         return belief(self.concentration)
+
+    def _joining(self, N: Array, concentration: Any) -> Array:
+        """`joining` at a concentration, (K + 1,), or at several (n, 1), (n, K + 1)."""
+        if np.ndim(concentration):
+            return np.stack([self._joining(N, float(c)) for c in np.ravel(concentration)])
+        seating = self._seating(concentration)
+        seats = np.where(N > 0.0, np.maximum(N - seating.discount, 0.0), 0.0)
+        return normalised(np.append(seats, seating.new_weight(int((N > 0.0).sum()))))
 
     @abstractmethod
     def _seating(self, concentration: float) -> Seating:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from ..allocations.mixture import MixturePrior
 from ..data import ArraySource, Chunk
 from ..inference import Executor
 from ..likelihoods import Latent
@@ -59,6 +60,17 @@ class Reader:
         log_densities = self.model.likelihood.log_predictive(X.astype(np.float64), N, S)
         with np.errstate(divide="ignore"):  # of clusters without weight
             log_weights = np.log(self.model.allocation.mean_weights(self.summary))
+        return np.asarray(logsumexp(log_densities + log_weights, axis=1))
+
+    def log_density_with_unseen(self, X: Rows) -> Array:
+        """The same where a row may be of a cluster that has no row yet, whose density is that of the prior, (n,)."""
+        allocation = self.model.allocation
+        assert isinstance(allocation, MixturePrior)
+        N = np.append(self.summary.N, 0.0)
+        S = np.vstack([self.summary.S, np.zeros(self.summary.S.shape[1])])
+        log_densities = self.model.likelihood.log_predictive(X.astype(np.float64), N, S)
+        with np.errstate(divide="ignore"):  # of clusters without weight
+            log_weights = np.log(allocation.joining(self.summary))
         return np.asarray(logsumexp(log_densities + log_weights, axis=1))
 
     def impute(self, X: Array) -> Array:

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityM
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import check_count
+from .._arguments import check_boolean, check_count
 from ..allocations import Allocation, GammaConcentration
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource
@@ -271,11 +271,33 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """Responsibilities as features, (n, K); the same as `predict_proba`."""
         return self.predict_proba(X)
 
-    def score_samples(self, X: Any, y: Any = None) -> Array:
-        """Log posterior-predictive density of each row, (n,): that of its observed values where some are missing."""
+    def score_samples(self, X: Any, y: Any = None, *, unseen: bool = False) -> Array:
+        """Log posterior-predictive density of each row, (n,): that of its observed values where some are missing.
+
+        Parameters
+        ----------
+        X, y : as in `fit`, with the same columns
+        unseen : bool, default False
+            Whether a row may also be of a cluster that had no row in the fit.  False: the weights of the clusters that were
+            found add up to one, and outliers score under the nearest (BJ Eq. 23, its sum truncated).  True: clusters have the
+            chances of a next row, N_k / (N + concentration) for a Dirichlet process, and what they lack is the chance of a
+            new one, whose density is the prior's predictive (SVA Eq. 12); so an outlier scores by that.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stickbreak import Mixture
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.concatenate([rng.normal(m, 1.0, (100, 1)) for m in (-30, -10, 10, 30)])
+        >>> model = Mixture("gaussian", random_state=0).fit(X)
+        >>> model.score_samples([[80.0]]).round(), model.score_samples([[80.0]], unseen=True).round()
+        (array([-678.]), array([-16.]))
+        """
+        check_boolean(unseen, "unseen")
         with self._executor() as executor:
             source, reader = self._checked(X, y, executor)
-            return np.concatenate(list(by_chunk(source, executor, reader.log_density)))
+            density = reader.log_density_with_unseen if unseen else reader.log_density
+            return np.concatenate(list(by_chunk(source, executor, density)))
 
     def impute(self, X: Any) -> Any:
         """Fill in the missing values of X: each by its posterior-predictive mean, or mode for categories and yes/no columns.
@@ -306,9 +328,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             filled = np.concatenate(list(by_chunk(source, executor, reader.impute)))
         return filled[:, -1] if self.n_targets_ == 1 else filled[:, -self.n_targets_ :]
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log posterior-predictive density per row."""
-        return float(self.score_samples(X, y).mean())
+    def score(self, X: Any, y: Any = None, *, unseen: bool = False) -> float:
+        """Mean log posterior-predictive density per row; ``unseen`` as in `score_samples`."""
+        return float(self.score_samples(X, y, unseen=unseen).mean())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
         """Draw rows from the posterior predictive: X (n_samples, D) and their clusters (n_samples,), sorted by cluster.
