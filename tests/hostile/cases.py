@@ -68,7 +68,7 @@ WRONG_WEIGHTS = ("negative", "NaN", "too few", "all zero", "infinite sum")
 LENGTHS = ("one", "ragged", "single steps", "none given")
 WRONG_LENGTHS = ("wrong sum", "zero", "negative", "fractional", "text", "empty")
 INITS = {
-    "Mixture": ("one", "k-means++", "random"),
+    "Mixture": ("one", "k-means++", "random", "k-means", "permutation"),
     "TopicModel": ("random", "k-means++", "anchor"),
     "HMM": ("one", "blocks"),
 }
@@ -85,6 +85,7 @@ CONCENTRATIONS = {
     "HMM": ("concentration", "transition_concentration", "start_concentration", "stickiness"),
 }
 OTHERS = ("n_batches", "max_laps", "tol", "n_jobs", "random_state")
+LIMITS = {"Mixture": "most_kept", "TopicModel": "restarts", "HMM": "n_batches"}  # whole numbers with effects of their own
 COUNTED = {"Mixture": "n_init_clusters", "TopicModel": "n_init_topics", "HMM": "n_init_states"}
 ALLOCATIONS = {"Mixture": ("dp", "finite", "pitman-yor"), "TopicModel": ("hdp", "lda"), "HMM": ("hdp", "finite")}
 OBJECTS = {
@@ -149,9 +150,10 @@ def _parameters(estimator: str) -> st.SearchStrategy:
     """Seldom more than one parameter out of the ordinary."""
     extreme = _pairs(CONCENTRATIONS[estimator], st.sampled_from(EXTREME))
     learnt = _pairs(CONCENTRATIONS[estimator], st.just("learn"))
-    wrong = _pairs((*CONCENTRATIONS[estimator], *OTHERS, COUNTED[estimator]), st.sampled_from(WRONG))
+    wrong = _pairs((*CONCENTRATIONS[estimator], *OTHERS, COUNTED[estimator], LIMITS[estimator]), st.sampled_from(WRONG))
     few = st.tuples(st.just("n_batches"), st.sampled_from((1, 3, 70)))
-    one = st.tuples(st.one_of(extreme, extreme, few, learnt, wrong))
+    limit = st.tuples(st.just(LIMITS[estimator]), st.sampled_from((1, 2, 25)))
+    one = st.tuples(st.one_of(extreme, extreme, few, limit, learnt, wrong))
     two = st.tuples(extreme, few)
     return st.one_of(st.just(()), st.just(()), one, st.tuples(extreme), two)
 
