@@ -21,9 +21,7 @@ PRIORS = [DirichletProcess(0.7), FiniteDirichlet(3, 1.5), FiniteDirichlet(20, 4.
 
 
 def table(naive, likelihood, allocation, X):
-    T = naive.features(likelihood, X)
-    alone = likelihood.log_marginal(np.ones(len(X)), T)
-    return Table(likelihood, allocation, allocation.seating, T, alone, float(likelihood.log_base(X).sum()))
+    return Table.of(likelihood, allocation, naive.features(likelihood, X), float(likelihood.log_base(X).sum()))
 
 
 def few_rows(naive, family, allocation, seed, n, D=2):
@@ -146,6 +144,25 @@ def test_statistics_follow_the_rows(naive, known_families, allocation):
     order = [int(np.unique(walked.labels).tolist().index(k)) for k in range(walked.K)]
     np.testing.assert_allclose(walked.S, again.S[order], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(walked.marginal, again.marginal[order], rtol=1e-9, atol=1e-9)
+
+
+def test_rows_far_from_all_others_leave_no_rounding_behind(naive, known_families):
+    """A row of 1e12 deviations comes and goes, and the others of its cluster are as before."""
+    rng = np.random.default_rng(0)
+    family = known_families["gaussian-given"]
+    X = family.rows(rng, 12, 2)
+    likelihood = family.likelihood(X)
+    X[4] = 1e12
+    far = table(naive, likelihood, DirichletProcess(1.0), X)
+    np.testing.assert_array_equal(np.flatnonzero(far.far), [4])
+    partition = Partition.of(far, np.arange(12) % 2)
+    gains = partition.gains(np.array([4]), np.array([0]))
+    partition.move(4, 2, float(far.alone[4]), float(gains[0, 0]))
+    others = Partition.of(far, partition.labels)
+    np.testing.assert_allclose(partition.S, others.S, rtol=1e-12)
+    np.testing.assert_allclose(partition.marginal, others.marginal, rtol=1e-6)
+    drawn = ChainTask(far, WHOLE, 5, 5)(ChainStart(np.arange(12) % 2, 0))
+    assert all((z == z[4]).sum() == 1 for z in drawn.labels)
 
 
 def test_the_chances_of_all_seatings_sum_to_one(naive, known_families):

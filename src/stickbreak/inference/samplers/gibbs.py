@@ -197,15 +197,7 @@ class GibbsRun:
         )
         X = self.source.read(Chunk(0, N))[0]
         T = features(model.likelihood, X)
-        alone = np.concatenate([_alone(model.likelihood, T[rows]) for rows in _slices(N, F)])
-        return Table(
-            model.likelihood,
-            model.allocation,
-            model.allocation.seating,
-            T,
-            alone,
-            float(model.likelihood.log_base(X).sum()),
-        )
+        return Table.of(model.likelihood, model.allocation, T, float(model.likelihood.log_base(X).sum()))
 
     def _drawn(self, model: Model, start: Summary, table: Table) -> Draws:
         """The draws of all chains."""
@@ -243,18 +235,6 @@ class GibbsRun:
         self.result = state._replace(lap=lap)
         self.converged = True
         self.session.add(lap)
-
-
-def _slices(N: int, F: int) -> list[slice]:
-    """Consecutive rows of a table of F statistics, a few megabytes at a time."""
-    size = max(1, (1 << 20) // F)
-    return [slice(start, start + size) for start in range(0, N, size)]
-
-
-def _alone(likelihood: Likelihood, T: object) -> NDArray[np.floating]:
-    """The log marginal likelihood of each row by itself."""
-    dense = np.asarray(T.toarray() if hasattr(T, "toarray") else T)
-    return likelihood.log_marginal(np.ones(len(dense)), dense)
 
 
 def _most_probable(

@@ -15,6 +15,9 @@ from ...model.products import add_product
 Array = NDArray[np.floating]
 Labels = NDArray[np.int64]
 
+NUMBERS = 1 << 20  # in the features of a block of rows
+FAR = 1e8  # times the size of the features of a usual row
+
 
 class Table(NamedTuple):
     """What a sampler knows of the rows.
@@ -25,6 +28,7 @@ class Table(NamedTuple):
     T : (N, F) the features of the rows, dense or CSR
     alone : (N,) the log marginal likelihood of each row by itself
     base : sum_n log h(x_n)
+    far : (N,) rows whose features are so large that nothing is left of others after they are taken from a sum
     """
 
     likelihood: Likelihood
@@ -33,6 +37,23 @@ class Table(NamedTuple):
     T: Any
     alone: Array
     base: float
+    far: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, allocation: MixturePrior, T: Any, base: float) -> Self:
+        """The table of rows with features T (N, F), dense or CSR."""
+        N, F = T.shape
+        size = max(1, NUMBERS // F)
+        alone = np.empty(N)
+        largest = np.empty(N)
+        for start in range(0, N, size):
+            rows = slice(start, start + size)
+            block = T[rows]
+            dense = np.asarray(block.toarray() if sparse.issparse(block) else block)
+            alone[rows] = likelihood.log_marginal(np.ones(len(dense)), dense)
+            largest[rows] = np.abs(dense).max(axis=1)
+        usual = np.median(largest[largest > 0.0]) if (largest > 0.0).any() else 0.0
+        return cls(likelihood, allocation, allocation.seating, T, alone, base, largest > FAR * usual)
 
     @property
     def n_rows(self) -> int:
@@ -104,6 +125,8 @@ class Partition:
         S = self.table.rows(rows)[:, None, :] * sign[:, :, None]
         S += self.S[clusters]
         S[own & (N < 0.5)] = 0.0  # a cluster without its only row: what rounding leaves is nothing
+        for i, j in np.argwhere(own & self.table.far[rows][:, None]):
+            S[i, j] = self._summed(int(clusters[j]), int(rows[i]))
         return np.asarray((self.table.log_marginal(N, S) - self.marginal[clusters]) * sign)
 
     def move(self, row: int, k: int, gain: float, loss: float) -> int:
@@ -124,9 +147,14 @@ class Partition:
         self.S[k] += t
         self.marginal[k] += gain
         self.N[a] -= 1.0
-        self.S[a] -= t
+        self.S[a] = self._summed(a) if self.table.far[row] else self.S[a] - t
         self.marginal[a] -= loss
         return self._drop(a) if self.N[a] < 0.5 else -1
+
+    def _summed(self, k: int, without: int = -1) -> Array:
+        """The statistics of cluster k, summed anew, without one of its rows."""
+        members = np.flatnonzero(self.labels == k)
+        return np.asarray(self.table.T[members[members != without]].sum(axis=0)).ravel()
 
     def _drop(self, a: int) -> int:
         last = self.K - 1
