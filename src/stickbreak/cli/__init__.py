@@ -77,7 +77,7 @@ def fit(
     likelihood: str | None = None,
     concentration: float | None = None,
     batches: int | None = None,
-    algorithm: Literal["memoized", "full", "stochastic"] = "memoized",
+    algorithm: Literal["memoized", "full", "stochastic", "sequential"] = "memoized",
     init: Literal["one", "anchor", "k-means++", "k-means", "random", "permutation", "blocks"] | None = None,
     n_init: int | None = None,
     max_laps: int | None = None,
