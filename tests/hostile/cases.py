@@ -85,7 +85,11 @@ CONCENTRATIONS = {
     "HMM": ("concentration", "transition_concentration", "start_concentration", "stickiness"),
 }
 OTHERS = ("n_batches", "max_laps", "tol", "n_jobs", "random_state")
-LIMITS = {"Mixture": "most_kept", "TopicModel": "restarts", "HMM": "n_batches"}  # whole numbers with effects of their own
+LIMITS = {
+    "Mixture": "most_kept",
+    "TopicModel": "restarts",
+    "HMM": "n_batches",
+}  # whole numbers with effects of their own
 COUNTED = {"Mixture": "n_init_clusters", "TopicModel": "n_init_topics", "HMM": "n_init_states"}
 ALLOCATIONS = {"Mixture": ("dp", "finite", "pitman-yor"), "TopicModel": ("hdp", "lda"), "HMM": ("hdp", "finite")}
 OBJECTS = {
