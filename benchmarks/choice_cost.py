@@ -1,7 +1,8 @@
 """What the choice of the family costs: CPU seconds of default fits beside fits that are told the family that was chosen.
 
-Gaussian clusters with covariances of their own, and tables that scikit-learn brings along.  "ratio" is the time of the default fit
-over that of a fit with the chosen likelihood given; both search with learnt priors, and both may begin with simpler families.
+Gaussian clusters with covariances of their own, and tables that scikit-learn brings along.  "ratio" is the time of the default
+fit over that of a fit with the chosen likelihood given; both search with learnt priors, and both may begin with simpler
+families.
 
     python benchmarks/choice_cost.py
 """
