@@ -36,7 +36,8 @@ class Tuning:
     coarse : excursions are compared when settled to this multiple of the tolerance
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
     settle : laps before the states of an excursion, or of a given start, must pay
-    longest_excursion : laps of an excursion
+    longer : the same of excursions where rows are not many: states that last two rows part slowly
+    longest_excursion : laps of an excursion after these
     most_quiet : quiet laps, after which moves that are left are not tried
     several : states, of which a part is not all
     few : share of the states from which another ascent begins
@@ -54,7 +55,8 @@ class Tuning:
     per_row: float = 1e-4
     coarsest: float = 0.5
     settle: int = 5
-    longest_excursion: int = 30
+    longer: int = 15
+    longest_excursion: int = 25
     most_quiet: int = 2
     several: int = 3
     few: float = 0.3
@@ -149,6 +151,11 @@ class StateSearch(Search):
         return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
 
     @property
+    def _settle(self) -> int:
+        """Laps before the states of an excursion must pay."""
+        return TUNING.settle if self.sample_rows or self.sampled else TUNING.longer
+
+    @property
     def _sequences(self) -> SequenceSource:
         assert isinstance(self.source, SequenceSource)
         return self.source
@@ -234,9 +241,9 @@ class StateSearch(Search):
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
-        limit = min(self.options.max_laps, len(self.history) + TUNING.longest_excursion)
+        limit = min(self.options.max_laps, len(self.history) + self._settle + TUNING.longest_excursion)
         trial = self._laps(
-            model, self._removals, replace(coarse, max_laps=limit), best, TUNING.settle, origin, TUNING.most_quiet
+            model, self._removals, replace(coarse, max_laps=limit), best, self._settle, origin, TUNING.most_quiet
         )
         trial.run(model.ordered(start))
         self._keep(best, trial)
