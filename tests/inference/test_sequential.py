@@ -230,3 +230,31 @@ def test_what_has_no_pass_is_refused():
         Mixture(StudentT(), algorithm="sequential", learn=False).fit(rows())
     with pytest.raises(ValueError, match="algorithm must be"):
         HMM(algorithm="sequential").fit(rows())
+
+
+@pytest.mark.parametrize("learn", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_gaussian_is_one_cluster_and_a_stream_finds_others(learn, seed):
+    """Nothing learnt from one cluster may bar those that come later."""
+    rng = np.random.default_rng(seed)
+    model = Mixture("gaussian", algorithm="sequential", learn=learn, random_state=0, n_jobs=1)
+    model.partial_fit(rng.normal(0.0, 1.0, (400, 3)))
+    assert model.n_clusters_ == 1
+    model.partial_fit(rng.normal(12.0, 1.0, (200, 3)))
+    assert model.n_clusters_ == 2
+    model.partial_fit(rng.normal(0.0, 1.0, (200, 3)))
+    assert model.n_clusters_ == 2
+
+
+def test_no_merge_of_the_result_has_a_higher_bound():
+    """Not even several together, for the responsibilities found."""
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(m, 1.0, (150, 2)) for m in (0.0, 2.5, 9.0)])
+    model = Mixture("gaussian", algorithm="sequential", learn=False, random_state=0, n_jobs=1).fit(X)
+    for n in range(1, model.n_clusters_):
+        groups = model.hierarchy_.cut(n)
+        R = np.stack([model.predict_proba(X)[:, groups == g].sum(axis=1) for g in range(n)], axis=1)
+        merged = Mixture("gaussian", learn=False, init=R, moves=(), max_laps=1, random_state=0, n_jobs=1)
+        with pytest.warns(UserWarning, match="not converged"):
+            merged.fit(X)
+        assert model.lower_bound_ > merged.lower_bound_

@@ -12,14 +12,17 @@ from .._arguments import as_floats, check_boolean, check_count, real, shown
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource
 from ..model import Model, Posterior, Summary
+from ..moves.agglomeration import ancestry, level_start, levels_of, merges
 from .executor import Executor
 from .laps import Result
 from .one_pass import Clusters, OnePass
+from .prior_search import with_learnt_prior
 from .samplers.conjugate import require_conjugate
 from .search import Search
 from .session import Leg, NoJournal, Session
 from .state import Options
 from .stochastic import used_clusters
+from .survey import survey
 from .trace import Lap
 from .visit import visit
 
@@ -34,7 +37,8 @@ class Sequential:
     new one is more than ``epsilon``.  A second visit, at fixed parameters, then makes the summary of all rows and its exact
     ELBO.  Rows that come sorted by cluster find each cluster late, but do find it.
 
-    Hyperparameters that are learnt are learnt first, by a search of a sample of at most 3,000 rows, and then held.
+    Hyperparameters that are learnt are learnt first, by a search of a sample of at most 3,000 rows, and then held; if that
+    finds one cluster, they keep their defaults, since a prior learnt from one cluster allows no others.
     `Mixture.partial_fit` goes on with the pass, and clusters may be born.
 
     Parameters
@@ -44,8 +48,9 @@ class Sequential:
     prune : float >= 0
         A cluster goes while its part of the rows since its birth is smaller.  0 keeps all.
     merge : bool
-        In the end, make two clusters one where that raises the bound.  The published criterion, a small distance of the
-        responsibilities averaged over all rows, holds for any two small clusters, and two merged early stay together.
+        In the end, make clusters one where that raises the bound: pairs by the sums of the pass, then as many as are best by
+        the exact bound.  The published criterion, a small distance of the responsibilities averaged over all rows, holds for
+        any two small clusters, and two merged early stay together.
     block_rows : int >= 1
         Most rows to score under the same clusters; 1 is the algorithm as published.
 
@@ -125,12 +130,14 @@ class SequentialRun:
         if known is not None and known.laps:
             self._keep(known.state, known.laps[-1])
             return
-        model = self._learnt(start)
+        model, _ = with_learnt_prior(self.model, start, self.learner)
         rows = float(start.N.sum())
         seeds = start * (start.K / rows) if rows > 0.0 else start.take(np.empty(0, np.intp))
         executor = self.session.executor
         clusters = self.sequential.passing(model).over(self.source, Clusters.of(seeds.N, seeds.S), executor)
         posterior = visited(model, clusters.summary, self.source, executor)
+        if self.sequential.merge:
+            posterior = agglomerated(posterior, self.source, executor)
         now = time.perf_counter() - self.session.began
         bound = posterior.bound
         K = posterior.summary.K
@@ -138,15 +145,6 @@ class SequentialRun:
         state = Result(model, posterior.summary, bound, lap)
         self._keep(state, lap)
         self.session.journal.note(Leg(state, (lap,)))
-
-    def _learnt(self, start: Summary) -> Model:
-        """The model with its hyperparameters learnt."""
-        if self.learner is None:
-            return self.model
-        search = self.learner()
-        search.run(start)
-        assert search.result is not None
-        return search.result.model
 
     def _keep(self, state: Result, lap: Lap) -> None:
         self.result = state
@@ -166,3 +164,22 @@ def visited(model: Model, start: Summary, source: ArraySource, executor: Executo
         if len(used) == total.K:
             return posterior
         posterior = model.posterior(posterior.summary.take(used))
+
+
+def agglomerated(posterior: Posterior, source: ArraySource, executor: Executor) -> Posterior:
+    """The posterior after the merges that the exact bound prefers, of all numbers of clusters down to one."""
+    model = posterior.model
+    while posterior.summary.K > 1:
+        steps = list(merges(posterior))
+        parents = ancestry(steps, posterior.summary.K)
+        seen = survey(model, posterior.summary, source, executor, parents)
+        levels = levels_of(model, seen.total, steps, seen.nodes)
+        best = max(levels, key=lambda level: level.bound)
+        if best is levels[0]:
+            return posterior
+        start, _ = level_start(model, seen.total, seen.nodes, best)
+        merged = visited(model, start, source, executor)
+        if not merged.bound > posterior.bound:
+            return posterior
+        posterior = merged
+    return posterior

@@ -19,6 +19,7 @@ from ...model import Model, Parameters, Summary
 from ...model.local import responsibilities_of
 from ..laps import Result
 from ..memory import check_room
+from ..prior_search import with_learnt_prior
 from ..search import Search
 from ..session import Leg, NoJournal, Session
 from ..state import Options
@@ -44,7 +45,8 @@ class Gibbs:
 
     A concentration with a prior (`stickbreak.allocations.GammaConcentration`) is drawn along with the partition.
 
-    Hyperparameters that are learnt (``learn``) are learnt first, by the search of `Memoized`, and then held.  Every second
+    Hyperparameters that are learnt (``learn``) are learnt first, by the search of `Memoized`, and then held, unless it finds
+    one cluster, from which a prior learnt would allow no others.  Every second
     chain, the first among them, begins where that ended, or where ``init`` says; the others with rows dealt to clusters at
     random, so that chains which agree in the end have forgotten where they began.
 
@@ -165,7 +167,7 @@ class GibbsRun:
         if known is not None and known.laps:
             self._keep(known.state, known.laps[-1])
             return
-        model, start = self._learnt(start)
+        model, start = with_learnt_prior(self.model, start, self.learner)
         table = self._table(model)
         draws = self._drawn(model, start, table)
         state = self._nearest(model, table, draws)
@@ -175,15 +177,6 @@ class GibbsRun:
         lap = Lap(1, now, state.bound, K, state.bound, K, (), speed)
         self._keep(state, lap)
         self.session.journal.note(Leg(state, (lap,)))
-
-    def _learnt(self, start: Summary) -> tuple[Model, Summary]:
-        """The model with its hyperparameters learnt, and where chains begin."""
-        if self.learner is None:
-            return self.model, start
-        search = self.learner()
-        search.run(start)
-        assert search.result is not None
-        return search.result.model, search.result.total
 
     def _table(self, model: Model) -> Table:
         """What chains know of the rows."""
