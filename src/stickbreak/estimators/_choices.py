@@ -18,8 +18,10 @@ from ..inference.starts import STARTS
 from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import BAGS, ROWS, SEQUENCES, Kind, Model, RowKind
 from ..model.learning import OF_LIKELIHOOD
+from ..moves import BatchBirth
 from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
+from ._births import check_births, check_moves
 
 MOVES = ("birth", "merge", "delete")
 FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
@@ -256,7 +258,8 @@ def searches_freely(estimator: Any) -> bool:
 
 def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
-    _check_fit(estimator)
+    _check_fit(estimator, BatchBirth)
+    check_births(estimator, algorithm(estimator))
     _require(count(estimator.n_init_clusters), "n_init_clusters", estimator, COUNT)
     known = isinstance(estimator.concentration, GammaConcentration) or (
         _real(estimator.concentration) and estimator.concentration > 0
@@ -302,8 +305,11 @@ def check_states(estimator: Any) -> None:
         _named("init", estimator, ("one", "blocks"), "summary_")
 
 
-def _check_fit(estimator: Any) -> None:
-    """Refuse what is wrong with the parameters that all estimators have."""
+def _check_fit(estimator: Any, *births: type) -> None:
+    """Refuse what is wrong with the parameters that all estimators have.
+
+    births : classes of births that may be among the moves
+    """
     _require(whole(estimator.n_init), "n_init", estimator, "a whole number of at least 1, below 2^63")
     _require(whole(estimator.max_laps), "max_laps", estimator, "a whole number of at least 1, below 2^63")
     _require(
@@ -325,9 +331,7 @@ def _check_fit(estimator: Any) -> None:
         estimator,
         "None or a whole number, not 0, below 2^63",
     )
-    fits = isinstance(estimator.moves, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
-    fits = fits and all(isinstance(move, str) and move in MOVES for move in estimator.moves)
-    _require(fits, "moves", estimator, f"a sequence of names among {MOVES}, in a list, tuple or set")
+    check_moves(estimator, MOVES, births)
     shows = estimator.verbose
     fits = isinstance(shows, np.bool_) or (isinstance(shows, Integral) and abs(int(shows)) < MOST_WHOLE)
     _require(fits, "verbose", estimator, "True or False")

@@ -4,6 +4,7 @@ from .algorithm import Algorithm, Memoized
 from .executor import Executor, Threads
 from .gibbs import Chain
 from .learning_search import LearningSearch
+from .published_search import PublishedSearch
 from .refit import Refit
 from .row_search import RowSearch
 from .samplers.draws import Convergence, Draws
@@ -29,6 +30,7 @@ __all__ = [
     "LearningSearch",
     "Memoized",
     "Options",
+    "PublishedSearch",
     "Refit",
     "RowSearch",
     "Search",

@@ -14,6 +14,7 @@ from ..model.learning import tuned
 from ..moves import MoveRecord, Schedule
 from ..moves.better import NEGLIGIBLE
 from ..moves.verify import Verdict
+from .batch_births import BatchBirths, births_left, births_of
 from .leap import Leap, leap_from
 from .state import Problem, State
 from .visit import visit
@@ -58,13 +59,17 @@ class Record(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What a pass over all batches brings back: their summaries, those of the proposals, rows drawn, and its speed."""
+    """What a pass over all batches brings back: their summaries, those of the proposals, rows drawn, and its speed.
+
+    births : those that single batches decided on, if they do
+    """
 
     memo: Memo
     tracked: list[list[Summary]]
     drawn: list[Drawn]
     step: float
     rows_per_second: float
+    births: BatchBirths | None = None
 
 
 def first_lap(
@@ -103,7 +108,8 @@ def lap(problem: Problem, state: State) -> tuple[State, Record]:
 def judged(problem: Problem, state: State, after: State) -> State:
     """The state after a lap, with whether that was the last."""
     quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
-    settled = quiet >= (problem.most_quiet if after.proposals else 1)
+    waits = len(after.proposals) > 0 or births_left(problem, after)
+    settled = quiet >= (problem.most_quiet if waits else 1)
     done = _hopeless(problem, after.bound - state.bound, after.bound) or (settled and after.settle < 0)
     if settled and not done:  # nothing is left to wait for; moves are yet to be tried
         return after._replace(quiet=0, settle=0, done=False)
@@ -125,8 +131,13 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
         return state._replace(before=None, step=seen.step * TUNING.slower, stalled=False), Record((), speed)
     _check(problem, posterior.bound, state.bound, "a lap")
     stalled = not leap.taken and not posterior.bound > state.bound
+    births = [] if seen.births is None else [seen.births.record]
     if lowered and not state.proposals:  # only rounding is left to gain
-        return _finished(problem, state._replace(before=None, stalled=stalled), [], speed)
+        return _finished(problem, state._replace(before=None, stalled=stalled), births, speed)
+    before = state.posterior
+    if seen.births is not None and seen.births.born > 0:
+        state.schedule.add(seen.births.born)
+        before = state.model.posterior(state.total.insert_empty(seen.births.born))
     step = (
         min(max(seen.step * TUNING.faster, TUNING.first_step), TUNING.longest_step)
         if problem.options.accelerate
@@ -134,10 +145,10 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     )
     reported = problem.reported(state.bound, state.total.K).bound
     lapped = state._replace(
-        posterior=posterior, memo=seen.memo, bound=posterior.bound, before=state.posterior, step=step, stalled=stalled
+        posterior=posterior, memo=seen.memo, bound=posterior.bound, before=before, step=step, stalled=stalled
     )
     moved, records = _moved(problem, lapped, seen.tracked, posterior.bound - reported)
-    return _finished(problem, moved, records, speed, state.bound)
+    return _finished(problem, moved, births + records, speed, state.bound)
 
 
 def _pass(
@@ -163,8 +174,12 @@ def _pass(
     drawn: list[Drawn] = []
     tracked: list[list[Summary]] = [[] for _ in batches]
     local = source.n_rows * len(sizes) * 4 <= LOCAL
+    births = births_of(problem, state) if starts is None and not leap.taken else None
     for visited, b in enumerate(state.rng.permutation(len(batches)), 1):
         known = memo.batches[b]
+        target = None if births is None else births.target(model.posterior(memo.total), known)
+        if births is not None:
+            draw = None if known is None or target is None else births.draw(model, target, known.N)
         seen = visit(
             model,
             parameters,
@@ -179,7 +194,10 @@ def _pass(
         )
         memo.replace(int(b), seen.summary)
         tracked[b] = seen.tracked
-        drawn += seen.drawn
+        if births is not None and target is not None:
+            memo = births.judged(model, parameters, memo, int(b), target, seen.drawn)
+        else:
+            drawn += seen.drawn
         if starts is not None or visited == len(batches):
             continue
         posterior = model.posterior(memo.total)
@@ -190,7 +208,7 @@ def _pass(
         if problem.options.check:
             last = _check(problem, posterior.bound, last, f"a visit to batch {b}")
     memo.refresh()
-    return Pass(memo, tracked, drawn, step, source.n_rows / max(time.perf_counter() - began, 1e-9))
+    return Pass(memo, tracked, drawn, step, source.n_rows / max(time.perf_counter() - began, 1e-9), births)
 
 
 def _moved(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..model import Drawn, Model, Posterior, Summary
-from ..moves import Proposal, Schedule
+from ..moves import BatchBirth, Proposal, Schedule
 from ..moves.better import accepts
 from .lap import Record, first_lap, lap
 from .samplers.draws import Sampled
@@ -48,6 +48,7 @@ class Laps:
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
     origin : what the ascent begins with, as the history shows it (see `stickbreak.inference.trace.Lap`)
     sample_rows : rows of the source, if that is a sample; 0 for all rows
+    birth : births that single batches decide on, if any
     """
 
     start_model: Model
@@ -62,6 +63,7 @@ class Laps:
     patience: float = np.inf
     origin: str = "start"
     sample_rows: int = 0
+    birth: BatchBirth | None = None
     _last: tuple[State, Lap] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -171,7 +173,15 @@ class Laps:
     @property
     def problem(self) -> Problem:
         """What its laps share."""
-        return Problem(self.source, self.session.executor, self.options, self.most_quiet, self.floor, self.patience)
+        return Problem(
+            self.source,
+            self.session.executor,
+            self.options,
+            self.most_quiet,
+            self.floor,
+            self.patience,
+            self.birth,
+        )
 
     def _climb(self, first: Callable[[Problem], tuple[State, Record]] | None) -> None:
         """Lap until the ascent is over; what a journal has of it is not done again.

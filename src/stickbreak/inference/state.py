@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import ArraySource, Chunk
 from ..model import Drawn, Memo, Model, Posterior, Summary
-from ..moves import Proposal, Schedule
+from ..moves import BatchBirth, Proposal, Schedule
 from ..moves.better import accepts
 from .executor import Executor
 
@@ -71,6 +71,7 @@ class Problem:
     most_quiet : laps in a row that changed little, after which an ascent is over although there are moves left to try
     floor : None, or a better model in hand
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
+    birth : births that single batches decide on, if any (Thesis 4.2)
     """
 
     source: ArraySource
@@ -79,6 +80,7 @@ class Problem:
     most_quiet: int = sys.maxsize
     floor: Floor | None = None
     patience: float = np.inf
+    birth: BatchBirth | None = None
 
     @cached_property
     def batches(self) -> list[list[Chunk]]:

@@ -2,7 +2,7 @@
 
 from .bags import BAGS
 from .documents import DocumentSummary
-from .edits import Edit, Exchange, Replace, Take
+from .edits import Edit, Exchange, Handover, Replace, Take
 from .groups import GROUPS
 from .kind import Batch, Drawn, Kind, Recipe
 from .local import Responsibilities, local_step, restricted_step
@@ -24,6 +24,7 @@ __all__ = [
     "Drawn",
     "Edit",
     "Exchange",
+    "Handover",
     "Kind",
     "Memo",
     "Model",

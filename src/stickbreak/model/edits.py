@@ -41,7 +41,28 @@ class Replace:
         return replace(tracked[self.proposal], base=summary.base)
 
 
-Edit = Take | Exchange | Replace
+@dataclass(frozen=True)
+class Handover:
+    """Hand the mass of a cluster to n new ones, which come last, in the batch where these were summarised.
+
+    The cluster keeps its place and is empty there; in all other batches the new ones are (Thesis Eq. 4.21 and 4.22).
+    """
+
+    cluster: int
+    n: int
+
+    def applied(self, summary: Summary, tracked: Sequence[Summary]) -> Summary:
+        """The summary of a batch after the edit, given that of the new clusters, if they have any mass in it."""
+        if len(tracked) == 0:
+            return summary.insert_empty(self.n)
+        K = summary.K
+        handed = summary.exchange((self.cluster,), tracked[0]).insert_empty(1)
+        order = list(range(K - 1 + self.n))
+        order.insert(self.cluster, K - 1 + self.n)
+        return handed.take(order)
+
+
+Edit = Take | Exchange | Replace | Handover
 
 
 def side_by_side(summaries: Iterable[Summary]) -> Summary:

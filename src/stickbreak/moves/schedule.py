@@ -73,6 +73,24 @@ class Schedule:
         """Follow a reordering or dropping of clusters."""
         self.ids = [self.ids[k] for k in clusters]
 
+    def add(self, n: int) -> None:
+        """Give n more clusters, which come last, their identities."""
+        self.ids = [*self.ids, *self._fresh(n)]
+
+    def batch_target(self, posterior: Posterior, clusters: Sequence[int]) -> int | None:
+        """Of clusters, the one for a birth: tried least often, then of the lowest expected log density (Thesis Eq. 4.24).
+
+        None where births of all have failed as often as they may.
+        """
+        N = posterior.summary.N
+        open_ = [k for k in clusters if self._may("birth", (k,), N)]
+        scores = posterior.explained / np.maximum(N, 1.0)
+        return min(open_, key=lambda k: (self._failures("birth", (k,), N).times, scores[k]), default=None)
+
+    def birth_failed(self, cluster: int, counts: Array) -> None:
+        """Remember that a birth of a cluster came to nothing."""
+        self._fail("birth", (cluster,), counts)
+
     def draw(self, model: Model, source: ArraySource, counts: Array, rng: np.random.Generator) -> Draw | None:
         """How rows are drawn during the next lap to represent each cluster, if they are."""
         if not self.draws:

@@ -16,6 +16,7 @@ from .. import allocations
 from ..inference import Gibbs, Memoized, Sequential, Stochastic
 from ..likelihoods import REGISTRY, Product
 from ..model import DocumentSummary, SequenceSummary, Summary
+from ..moves import BatchBirth
 
 SUMMARIES: dict[str, type] = {
     "Summary": Summary,
@@ -185,8 +186,8 @@ def _parsed_float(text: str) -> float:
 
 def known_classes() -> dict[str, type]:
     """All classes that a model file may name, by name."""
-    algorithms: list[type] = [Gibbs, Memoized, Sequential, Stochastic]
-    return likelihood_classes() | allocation_classes() | SUMMARIES | {kind.__name__: kind for kind in algorithms}
+    choices: list[type] = [BatchBirth, Gibbs, Memoized, Sequential, Stochastic]
+    return likelihood_classes() | allocation_classes() | SUMMARIES | {kind.__name__: kind for kind in choices}
 
 
 def likelihood_classes() -> dict[str, type]:

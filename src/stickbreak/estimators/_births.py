@@ -1,0 +1,39 @@
+"""The moves of an estimator, and published births among those of a mixture."""
+
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+
+from .._arguments import shown
+from ..inference import Algorithm, Memoized
+from ..moves import BatchBirth
+
+
+def batch_birth(estimator: Any) -> BatchBirth | None:
+    """The births that single batches decide on, where the moves of an estimator name any."""
+    return next((move for move in estimator.moves if isinstance(move, BatchBirth)), None)
+
+
+def check_moves(estimator: Any, names: tuple[str, ...], births: tuple[type, ...]) -> None:
+    """Refuse moves other than these names and values of these classes of births."""
+    given = estimator.moves
+    fits = isinstance(given, (list, tuple, AbstractSet, np.ndarray))  # an iterator can be read only once
+    if not fits or not all(isinstance(move, births) or (isinstance(move, str) and move in names) for move in given):
+        others = "".join(f", or a {birth.__name__}" for birth in births)
+        raise ValueError(
+            f"moves must be a sequence of names among {names}{others}, in a list, tuple or set; got {shown(given)}."
+        )
+
+
+def check_births(estimator: Any, algorithm: Algorithm) -> None:
+    """Refuse two kinds of births at once, and births that single batches decide on without a memo of batches."""
+    if batch_birth(estimator) is None:
+        return
+    if sum(isinstance(move, BatchBirth) or move == "birth" for move in estimator.moves) > 1:
+        raise ValueError(f"moves must be with at most one of 'birth' and a BatchBirth; got {shown(estimator.moves)}.")
+    if not isinstance(algorithm, Memoized):
+        raise ValueError(
+            "algorithm must be 'memoized', 'full' or a Memoized() where moves have a BatchBirth; "
+            f"got {shown(estimator.algorithm)}."
+        )
