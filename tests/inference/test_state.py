@@ -17,7 +17,7 @@ from stickbreak.inference.lap import first_lap, lap
 from stickbreak.inference.state import Problem
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
-from stickbreak.moves import Schedule
+from stickbreak.moves import BatchBirth, Schedule
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged", "ignore:.*did not settle")
 MOVES = "birth", "merge", "delete"
@@ -43,6 +43,9 @@ def counts():
 CASES = {
     "mixture": lambda: Mixture("gaussian", n_batches=3, random_state=0).fit(rows()),
     "mixture, not learnt": lambda: Mixture("diagonal_gaussian", learn=False, random_state=0).fit(rows()),
+    "mixture, births at batches": lambda: Mixture(
+        "gaussian", moves=(BatchBirth(n_new=5), "merge"), n_batches=2, random_state=0
+    ).fit(rows()),
     "mixture, stochastic": lambda: Mixture(
         "gaussian", algorithm="stochastic", init="k-means++", n_init_clusters=5, n_batches=4, max_laps=8, random_state=0
     ).fit(rows()),

@@ -306,10 +306,7 @@ def check_states(estimator: Any) -> None:
 
 
 def _check_fit(estimator: Any, *births: type) -> None:
-    """Refuse what is wrong with the parameters that all estimators have.
-
-    births : classes of births that may be among the moves
-    """
+    """Refuse what is wrong with the parameters that all estimators have; values of ``births`` may be among the moves."""
     _require(whole(estimator.n_init), "n_init", estimator, "a whole number of at least 1, below 2^63")
     _require(whole(estimator.max_laps), "max_laps", estimator, "a whole number of at least 1, below 2^63")
     _require(
