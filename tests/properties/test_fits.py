@@ -47,9 +47,18 @@ def family(request, known_families):
     return known_families[request.param]
 
 
-@pytest.fixture(scope="module", params=[DirichletProcess(1.0), FiniteDirichlet(8, 3.0)], ids=["dp", "finite"])
+ALLOCATIONS = (DirichletProcess(1.0), FiniteDirichlet(8, 3.0))
+
+
+@pytest.fixture(scope="module", params=ALLOCATIONS, ids=["dp", "finite"])
 def allocation(request):
     return request.param
+
+
+@pytest.fixture
+def turning_allocation(turn):
+    """Takes turns with every other parameter: for fits to the end, which take long."""
+    return ALLOCATIONS[turn % 2]
 
 
 def rows(family, kind, seed, n=180):
@@ -147,13 +156,13 @@ def log_evidence(model, X, T):
     return logsumexp(terms) + model.likelihood.log_base(X).sum()
 
 
-@every_algorithm
 @pytest.mark.parametrize(
     "prior", [DirichletProcess(0.5), DirichletProcess(5.0), FiniteDirichlet(3, 2.0), PitmanYor(0.5, 0.7)], ids=str
 )
-def test_the_bound_is_below_the_evidence(family, naive, prior, algorithm):
+def test_the_bound_is_below_the_evidence(family, naive, prior, turn):
     if family.latent:
         pytest.skip("hard assignments are a lower bound: see tests of that family")
+    algorithm = list(ALGORITHMS)[turn % len(ALGORITHMS)]
     for n in (1, 2, 6):
         X = rows(family, "clusters", seed=n, n=30)[:n]
         found = fit(family, X, allocation=prior, init="random", n_init_clusters=3, **ALGORITHMS[algorithm])
@@ -175,7 +184,7 @@ def test_more_clusters_than_the_prior_has_are_refused(family, init):
 def test_a_fit_describes_its_data(family, allocation, naive, kind, turn):
     """The summary is that of whole rows, and one more plain lap from it raises the bound, by little."""
     algorithm = list(ALGORITHMS)[turn % len(ALGORITHMS)]
-    X = rows(family, kind, seed=5, n=120)
+    X = rows(family, kind, seed=5, n=70)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], len(X))
     found = fit(family, X, weights, allocation=allocation, **{"tol": 1e-8, **ALGORITHMS[algorithm]})
     model, total = found.model_, found.summary_
@@ -220,9 +229,10 @@ def test_laps_are_plain_variational_inference(family, allocation, naive):
 
 
 def test_one_batch_is_full_inference(family, allocation):
-    X = rows(family, "clusters", seed=2)
-    full = fit(family, X, allocation=allocation, algorithm="full", n_batches=7)
-    assert state(full) == state(fit(family, X, allocation=allocation, algorithm="memoized", n_batches=1))
+    X = rows(family, "clusters", seed=2, n=100)
+    common = {"allocation": allocation, "max_laps": 15}
+    full = fit(family, X, algorithm="full", n_batches=7, **common)
+    assert state(full) == state(fit(family, X, algorithm="memoized", n_batches=1, **common))
 
 
 def test_the_first_lap_does_not_depend_on_batches_or_order(family, allocation, naive):
@@ -238,7 +248,7 @@ def test_the_first_lap_does_not_depend_on_batches_or_order(family, allocation, n
 
 
 def test_batches_end_at_the_same_optimum(family, allocation):
-    X = rows(family, "clusters", seed=4)
+    X = rows(family, "clusters", seed=4, n=100)
     common = {"allocation": allocation, "moves": (), "tol": 1e-12, "max_laps": 2000}
     start = fit(family, X, allocation=allocation, algorithm="full")
     one = fit(family, X, algorithm="full", init=start, **common)
@@ -250,21 +260,21 @@ def test_batches_end_at_the_same_optimum(family, allocation):
 
 @two_families
 @every_kind
-def test_the_order_of_rows_changes_only_rounding(family, allocation, naive, kind):
+def test_the_order_of_rows_changes_only_rounding(family, turning_allocation, naive, kind):
     """Also with moves: samples of clusters are drawn by what rows are, not by where they stand."""
-    X = rows(family, kind, seed=6)
+    X = rows(family, kind, seed=6, n=120)
     order = np.random.default_rng(2).permutation(len(X))
-    one, other = (fit(family, data, allocation=allocation, algorithm="full") for data in (X, X[order]))
+    one, other = (fit(family, data, allocation=turning_allocation, algorithm="full") for data in (X, X[order]))
     assert_same_model(naive, one, other)
     np.testing.assert_array_equal(one.labels_[order], other.labels_)
 
 
 @two_families
 @every_algorithm
-def test_threads_change_nothing(family, allocation, algorithm):
+def test_threads_change_nothing(family, turning_allocation, algorithm):
     """Nor does fitting again: the seed decides everything, bit for bit."""
     X = rows(family, "outliers", seed=7, n=1300)  # batches of several chunks
-    common = {"allocation": allocation, **ALGORITHMS[algorithm], "max_laps": 12}
+    common = {"allocation": turning_allocation, **ALGORITHMS[algorithm], "max_laps": 12}
     one, two, many = (fit(family, X, n_jobs=n, random_state=np.random.RandomState(5), **common) for n in (1, 2, None))
     assert state(one) == state(two) == state(many)
 
@@ -272,7 +282,7 @@ def test_threads_change_nothing(family, allocation, algorithm):
 def test_other_processes_find_the_same():
     """Whatever the hash seed of the process."""
     program = (
-        "import numpy as np; from stickbreak import Mixture; X = np.random.default_rng(0).standard_t(3, (300, 2)); "
+        "import numpy as np; from stickbreak import Mixture; X = np.random.default_rng(0).standard_t(3, (100, 2)); "
         "m = Mixture('gaussian', random_state=1, n_batches=3, n_jobs=2).fit(X); "
         "text = m.means_.tobytes().hex(), m.lower_bounds_"
     )
@@ -288,12 +298,13 @@ def test_other_processes_find_the_same():
 
 @two_families
 @every_kind
-def test_a_weight_is_a_number_of_copies(family, allocation, naive, kind):
+def test_a_weight_is_a_number_of_copies(family, turning_allocation, naive, kind):
     """A row of weight 2 equals the row twice, a row of weight 0 none; from one cluster, with all moves."""
-    X = rows(family, kind, seed=9, n=120)
+    X = rows(family, kind, seed=9, n=80)
     copies = np.random.default_rng(3).integers(kind == "duplicates", 4, len(X))  # no other order of the distinct rows
-    weighted = fit(family, X, copies, allocation=allocation, algorithm="full", tol=1e-9)
-    repeated = fit(family, np.repeat(X, copies, axis=0), allocation=allocation, algorithm="full", tol=1e-9)
+    common = {"allocation": turning_allocation, "algorithm": "full", "tol": 1e-9}
+    weighted = fit(family, X, copies, **common)
+    repeated = fit(family, np.repeat(X, copies, axis=0), **common)
     assert_same_model(naive, weighted, repeated)
     np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
     np.testing.assert_array_equal(np.repeat(weighted.labels_, copies), repeated.labels_)
@@ -311,13 +322,13 @@ def test_clusters_are_found_whatever_the_size_of_weights(weight):
     assert all(len(set(labels[found.labels_ == k])) == 1 for k in set(found.labels_))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_few_heavy_rows_are_clusters_among_many_light_ones(seed):
     """Eight rows hold almost all the weight: births must see them, though they are few among the rows."""
     rng = np.random.default_rng(0)
-    light, heavy = rng.normal(size=(30_000, 1)), np.repeat([[40.0], [50.0]], 4, axis=0)
+    light, heavy = rng.normal(size=(12_000, 1)), np.repeat([[40.0], [50.0]], 4, axis=0)
     X = np.concatenate([light, heavy + 1e-3 * rng.normal(size=(8, 1))])
-    found = Mixture("gaussian", random_state=seed, n_jobs=1).fit(X, sample_weight=np.repeat([1.0, 1e5], [30_000, 8]))
+    found = Mixture("gaussian", random_state=seed, n_jobs=1).fit(X, sample_weight=np.repeat([1.0, 1e5], [12_000, 8]))
     labels = found.labels_[-8:]
     assert not set(labels[:4]) & set(labels[4:])  # the four may be several: each is as many as 1e5 equal rows
     assert not set(labels) & set(found.labels_[:-8])
@@ -393,16 +404,16 @@ def test_empty_clusters_change_nothing(family, allocation, naive):
 
 
 @pytest.mark.parametrize("n_batches", [1, 4])
-def test_stochastic_steps(family, allocation, n_batches):
+def test_stochastic_steps(family, turning_allocation, n_batches):
     """K stays to the last lap, its bound is exact, far above that of the start, and no better than exact inference's."""
     X = rows(family, "clusters", seed=12, n=200)
-    start = fit(family, X, allocation=allocation, algorithm="full", max_laps=8)
+    start = fit(family, X, allocation=turning_allocation, algorithm="full", max_laps=8)
     labels = np.where(np.random.default_rng(2).random(len(X)) < 0.3, 0, start.labels_)
-    K, common = len(set(labels)), {"allocation": allocation, "init": labels, "moves": ()}
+    K, common = len(set(labels)), {"allocation": turning_allocation, "init": labels, "moves": ()}
     steps = {"algorithm": Stochastic(1.0, 0.7), "n_batches": n_batches, "tol": 1e-5, "max_laps": 300}
     first = fit(family, X, algorithm="full", max_laps=1, **common)
     noisy = fit(family, X, **common, **steps)
-    best = fit(family, X, allocation=allocation, init=noisy, moves=(), algorithm="full", tol=1e-10)
+    best = fit(family, X, allocation=turning_allocation, init=noisy, moves=(), algorithm="full", tol=1e-10)
     assert {lap.n_clusters for lap in noisy.history_[:-1]} == {K}
     assert noisy.n_clusters_ == len(np.unique(noisy.labels_)) or noisy.n_clusters_ == K  # clusters without rows go
     assert first.lower_bound_ < noisy.lower_bound_ <= best.lower_bound_ + 1e-9 * abs(best.lower_bound_)
@@ -467,7 +478,7 @@ def blobs(rng, sizes, D=2, width=0.5):
     return X[order], labels[order]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_ten_unequal_clusters_are_found_from_one(seed):
     sizes = (12, 15, 20, 30, 40, 60, 90, 140, 200, 300)
     X, labels = blobs(np.random.default_rng(seed), sizes)
@@ -488,7 +499,7 @@ def test_textures_are_found_without_means():
 
 
 @pytest.mark.parametrize("D", [1, 2, 5])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_one_normal_cluster_stays_one(D, seed):
     X = np.random.default_rng(seed).multivariate_normal(np.arange(D), np.eye(D) + 0.5, size=500)
     assert Mixture("gaussian", random_state=seed, n_jobs=1).fit(X).n_clusters_ == 1
@@ -496,7 +507,7 @@ def test_one_normal_cluster_stays_one(D, seed):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_units_and_offsets_of_columns_are_irrelevant(dtype):
-    X, labels = blobs(np.random.default_rng(1), (20, 30, 50, 80, 120), width=0.7)
+    X, labels = blobs(np.random.default_rng(1), (12, 18, 30, 48, 72), width=0.7)
     offset = 1e6 if dtype == np.float64 else 1e4
     changed = [X * [1e-8, 1.0], X * [1e8, 1e-8], X * 1e8, X + offset, (X + offset) * [1.0, 1e-8], 1e-30 * X]
     for data in [X, *changed]:
