@@ -296,8 +296,10 @@ def shapes():
 @every_likelihood
 @pytest.mark.parametrize("name", shapes())
 def test_degenerate_tables_work(name, likelihood, turn):
-    algorithm, dtype = [("memoized", np.float64), ("stochastic", np.float64), ("memoized", np.float32)][turn % 3]
-    X = shapes()[name].astype(dtype)
+    X = shapes()[name]
+    assert_sound(fit(X, likelihood=likelihood, max_laps=12), X)
+    algorithm, dtype = [("stochastic", np.float64), ("memoized", np.float32)][turn % 2]
+    X = X.astype(dtype)
     assert_sound(fit(X, likelihood=likelihood, algorithm=algorithm, max_laps=12), X)
 
 
