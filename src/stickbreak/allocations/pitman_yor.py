@@ -36,8 +36,8 @@ class PitmanYor(MixturePrior):
     of a and b rows in places k and k + 1 gain log (gamma + k d + M + a) - log (gamma + k d + M + b) from a before b.
 
     **Learning the discount.**  A bound by sticks is one of labels, and K clusters have K! orders of labels.  How much that
-    costs depends on the discount, so the bound by sticks is highest at a discount that is far too small: at 0.2 for 1,600
-    clusters that were drawn with 0.5.  What does not depend on labels is the probability of the partition,
+    costs depends on the discount, so the bound by sticks is highest at a discount that is far too small
+    (benchmarks/power_law.py).  What does not depend on labels is the probability of the partition,
 
         log p(partition) = sum_{k=1}^{K-1} log (gamma + k d) - log [Gamma(gamma + N) / Gamma(gamma + 1)]
                            + sum_k log [Gamma(N_k - d) / Gamma(1 - d)].

@@ -18,7 +18,8 @@ from ..data import BagSource, GroupSource
 from ..inference import Algorithm, Executor, Options, TopicSearch
 from ..inference.memory import Documents, GroupedRows, Sizes
 from ..likelihoods import Likelihood
-from ..model import BAGS, GROUPS, Kind, Model, Summary
+from ..model import Kind, Model, Summary
+from ..model.documents import DocumentKind
 from ..report import topics as report
 from . import _choices as choices
 from . import _documents as documents
@@ -389,7 +390,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def _kind(self, kind: Kind) -> Kind:
         """Documents of a kind, with the settings of this estimator."""
-        return replace(GROUPS if kind is GROUPS else BAGS, restarts=self.restarts)
+        assert isinstance(kind, DocumentKind)
+        return replace(kind, restarts=self.restarts)
 
     def _sized(self, sizes: Sizes, source: Any) -> Sizes:
         if isinstance(source, GroupSource):

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,10 +15,10 @@ from ..moves.agglomeration import ancestry, level_start, levels_of, merges
 from .executor import Executor
 from .laps import Result
 from .one_pass import Clusters, OnePass
-from .prior_search import with_learnt_prior
+from .prior_search import prior_learner, with_learnt_prior
 from .samplers.conjugate import require_conjugate
 from .search import Search
-from .session import Leg, NoJournal, Session
+from .session import Leg, Session
 from .state import Options
 from .stochastic import used_clusters
 from .survey import survey
@@ -87,10 +86,9 @@ class Sequential:
     ) -> "SequentialRun":
         """The pass for a problem; the search learns hyperparameters of a sample, where there are any to learn."""
         require_conjugate(model, "Sequential")
-        aside = replace(session.aside(), journal=NoJournal())
         sample = source.sample(SAMPLE_ROWS, rng)
-        learner = partial(search, model, sample, session=aside, rng=rng, options=replace(options, n_batches=1))
-        return SequentialRun(self, model, source, session, learner if options.learn else None)
+        learner = prior_learner(search, model, sample, session, rng, replace(options, n_batches=1))
+        return SequentialRun(self, model, source, session, learner)
 
     def grown(self, model: Model, summary: Summary, source: ArraySource, executor: Executor) -> Summary:
         """Counts and statistics after a pass over more rows, which may begin clusters after those of the summary."""

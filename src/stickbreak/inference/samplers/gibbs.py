@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
@@ -19,9 +19,9 @@ from ...model import Model, Parameters, Summary
 from ...model.local import responsibilities_of
 from ..laps import Result
 from ..memory import check_room
-from ..prior_search import with_learnt_prior
+from ..prior_search import prior_learner, with_learnt_prior
 from ..search import Search
-from ..session import Leg, NoJournal, Session
+from ..session import Leg, Session
 from ..state import Options
 from ..trace import Lap
 from .blocked import BlockedSteps
@@ -136,9 +136,8 @@ class Gibbs:
                 "sample_weight must be 1 for every row with algorithm=Gibbs(...), which draws a cluster for each; repeat rows "
                 'instead, or use algorithm="memoized".'
             )
-        aside = replace(session.aside(), journal=NoJournal())
-        learner = partial(search, model, source, session=aside, rng=rng, options=options)
-        return GibbsRun(self, model, source, session, rng, learner if options.learn else None)
+        learner = prior_learner(search, model, source, session, rng, options)
+        return GibbsRun(self, model, source, session, rng, learner)
 
 
 @dataclass
