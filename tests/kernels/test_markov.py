@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 from stickbreak.kernels import markov
 from stickbreak.kernels.markov import FLOOR, LEAST, WIDTH
+from stickbreak.kernels.transitions import draw_from_shares
 
 SEEDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=15)
@@ -262,3 +263,32 @@ def test_rows_are_compressed_and_added(seed, K, threshold):
     want = np.zeros_like(sums)
     np.add.at(want, codes, R)
     np.testing.assert_allclose(sums, want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("lengths", [[6], [2, 1, 3]], ids=str)
+def test_paths_drawn_from_filtered_messages(lengths):
+    """The state at each row, the last first, given the one after it: the inverse of the cumulative chances in plain NumPy."""
+    rng, n, K = np.random.default_rng(3), sum(lengths), 3
+    first = np.zeros(n, np.bool_)
+    first[np.cumsum([0, *lengths[:-1]])] = True
+    for _ in range(50):
+        alpha, A = np.zeros((n, WIDTH)), np.zeros((WIDTH, WIDTH))
+        alpha[:, :K], A[:K, :K] = rng.dirichlet(np.ones(K), n), rng.dirichlet(np.ones(K), K)
+        uniform, path, after = rng.random(n), np.empty(n, np.int64), -1
+        assert markov.draw_path(alpha, np.ascontiguousarray(A.T), first, uniform, -1, path) == -1
+        for t in range(n - 1, -1, -1):
+            chances = alpha[t, :K] * (A[:K, after] if after >= 0 else 1.0)
+            assert path[t] == np.searchsorted(np.cumsum(chances), uniform[t] * chances.sum(), side="right")
+            after = -1 if first[t] else path[t]
+
+
+def test_transitions_drawn_from_shares():
+    """Each is compared with a random number of its own: of n with pseudo-count a, the i-th is drawn with chance a / (a + i)."""
+    rng = np.random.default_rng(4)
+    counted, prior = rng.integers(6, size=(3, 2)).astype(float), rng.gamma(1.0, 1.0, (3, 2))
+    uniform, drawn = rng.random(int(counted.sum())), np.empty((3, 2))
+    draw_from_shares(counted, prior, uniform, drawn)
+    parts = np.split(uniform, np.cumsum(counted.ravel()).astype(int)[:-1])
+    expected = [(u < a / (a + np.arange(len(u)))).sum() for u, a in zip(parts, prior.ravel())]
+    np.testing.assert_array_equal(drawn.ravel(), expected)
+    assert (drawn[counted > 0] >= 1.0).all()

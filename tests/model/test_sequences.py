@@ -15,7 +15,8 @@ from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import AutoregressiveGaussian, Bernoulli, Gaussian, Sample
 from stickbreak.model import SEQUENCES, Model, SequenceSummary, Summary, messages
-from stickbreak.model.messages import log_normaliser, smoothed, viterbi
+from stickbreak.model.messages import log_normaliser, smoothed
+from stickbreak.model.paths import viterbi
 
 SEEDS = st.integers(0, 2**32 - 1)
 FLOAT = np.dtype(float)

@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from .._arguments import as_floats, real, shown
 from ._base import Array, check_concentration
+from .slice_sampling import slice_step
 
 SLOPE = 0.05  # of the log concentration: differences that tell slope and curvature
 SETTLED = 0.1  # widths of the posterior: how near its mode the search ends
@@ -33,6 +34,11 @@ class Known(NamedTuple):
 
     value: float
 
+    @property
+    def mean(self) -> float:
+        """The value."""
+        return self.value
+
     def log_mean(self, log_evidence: Callable[[Any], Any]) -> float:
         """Log p(labels) at the concentration."""
         return float(log_evidence(self.value))
@@ -44,6 +50,10 @@ class Known(NamedTuple):
     def moments(self, log_evidence: Callable[[Any], Any]) -> Moments:
         """The value, for certain."""
         return Moments(self.value, 0.0)
+
+    def drawn(self, now: float, log_chance: Callable[[float], float], rng: np.random.Generator) -> float:
+        """The value."""
+        return self.value
 
 
 class Nodes(NamedTuple):
@@ -113,6 +123,17 @@ class GammaConcentration:
         c = nodes.concentrations[:, 0]
         mean = float(nodes.weights @ c)
         return Moments(mean, float(np.sqrt(nodes.weights @ (c - mean) ** 2)))
+
+    def drawn(self, now: float, log_chance: Callable[[float], float], rng: np.random.Generator) -> float:
+        """A concentration drawn from its posterior given labels, by a step of slice sampling of log c from ``now``.
+
+        log_chance : log probability of the labels at a concentration
+        """
+
+        def log_density(t: float) -> float:  # of t = log c
+            return float(self.log_density(t)) + log_chance(float(np.exp(t)))
+
+        return float(np.exp(slice_step(log_density, float(np.log(now)), rng)))
 
     def _posterior(self, log_evidence: Evidence) -> Nodes:
         def log_density(t: Array) -> Array:  # of t = log c

@@ -15,9 +15,11 @@ from ..kernels import transitions as kernels
 from ..kernels.special import log_rise
 from ._base import RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_concentration, within_range
 from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
+from .concentration import Belief, Known, belief
 from .line_search import best_factor
 from .mixture import DirichletProcess
 from .summaries import States
+from .transitions import Transitions, pseudo_counts
 
 LARGEST = RANGE[1]  # stickiness
 ROW_STRENGTH = ("stickiness", "transition_concentration")  # together, of the prior of a row of transitions
@@ -139,10 +141,22 @@ class ChainPrior(OneBound, ABC):
 
     def prior_counts(self, shares: Array) -> Array:
         """The pseudo-counts of the prior for shares (K + 1,), (K + 1, K + 1)."""
-        K = len(shares) - 1
-        prior = np.vstack([self.start_concentration * shares, np.tile(self.transition_concentration * shares, (K, 1))])
-        prior[np.arange(1, K + 1), np.arange(K)] += self.stickiness
-        return np.asarray(np.maximum(prior, 1e-300))
+        at = self.transition_concentration, self.stickiness, self.start_concentration
+        return pseudo_counts(shares, len(shares) - 1, *at)
+
+    def transitions(self, L: int) -> Transitions:
+        """Transitions between L states for a sampler to begin with: equal shares."""
+        at = self.transition_concentration, self.stickiness, self.start_concentration
+        return Transitions(*at, np.full(L, 1.0 / L), self._of_shares.mean)
+
+    @abstractmethod
+    def with_drawn_shares(self, now: Transitions, counted: Array, rng: np.random.Generator) -> Transitions:
+        """Transitions at shares drawn given first states and transitions (L + 1, L), by a step from ``now``."""
+
+    @property
+    @abstractmethod
+    def _of_shares(self) -> Belief:
+        """What is known of the concentration of the shares."""
 
     def merge_gains(
         self, summary: States, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
@@ -254,6 +268,15 @@ class HDPMarkovChain(ChainPrior):
         x, value = best_sticks(self._objective(counted), start, np.append(tables, 0.0) + K + 1.0)
         return Solved(stick_means(expit(x)), value)
 
+    def with_drawn_shares(self, now: Transitions, counted: Array, rng: np.random.Generator) -> Transitions:
+        """Transitions at shares drawn given first states and transitions (L + 1, L)."""
+        return now.with_drawn_shares(self._of_shares, counted, rng)
+
+    @property
+    def _of_shares(self) -> Belief:
+        """What is known of gamma."""
+        return belief(self.concentration)
+
     @property
     def _shift(self) -> float:
         """1 where log Gamma(kappa + x) is replaced by log Gamma(1 + kappa + x) - log x, or else 0."""
@@ -341,6 +364,15 @@ class FiniteMarkovChain(ChainPrior):
             self.start_concentration, np.full(summary.K, self.transition_concentration + self.stickiness)
         )
         return float(log_rise(counted, prior[:, :-1]).sum() - log_rise(counted.sum(axis=1), strength).sum())
+
+    def with_drawn_shares(self, now: Transitions, counted: Array, rng: np.random.Generator) -> Transitions:
+        """The same: shares are equal for certain."""
+        return now
+
+    @property
+    def _of_shares(self) -> Belief:
+        """Alpha, as shares have no concentration."""
+        return Known(self.transition_concentration)
 
     def _merged_share(self, a: Any, b: Any) -> Any:
         return a

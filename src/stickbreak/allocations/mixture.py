@@ -18,7 +18,6 @@ from ._stick_breaking import Sticks
 from .concentration import Belief, GammaConcentration, Moments, belief, check_belief
 from .line_search import best_factor
 from .seating import Seating
-from .slice_sampling import slice_step
 from .summaries import Counts
 
 
@@ -97,8 +96,7 @@ class MixturePrior(OneBound, ABC):
 
         Of a concentration with a prior that at the prior mean.
         """
-        concentration = self.concentration
-        return self._seating(concentration.mean if isinstance(concentration, GammaConcentration) else concentration)
+        return self._seating(self._belief.mean)
 
     def draw_seating(
         self, seating: Seating, log_chance: Callable[[Seating], float], rng: np.random.Generator
@@ -107,14 +105,8 @@ class MixturePrior(OneBound, ABC):
 
         log_chance : log probability of the labels with a seating
         """
-        prior = self.concentration
-        if not isinstance(prior, GammaConcentration):
-            return seating
-
-        def log_density(t: float) -> float:  # of t = log c
-            return float(prior.log_density(t)) + log_chance(self._seating(float(np.exp(t))))
-
-        return self._seating(float(np.exp(slice_step(log_density, float(np.log(seating.concentration)), rng))))
+        now = seating.concentration
+        return self._seating(self._belief.drawn(now, lambda c: log_chance(self._seating(c)), rng))
 
     def update(self, summary: Counts, solution: Solution) -> GlobalStep:
         """E[log pi_k], the derivative of the bound by N_k, (K,)."""

@@ -54,8 +54,7 @@ class Seating(NamedTuple):
         off after K clusters.  With a negative discount, the symmetric Dirichlet prior of K clusters.
         """
         if self.discount < 0.0:
-            drawn = np.log(_gamma(N - self.discount, rng))
-            return np.asarray(drawn - logsumexp(drawn))
+            return log_dirichlet(N - self.discount, rng)
         later = N.sum() - np.cumsum(N)
         first = np.log(_gamma(1.0 - self.discount + N, rng))
         rest = np.log(_gamma(self.concentration + self.discount * np.arange(1, len(N) + 1) + later, rng))
@@ -84,6 +83,12 @@ class Seating(NamedTuple):
             + log_rise(N - 1.0, 1.0 - self.discount).sum()
             - log_rise(N.sum() - 1.0, self.concentration + 1.0).sum()
         )
+
+
+def log_dirichlet(counts: Array, rng: np.random.Generator) -> Array:
+    """Logs of draws from Dirichlet distributions with pseudo-counts (..., K) along the last axis."""
+    drawn = np.log(_gamma(counts, rng))
+    return np.asarray(drawn - logsumexp(drawn, axis=-1, keepdims=True))
 
 
 def _gamma(shape: Array, rng: np.random.Generator) -> Array:

@@ -268,7 +268,7 @@ def check(estimator: Any) -> None:
     _require(estimator.most_kept is None or count(estimator.most_kept), "most_kept", estimator, f"None or {COUNT}")
     _named("allocation", estimator, ("dp", "pitman-yor", "finite"), "update")
     _require_allocation(estimator, ROWS)
-    if algorithm(estimator).rows_only:
+    if algorithm(estimator).seats:
         _ = mixture_prior(estimator).seating  # refuses a prior that has none
     if isinstance(estimator.init, str):
         _named("init", estimator, ("one", *STARTS), "summary_")
@@ -344,7 +344,7 @@ def _require_learnable(estimator: Any, *names: str) -> None:
 
 
 def _require_algorithm_of(estimator: Any, kind: Kind) -> None:
-    fits = not algorithm(estimator).rows_only
+    fits = kind.units in algorithm(estimator).takes
     _require(fits, "algorithm", estimator, f"Memoized or Stochastic, or another that takes {kind.units}")
 
 

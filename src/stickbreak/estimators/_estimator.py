@@ -213,6 +213,14 @@ class Estimator(BaseEstimator, ABC):
             return "interrupted while labelling the rows: the model is complete, but labels_ is not set."
         return None
 
+    def _set_drawn(self, sampled: Sampled | None, labels: Callable[[], NDArray[np.intp]]) -> str | None:
+        """Set ``labels_``, and ``draws_`` of a sampler, and say if an interrupt left ``labels_`` unset."""
+        if sampled is None:
+            return self._set_labels(labels)
+        self.draws_ = sampled.draws
+        self.labels_ = sampled.labels
+        return None
+
     def _set_fitted(
         self, model: Model, summary: Summary, dtype: np.dtype[np.floating], history: list[Lap], table: Table
     ) -> None:

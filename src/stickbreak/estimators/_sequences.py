@@ -24,7 +24,8 @@ from ..kernels.markov import forward
 from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
 from ..likelihoods.features import features
 from ..model import Model, SequenceSummary, Summary
-from ..model.messages import Prepared, blocks, padded, smoothed, viterbi
+from ..model.messages import Prepared, blocks, padded, smoothed
+from ..model.paths import viterbi
 from ..model.sequences import labelled
 from ..moves.blocks import block_states
 from . import _choices as choices

@@ -63,9 +63,10 @@ class HMM(ClusterMixin, Estimator):
         alpha_0, the same of the states that sequences begin in.
     concentration : float > 0 or "learn", default 5.0
         gamma, of the sticks; larger values expect more states.
-    algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized` or `inference.Stochastic`, default "memoized"
+    algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized`, `Stochastic` or `Gibbs`, default "memoized"
         Incremental over batches of sequences, all at once, or noisy steps, for which long sequences are cut and states are
-        found on a sample of about 20,000 rows.
+        found on a sample of about 20,000 rows.  ``Gibbs(kind="blocked")`` draws the states of the rows from their posterior;
+        the model is that of the states nearest to the draws.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 or one per sequence (stochastic: one per 1,000, at most 100)
         Batches visited per lap.
     init : {"one", "blocks"}, array, fitted HMM or fitted Mixture, default "one"
@@ -104,7 +105,11 @@ class HMM(ClusterMixin, Estimator):
         begins, best first.  It is that of a sample, as if of all rows, and only of rows with rows before them where
         autoregressive ones are among the families.  Empty where there was nothing to choose.
     labels_ : array (T,)
-        The most probable path of states (Viterbi) through the sequences fitted.
+        The most probable path of states (Viterbi) through the sequences fitted; with ``algorithm=Gibbs(...)`` the drawn states
+        nearest to all draws.
+    draws_ : `stickbreak.inference.Draws`
+        With ``algorithm=Gibbs(...)``: "labels", "n_clusters", "concentration" and "log_joint" of every draw, by name, with
+        co-clustering probabilities and the convergence of the chains.
     posterior_ : NamedTuple, or dict of them for a Product
         Posterior means of the parameters of the states, in the units of the data; its fields are attributes too.
     stickiness_, transition_concentration_ : float
@@ -389,7 +394,7 @@ class HMM(ClusterMixin, Estimator):
             sequences.check_observed(source)
             source = sequences.collapsed(source)
             model, _, options = problem_of(self, family.likelihood, source, columns)
-            total, model, history, trouble, _ = self._ascend(
+            total, model, history, trouble, sampled = self._ascend(
                 model,
                 source,
                 executor,
@@ -403,7 +408,7 @@ class HMM(ClusterMixin, Estimator):
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
-            trouble = self._set_labels(lambda: self._paths(source, columns, executor)) or trouble
+            trouble = self._set_drawn(sampled, lambda: self._paths(source, columns, executor)) or trouble
         self.converged_ = trouble is None
         return trouble
 

@@ -18,7 +18,6 @@ from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..inference import Algorithm, Executor, LearningSearch, PublishedSearch, Search, Sequential
-from ..inference.samplers.draws import Sampled
 from ..likelihoods import Dust, Likelihood
 from ..model import Kind, Model, RowKind, Summary
 from ..moves import BatchBirth
@@ -480,14 +479,6 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             trouble = self._set_drawn(sampled, lambda: self._labels_of(rows, collapsed, columns, executor)) or trouble
         self.converged_ = trouble is None
         return trouble
-
-    def _set_drawn(self, sampled: Sampled | None, labels: Callable[[], NDArray[np.intp]]) -> str | None:
-        """Set ``labels_``, and ``draws_`` of a sampler, and say if an interrupt left ``labels_`` unset."""
-        if sampled is None:
-            return self._set_labels(labels)
-        self.draws_ = sampled.draws
-        self.labels_ = sampled.labels
-        return None
 
     def _labels_of(
         self, rows: ArraySource, collapsed: Collapsed | None, columns: Columns, executor: Executor

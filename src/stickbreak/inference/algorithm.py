@@ -40,12 +40,14 @@ class Algorithm(Protocol):
     ----------
     searches : whether moves change the number of clusters meanwhile; if not, they are found on a sample before
     takes_weights : whether a row may count as several, so that equal rows are visited once
-    rows_only : whether it takes no documents and no sequences
+    takes : the kinds of data it takes, by their units (`stickbreak.model.Kind`)
+    seats : whether rows join clusters one by one, so that it needs the seating of a prior (`MixturePrior.seating`)
     """
 
     searches: ClassVar[bool]
     takes_weights: ClassVar[bool]
-    rows_only: ClassVar[bool]
+    takes: ClassVar[tuple[str, ...]]
+    seats: ClassVar[bool]
 
     def begin(
         self,
@@ -76,7 +78,8 @@ class Memoized:
     accelerate: bool = True
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
-    rows_only: ClassVar[bool] = False
+    takes: ClassVar[tuple[str, ...]] = ("rows", "documents", "sequences")
+    seats: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_boolean(self.accelerate, "accelerate")

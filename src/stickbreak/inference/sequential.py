@@ -64,7 +64,8 @@ class Sequential:
     block_rows: int = 4096
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
-    rows_only: ClassVar[bool] = True
+    takes: ClassVar[tuple[str, ...]] = ("rows",)
+    seats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 <= real(self.epsilon) <= 1.0:

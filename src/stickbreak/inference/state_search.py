@@ -14,7 +14,8 @@ from ..data import Chunk, SequenceSource
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
-from ..model.messages import Prepared, viterbi
+from ..model.messages import Prepared
+from ..model.paths import viterbi
 from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states

@@ -43,7 +43,8 @@ class Stochastic:
     decay: float = 0.6
     searches: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
-    rows_only: ClassVar[bool] = False
+    takes: ClassVar[tuple[str, ...]] = ("rows", "documents", "sequences")
+    seats: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0.0 <= real(self.delay) < np.inf:

@@ -237,6 +237,39 @@ def follow(back, state, path):
 
 
 @_jit
+def draw_path(alpha, At, first, uniform, after, path):
+    """Draw the states of a block of rows, the last row first, and return the state that decides on the row before the block.
+
+    p(z_t = j | z_{t+1} = k, x)  proportional to  alpha_tj A_jk                                       (Fox et al. 2011, Alg. 3)
+
+    alpha : (n, Kp) in: filtered probabilities (`forward`);  At : (Kp, Kp) in: A transposed
+    first : (n,) bool, in;  uniform : (n,) in: random numbers
+    after : the state of the row after the block, -1 where no row of the same sequence follows
+    path : (n,) out
+    """
+    K = alpha.shape[1]
+    chances = np.empty(K)
+    for t in range(path.size - 1, -1, -1):
+        for k in range(K):
+            chances[k] = alpha[t, k] if after < 0 else alpha[t, k] * At[after, k]
+        total = 0.0
+        for k in range(K):
+            total += chances[k]
+        left = uniform[t] * total
+        after = -1
+        for k in range(K):
+            if chances[k] > 0.0:
+                after = k
+                left -= chances[k]
+                if left < 0.0:
+                    break
+        path[t] = after
+        if first[t]:
+            after = -1
+    return after
+
+
+@_jit
 def shift_rows(C, bias, weights, out, least, top):
     """Scores ``weights[t] (C[t] + bias)`` of rows, less the largest of each row, and the same but at least `LEAST`.
 

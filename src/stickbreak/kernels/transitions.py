@@ -90,6 +90,27 @@ def drawn_from_shares(counted, m, alpha, kappa, first, drawn):
 
 
 @_jit
+def draw_from_shares(counted, prior, uniform, drawn):
+    """Draw how many first states and transitions of each kind were drawn from the prior, given how many there are.
+
+    The nth of a kind is drawn from the prior with chance a / (a + n - 1), otherwise it repeats one before it: the tables of a
+    Chinese restaurant of n guests.
+
+    counted : (K + 1, K) in, whole numbers;  prior : (K + 1, K) in, pseudo-counts a
+    uniform : in, as many random numbers as are counted;  drawn : (K + 1, K) out
+    """
+    place = 0
+    for j in range(counted.shape[0]):
+        for k in range(counted.shape[1]):
+            a = prior[j, k]
+            many = 0
+            for n in range(int(counted[j, k])):
+                many += uniform[place + n] * (a + n) < a
+            drawn[j, k] = many
+            place += int(counted[j, k])
+
+
+@_jit
 def _rise(count, prior):
     """Log Gamma(count + prior) - log Gamma(prior)."""
     return rise(count, max(prior, _SMALLEST))[0]

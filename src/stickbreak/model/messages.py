@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.sequences import Sequences, SequenceSource
-from ..kernels.markov import FLOOR, WIDTH, backward, best_path, clear_least, follow, forward, shift_rows
+from ..kernels.markov import FLOOR, WIDTH, backward, clear_least, forward, shift_rows
 from ..likelihoods import Likelihood
 from ..likelihoods.features import largest_terms, prefers_sparse
 from .local import exact_scores, scores_of
@@ -164,7 +164,7 @@ def _exponentials(
     return T
 
 
-class _Blocks:
+class Blocks:
     """The blocks of a chunk, of as many rows of each of its lanes; their scores, and where these and the messages are kept."""
 
     def __init__(self, likelihood: Likelihood, prepared: Prepared, X: Sequences, edges: list[int]) -> None:
@@ -224,6 +224,23 @@ class _Blocks:
         forward(found.L, found.codes, self.joined(i, self.X.first), edges, prepared.start, prepared.A, alpha, scale)
         return found, alpha, scale
 
+    def filtered(self, begin: Array) -> Iterator[tuple[int, tuple[Scores, Array, Array]]]:
+        """Each block, the last one first, with its scores, forward messages and scales.
+
+        Messages are kept where memory allows, or else only those at the ends of blocks, and computed again.
+        """
+        ends = [begin]
+        stored: tuple[Scores, Array, Array] | None = None
+        for i in range(len(self.pieces)):
+            stored = self.ahead(i, ends[i])
+            ends.append(self.ends(i, stored[1]))
+        Kp = len(self.prepared.start)
+        for i in range(len(self.pieces) - 1, -1, -1):
+            if self.keep:
+                stored = self.scores(i), self.array("alpha", i, Kp, self.lanes), self.array("scale", i, 1)[:, 0]
+            yield i, stored if stored is not None else self.ahead(i, ends[i])
+            stored = None
+
     def ends(self, i: int, alpha: Array) -> Array:
         """The messages (lanes, Kp) from the last row of each lane of block i."""
         return np.asarray(alpha[self.edges[i][1:] + np.arange(self.lanes)])
@@ -243,18 +260,8 @@ def smoothed(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Iterat
     """
     edges, begin, beta = _lanes(likelihood, prepared, X)
     Kp = len(prepared.start)
-    work = _Blocks(likelihood, prepared, X, edges)
-    ends = [begin]
-
-    stored: tuple[Scores, Array, Array] | None = None
-    for i in range(len(work.pieces)):
-        stored = work.ahead(i, ends[i])
-        ends.append(work.ends(i, stored[1]))
-    for i in range(len(work.pieces) - 1, -1, -1):
-        if work.keep:
-            stored = work.scores(i), work.array("alpha", i, Kp, work.lanes), work.array("scale", i, 1)[:, 0]
-        found, alpha, scale = stored if stored is not None else work.ahead(i, ends[i])
-        stored = None
+    work = Blocks(likelihood, prepared, X, edges)
+    for i, (found, alpha, scale) in work.filtered(begin):
         R = WORKSPACE.array("R", (len(scale), Kp))
         G = WORKSPACE.array("G", alpha.shape)
         backward(found.L, found.codes, work.joined(i, X.first), work.edges[i], prepared.At, alpha, beta, R, G)
@@ -264,7 +271,7 @@ def smoothed(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Iterat
 def log_normaliser(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> float:
     """Log of the sum over all paths of the product of potentials, given the rows of the same sequence before the chunk."""
     edges, begin, _ = _lanes(likelihood, prepared, X, forth_only=True)
-    work = _Blocks(likelihood, prepared, X, edges)
+    work = Blocks(likelihood, prepared, X, edges)
     total = 0.0
     work.keep = False
     for i in range(len(work.pieces)):
@@ -354,33 +361,3 @@ def _handed_over(
     alpha[:] = 1.0
     backward(L, codes, first, edges, prepared.At, alpha, ends, R, G)
     return ends
-
-
-def viterbi(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> NDArray[np.intp]:
-    """The most probable path of each sequence of a chunk, (n,), block by block from the scores at their ends."""
-    K = prepared.K
-    work = _Blocks(likelihood, prepared, X, [0, len(X)])
-    A = np.ascontiguousarray(prepared.log_A)
-    pieces = [pieces[0] for pieces in work.pieces]
-    ends: list[Array] = [np.zeros(K)]
-    path = np.empty(len(X), np.intp)
-
-    def ahead(i: int) -> tuple[Array, NDArray[np.int16]]:
-        rows = pieces[i]
-        found = work.scores(i)
-        C = found.C[found.codes]
-        score = ends[i].copy()
-        back = np.empty((len(C), K), np.int16)
-        best_path(np.ascontiguousarray(C[:, :K]), X.first(rows), prepared.log_start, A, score, back)
-        return score, back
-
-    last = None
-    for i in range(len(pieces)):
-        score, last = ahead(i)
-        ends.append(score)
-    state = int(ends[-1].argmax())
-    for i in range(len(pieces) - 1, -1, -1):
-        back = last if last is not None else ahead(i)[1]
-        last = None
-        state = follow(back, state, path[pieces[i]])
-    return path

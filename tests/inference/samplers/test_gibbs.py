@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import stickbreak
-from stickbreak import HMM, Mixture, TopicModel
+from stickbreak import Mixture, TopicModel
 from stickbreak.allocations import FiniteDirichlet, GammaConcentration
 from stickbreak.inference import Draws, Gibbs
 from stickbreak.inference.samplers.draws import by_size
@@ -192,8 +192,6 @@ def test_what_cannot_be_sampled_is_refused(model):
         Mixture(Gaussian(), algorithm=Gibbs(5, 5, 1)).fit(X, sample_weight=np.full(15, 2.0))
     with pytest.raises(ValueError, match=r"algorithm must be .* takes documents; got a Gibbs"):
         TopicModel(algorithm=Gibbs(5, 5, 1)).fit(np.ones((5, 4)))
-    with pytest.raises(ValueError, match=r"algorithm must be .* takes sequences; got a Gibbs"):
-        HMM(algorithm=Gibbs(5, 5, 1)).fit(X)
     with pytest.raises(TypeError, match="draws no parameters"):
         Mixture(GaussianNetwork(), algorithm=Gibbs(5, 5, 1, kind="blocked"), learn=False).fit(X)
     with pytest.raises(ValueError, match="name must be one of"):

@@ -12,7 +12,8 @@ from stickbreak.allocations import DirichletProcess, FiniteDirichlet, GammaConce
 from stickbreak.allocations.seating import Seating
 from stickbreak.allocations.slice_sampling import slice_step
 from stickbreak.inference.samplers.blocked import BlockedSteps
-from stickbreak.inference.samplers.chain import ChainStart, ChainTask, CollapsedSteps
+from stickbreak.inference.samplers.chain import ChainStart, ChainTask
+from stickbreak.inference.samplers.collapsed import CollapsedSteps
 from stickbreak.inference.samplers.partition import Partition, Table
 from stickbreak.inference.samplers.split_merge import seat
 

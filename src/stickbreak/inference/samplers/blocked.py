@@ -6,7 +6,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...allocations.seating import Seating
 from ...kernels.seating import draw_labels
 from ...model.local import product_with
 from .partition import Partition, Table
@@ -39,7 +38,7 @@ class BlockedSteps:
         return cls(table, np.minimum(codes, n_clusters - 1).astype(np.int64), n_clusters)
 
     def step(self, rng: np.random.Generator) -> None:
-        """Draw weights, parameters, and the cluster of every row."""
+        """Draw weights, parameters, the cluster of every row, and the concentration, where it has a prior."""
         table = self.table
         N, S = table.sums(self.labels, self.n_clusters)
         W, b = table.likelihood.draw_weights(N, S, rng)
@@ -49,14 +48,8 @@ class BlockedSteps:
         for start in range(0, table.n_rows, size):
             rows = slice(start, start + size)
             draw_labels(product_with(table.T[rows], W), bias, uniform[rows], self.labels[rows])
-
-    def log_chance(self, seating: Seating) -> float:
-        """Log probability of the labels."""
-        return seating.log_labels(np.bincount(self.labels, minlength=self.n_clusters).astype(np.float64))
-
-    def reseat(self, seating: Seating) -> None:
-        """Go on with another seating."""
-        self.table = self.table._replace(seating=seating)
+        N = np.bincount(self.labels, minlength=self.n_clusters).astype(np.float64)
+        self.table = table.reseated(lambda seating: seating.log_labels(N), rng)
 
     @property
     def partition(self) -> Partition:

@@ -1,19 +1,51 @@
-"""A chain of partitions, as a task."""
+"""A chain of partitions, as a task, whatever the data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...allocations.seating import Seating
 from ...kernels.seating import by_appearance
-from .collapsed import sweep
-from .partition import Partition, Table
-from .split_merge import split_or_merge
 
 Array = NDArray[np.floating]
+
+
+class Rows(Protocol):
+    """What a chain knows of the data."""
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        ...
+
+
+class Drawn(Protocol):
+    """A partition, as it is kept."""
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The cluster of each row, (N,)."""
+        ...
+
+    @property
+    def K(self) -> int:
+        """Number of clusters; all have rows."""
+        ...
+
+    @property
+    def concentration(self) -> float:
+        """That of the prior."""
+        ...
+
+    @property
+    def log_joint(self) -> float:
+        """Log p(X, partition), parameters and weights integrated out."""
+        ...
+
+
+Data = TypeVar("Data", bound=Rows)
 
 
 class ChainStart(NamedTuple):
@@ -37,11 +69,11 @@ class ChainDraws(NamedTuple):
         labels = np.empty((n_draws, N), np.int32)
         return cls(labels, np.empty(n_draws, np.int32), np.empty(n_draws), np.empty(n_draws))
 
-    def note(self, place: int, partition: Partition) -> None:
+    def note(self, place: int, partition: Drawn) -> None:
         """Keep a partition."""
         by_appearance(partition.labels, np.empty(partition.K, np.int32), self.labels[place])
         self.n_clusters[place] = partition.K
-        self.concentration[place] = partition.table.seating.concentration
+        self.concentration[place] = partition.concentration
         self.log_joint[place] = partition.log_joint
 
 
@@ -49,57 +81,17 @@ class Steps(Protocol):
     """A chain at work."""
 
     @property
-    def partition(self) -> Partition:
+    def partition(self) -> Drawn:
         """Where it is."""
         ...
 
-    def log_chance(self, seating: Seating) -> float:
-        """Log probability of the labels with a seating."""
-        ...
-
-    def reseat(self, seating: Seating) -> None:
-        """Go on with another seating."""
-        ...
-
     def step(self, rng: np.random.Generator) -> None:
-        """Go on by one sweep."""
+        """Go on by one sweep; a concentration with a prior is drawn, too."""
         ...
-
-
-@dataclass
-class CollapsedSteps:
-    """Sweeps of collapsed Gibbs sampling, and after each, where asked for, a split or a merge of whole clusters.
-
-    moved : the share of the rows that moved in the last sweep
-    """
-
-    partition: Partition
-    split_merge: bool
-    moved: float = 1.0
-
-    @classmethod
-    def begin(cls, split_merge: bool, table: Table, labels: NDArray[np.integer]) -> Self:
-        """Begin with these labels."""
-        return cls(Partition.of(table, labels), split_merge)
-
-    def log_chance(self, seating: Seating) -> float:
-        """Log probability of the partition."""
-        return seating.log_partition(self.partition.N)
-
-    def reseat(self, seating: Seating) -> None:
-        """Go on with another seating."""
-        self.partition.table = self.partition.table._replace(seating=seating)
-
-    def step(self, rng: np.random.Generator) -> None:
-        """Draw the cluster of every row, then propose a split or a merge."""
-        self.partition = self.partition.fresh()
-        self.moved = sweep(self.partition, rng, self.moved) / self.partition.table.n_rows
-        if self.split_merge:
-            split_or_merge(self.partition, rng)
 
 
 @dataclass(frozen=True)
-class ChainTask:
+class ChainTask(Generic[Data]):
     """A chain.
 
     table : the rows
@@ -108,8 +100,8 @@ class ChainTask:
     n_draws, thin : draws that are kept, and sweeps for each
     """
 
-    table: Table
-    begin: Callable[[Table, NDArray[np.integer]], Steps]
+    table: Data
+    begin: Callable[[Data, NDArray[np.integer]], Steps]
     n_burn_in: int
     n_draws: int
     thin: int = 1
@@ -119,11 +111,8 @@ class ChainTask:
         rng = np.random.default_rng(start.seed)
         draws = ChainDraws.empty(self.n_draws, self.table.n_rows)
         steps = self.begin(self.table, start.labels)
-        seating = self.table.seating
         for done in range(1, self.n_burn_in + self.n_draws * self.thin + 1):
             steps.step(rng)
-            seating = self.table.allocation.draw_seating(seating, steps.log_chance, rng)
-            steps.reseat(seating)
             place, rest = divmod(done - self.n_burn_in, self.thin)
             if place > 0 and rest == 0:
                 draws.note(place - 1, steps.partition)

@@ -1,11 +1,15 @@
 """Sweeps of collapsed Gibbs sampling over the clusters of rows (BJ 4.1; MacEachern 1994, Neal 2000 algorithm 3)."""
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ...allocations.seating import SOME
 from ...kernels.seating import next_move
 from .partition import Partition, Table
+from .split_merge import split_or_merge
 
 Array = NDArray[np.floating]
 
@@ -68,3 +72,29 @@ def _swept(partition: Partition, block: NDArray[np.integer], uniform: Array) -> 
             changed = [gone if k == last else k]
         if place < len(block):
             gains[place:, changed] = partition.gains(block[place:], np.array(changed))
+
+
+@dataclass
+class CollapsedSteps:
+    """Sweeps, and after each, where asked for, a split or a merge of whole clusters.
+
+    moved : the share of the rows that moved in the last sweep
+    """
+
+    partition: Partition
+    split_merge: bool
+    moved: float = 1.0
+
+    @classmethod
+    def begin(cls, split_merge: bool, table: Table, labels: NDArray[np.integer]) -> Self:
+        """Begin with these labels."""
+        return cls(Partition.of(table, labels), split_merge)
+
+    def step(self, rng: np.random.Generator) -> None:
+        """Draw the cluster of every row, propose a split or a merge, and draw the concentration, where it has a prior."""
+        self.partition = self.partition.fresh()
+        self.moved = sweep(self.partition, rng, self.moved) / self.partition.table.n_rows
+        if self.split_merge:
+            split_or_merge(self.partition, rng)
+        N = self.partition.N
+        self.partition.table = self.partition.table.reseated(lambda seating: seating.log_partition(N), rng)

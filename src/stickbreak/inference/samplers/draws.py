@@ -36,8 +36,10 @@ class Draws(Mapping[str, NDArray[Any]]):
     |---|---|---|
     | "labels" | the cluster of each row, numbered by first appearance: equal partitions, equal labels | (chains, draws, N) |
     | "n_clusters" | clusters that have rows | (chains, draws) |
-    | "concentration" | that of the prior | (chains, draws) |
+    | "concentration" | that of the prior; of sequences gamma, of the shares of states | (chains, draws) |
     | "log_joint" | log p(X, partition), parameters and weights integrated out, in nats | (chains, draws) |
+
+    The "log_joint" of sequences is log p(X, states | shares), transitions and parameters integrated out: shares are drawn.
     """
 
     def __init__(self, labels: Labels, n_clusters: NDArray[np.int32], concentration: Array, log_joint: Array) -> None:

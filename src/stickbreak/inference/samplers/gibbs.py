@@ -4,19 +4,13 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._arguments import check_boolean, check_count, real, shown
-from ...allocations.mixture import MixturePrior
-from ...data import ArraySource, Chunk
-from ...likelihoods import Likelihood
-from ...likelihoods.features import features
-from ...model import Model, Parameters, Summary
-from ...model.local import responsibilities_of
+from ...data import ArraySource
+from ...model import Model, Summary
 from ..laps import Result
 from ..memory import check_room
 from ..prior_search import prior_learner, with_learnt_prior
@@ -24,24 +18,27 @@ from ..search import Search
 from ..session import Leg, Session
 from ..state import Options
 from ..trace import Lap
-from .blocked import BlockedSteps
-from .chain import ChainDraws, ChainStart, ChainTask, CollapsedSteps, Steps
-from .conjugate import require_conjugate
+from .chain import ChainDraws, ChainStart, ChainTask, Rows
 from .draws import Draws, Sampled
-from .partition import Partition, Table
+from .rows import ROWS
+from .states import STATES
+from .subject import Subject
 
 KINDS = ("collapsed", "blocked")
 DEALT = 10  # clusters to which rows are dealt where a chain begins at random
-NUMBER = 8  # bytes
+LABEL = 4  # bytes
 
 
 @dataclass(frozen=True)
 class Gibbs:
-    """Draws from the posterior of partitions, by Gibbs sampling (BJ 4), of `Mixture`.
+    """Draws from the posterior of partitions, by Gibbs sampling (BJ 4), of `Mixture`, and of states, of `HMM` (Thesis 6.6).
 
     Collapsed sweeps draw the cluster of every row given those of all others, parameters and weights integrated out.  The fitted
     model is that of the partition nearest to all draws (`Draws.nearest_partition`), each row wholly in one cluster;
     ``lower_bound_`` is the exact ELBO of that, and ``draws_`` has the draws.
+
+    States of sequences have blocked sweeps (``kind="blocked"``), of a sticky HDP-HMM of ``truncation`` states, its weak limit
+    (Fox et al. 2011): the shares of the states, transitions, parameters, and then the states of each sequence all at once.
 
     A concentration with a prior (`stickbreak.allocations.GammaConcentration`) is drawn along with the partition.
 
@@ -67,12 +64,13 @@ class Gibbs:
     thin : int >= 1
         Sweeps from one draw to the next.
     truncation : int >= 1
-        Clusters of the process cut off, for ``kind="blocked"``; a finite prior has its own number.
+        Clusters of the process cut off, or states, for ``kind="blocked"``; a finite prior has its own number.
 
     References
     ----------
     Blei and Jordan, *Variational inference for Dirichlet process mixtures*, 2006, section 4; MacEachern 1994; Neal,
-    *Markov chain sampling methods for Dirichlet process mixture models*, 2000.
+    *Markov chain sampling methods for Dirichlet process mixture models*, 2000; Fox, Sudderth, Jordan and Willsky, *A sticky
+    HDP-HMM with application to speaker diarization*, 2011, Algorithm 3.
     """
 
     n_draws: int = 1000
@@ -84,7 +82,8 @@ class Gibbs:
     truncation: int = 50
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = False
-    rows_only: ClassVar[bool] = True
+    takes: ClassVar[tuple[str, ...]] = ("rows", "sequences")
+    seats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("n_draws", "n_chains", "thin", "truncation"):
@@ -100,13 +99,6 @@ class Gibbs:
     def n_sweeps(self) -> int:
         """Sweeps of each chain."""
         return int(self.n_burn_in) + self.n_draws * self.thin
-
-    def steps(self, max_clusters: int) -> Callable[[Table, NDArray[np.integer]], Steps]:
-        """What makes the steps of a chain, for a prior with so many clusters at most."""
-        if self.kind == "collapsed":
-            return partial(CollapsedSteps.begin, self.split_merge)
-        finite = max_clusters < sys.maxsize
-        return partial(BlockedSteps.begin, max_clusters if finite else self.truncation)
 
     def begin(
         self,
@@ -126,16 +118,7 @@ class Gibbs:
         TypeError
             If blocked sweeps are asked for and the likelihood draws no parameters.
         """
-        require_conjugate(model, "Gibbs")
-        if self.kind == "blocked":  # a family that draws no parameters refuses
-            model.likelihood.draw_weights(
-                np.zeros(1), np.zeros((1, model.likelihood.n_statistics)), np.random.default_rng(0)
-            )
-        if source.weights is not None and not (source.weights == 1.0).all():
-            raise ValueError(
-                "sample_weight must be 1 for every row with algorithm=Gibbs(...), which draws a cluster for each; repeat rows "
-                'instead, or use algorithm="memoized".'
-            )
+        _subject(model).check(model, source, self.kind == "collapsed")
         learner = prior_learner(search, model, source, session, rng, options)
         return GibbsRun(self, model, source, session, rng, learner)
 
@@ -167,9 +150,11 @@ class GibbsRun:
             self._keep(known.state, known.laps[-1])
             return
         model, start = with_learnt_prior(self.model, start, self.learner)
-        table = self._table(model)
-        draws = self._drawn(model, start, table)
-        state = self._nearest(model, table, draws)
+        subject = _subject(model)
+        self._check_room(subject)
+        table = subject.table(model, self.source)
+        draws = self._drawn(subject, model, start, table)
+        state = self._nearest(subject, model, table, draws)
         now = time.perf_counter() - self.session.began
         speed = self.source.n_rows * self.gibbs.n_sweeps * self.gibbs.n_chains / max(now, 1e-9)
         K = state.total.K
@@ -177,43 +162,37 @@ class GibbsRun:
         self._keep(state, lap)
         self.session.journal.note(Leg(state, (lap,)))
 
-    def _table(self, model: Model) -> Table:
-        """What chains know of the rows."""
-        assert isinstance(model.allocation, MixturePrior)
+    def _check_room(self, subject: Subject) -> None:
+        """Refuse what memory has no room for."""
         N = self.source.n_rows
-        F = model.likelihood.n_statistics
+        n_draws = self.gibbs.n_chains * self.gibbs.n_draws
         check_room(
-            2.0 * NUMBER * N * F + 0.5 * NUMBER * self.gibbs.n_chains * self.gibbs.n_draws * N,
-            f"the statistics of {N:,} rows, {F:,} numbers each, and {self.gibbs.n_chains * self.gibbs.n_draws:,} draws",
+            subject.size(self.model, self.source) + LABEL * n_draws * N,
+            f"{N:,} rows with {self.model.likelihood.n_statistics:,} statistics each and {n_draws:,} draws",
             "use fewer draws, more thin, or a sample of the rows",
         )
-        X = self.source.read(Chunk(0, N))[0]
-        T = features(model.likelihood, X)
-        return Table.of(model.likelihood, model.allocation, T, float(model.likelihood.log_base(X).sum()))
 
-    def _drawn(self, model: Model, start: Summary, table: Table) -> Draws:
+    def _drawn(self, subject: Subject, model: Model, start: Summary, table: Rows) -> Draws:
         """The draws of all chains."""
         gibbs = self.gibbs
-        parameters = model.parameters(start, self.source.dtype)
-        label = partial(_most_probable, model.likelihood, parameters)
-        first = np.concatenate(list(self.session.executor.over(self.source, label, self.source.batches(1)[0])))
-        most = min(DEALT, model.allocation.max_clusters)
+        n_clusters = model.allocation.max_clusters
+        first = subject.most_probable(model, start, self.source, self.session.executor)
+        most = min(DEALT, n_clusters)
         seeds = self.rng.integers(2**63, size=gibbs.n_chains)
         starts = [
             ChainStart(self.rng.integers(most, size=table.n_rows) if chain % 2 else first, int(seed))
             for chain, seed in enumerate(seeds)
         ]
-        task = ChainTask(
-            table, gibbs.steps(model.allocation.max_clusters), int(gibbs.n_burn_in), gibbs.n_draws, gibbs.thin
-        )
+        n_blocked = n_clusters if n_clusters < sys.maxsize else gibbs.truncation
+        begin = subject.steps(gibbs.kind == "collapsed", gibbs.split_merge, n_blocked)
+        task = ChainTask(table, begin, int(gibbs.n_burn_in), gibbs.n_draws, gibbs.thin)
         chains: list[ChainDraws] = list(self.session.executor.map(task, starts))
         return Draws(*(np.stack(arrays) for arrays in zip(*chains)))
 
-    def _nearest(self, model: Model, table: Table, draws: Draws) -> Result:
+    def _nearest(self, subject: Subject, model: Model, table: Rows, draws: Draws) -> Result:
         """The model of the partition nearest to the draws."""
         labels = draws.nearest_partition()
-        nearest = Partition.of(table, labels)
-        total = Summary(nearest.N, nearest.S, np.zeros(nearest.K), np.array(table.base))
+        total = subject.total(model, table, labels)
         order = model.allocation.order(total)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -229,8 +208,6 @@ class GibbsRun:
         self.session.add(lap)
 
 
-def _most_probable(
-    likelihood: Likelihood, parameters: Parameters, source: ArraySource, chunk: Chunk
-) -> NDArray[np.intp]:
-    """The most probable cluster of each row of a chunk."""
-    return np.asarray(responsibilities_of(likelihood, parameters, source.read(chunk)[0]).argmax(axis=1))
+def _subject(model: Model) -> Subject:
+    """The kind of data of a model, as samplers see it."""
+    return STATES if model.kind.has_order else ROWS

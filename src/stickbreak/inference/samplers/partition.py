@@ -1,5 +1,6 @@
 """A partition of rows into clusters with their additive statistics, from which rows are taken and to which they are given."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -60,6 +61,13 @@ class Table(NamedTuple):
         """N."""
         return len(self.alone)
 
+    def reseated(self, log_chance: Callable[[Seating], float], rng: np.random.Generator) -> Self:
+        """The table with the seating at a concentration drawn given labels, where the concentration has a prior.
+
+        log_chance : log probability of the labels with a seating
+        """
+        return self._replace(seating=self.allocation.draw_seating(self.seating, log_chance, rng))
+
     def rows(self, which: NDArray[np.integer]) -> Array:
         """The features of some rows, dense, (n, F)."""
         found = self.T[which]
@@ -111,6 +119,11 @@ class Partition:
     def K(self) -> int:
         """Number of clusters."""
         return len(self.N)
+
+    @property
+    def concentration(self) -> float:
+        """That of the prior."""
+        return self.table.seating.concentration
 
     @property
     def log_joint(self) -> float:
