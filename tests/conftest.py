@@ -94,6 +94,13 @@ def document_rows(rng, n, D):
     return rng.multinomial(rng.integers(1, 30, n) * (rng.random(n) < 0.9), p[rng.integers(3, size=n)]).astype(float)
 
 
+def share_rows(rng, n, D):
+    """Proportions of D + 1 parts."""
+    alpha = rng.dirichlet(np.full(D + 1, 2.0), 3) * rng.uniform(5.0, 60.0, (3, 1)) + 0.5
+    drawn = rng.standard_gamma(alpha[rng.integers(3, size=n)]) + 1e-9
+    return drawn / drawn.sum(axis=1, keepdims=True)
+
+
 def duration_rows(shape):
     def rows(rng, n, D):
         means = 10.0 ** rng.uniform(-1.0, 1.0, (3, D)) * column_units(D)
@@ -226,6 +233,13 @@ def steps_after_one(X):
     return np.column_stack([y, np.full(len(y), X[-1, 1])]), w
 
 
+def shares_of_two(X):
+    """Points x = 1 / (1 + e^-u) by trapezoids, which are exact for functions like these."""
+    u, du = np.linspace(-600.0, 600.0, 40_001, retstep=True)
+    x = np.column_stack([expit(u), expit(-u)])
+    return x, x.prod(axis=1) * du
+
+
 def counts_of_two_words(X):
     """All ways to share out the total of one row."""
     n = X.sum(axis=1).max()
@@ -240,6 +254,7 @@ class Family:
     everything(X) : for rows(.., 1), all possible rows (or quadrature points) and their weights
     always(D) : parameters that are no hyperparameters
     conditional : whether densities are given a part of the row, which draws make up
+    conjugate : whether the log marginal is exact
     latent : whether rows have latent variables, so that the log marginal of hard assignments is a lower bound
     """
 
@@ -250,6 +265,7 @@ class Family:
     everything: Callable
     always: Callable = lambda D: {}
     conditional: bool = False
+    conjugate: bool = True
     latent: bool = False
 
     def make(self, D, **prior):
@@ -380,6 +396,14 @@ def families():
         lambda D: {"concentration": np.linspace(0.4, 2.0, D)},
         counts_of_two_words,
         conditional=True,
+    )
+    yield Family(
+        "dirichlet",
+        lk.Dirichlet,
+        share_rows,
+        lambda D: {"median": np.linspace(1.0, 9.0, D), "spread": 0.7},
+        shares_of_two,
+        conjugate=False,
     )
     yield Family(
         "linear_regression",

@@ -15,6 +15,7 @@ DOMAIN = {
     "auto": "mixed",
     "bernoulli": "bits",
     "categorical": "codes",
+    "dirichlet": "shares",
     "exponential": "durations",
     "gamma": "durations",
     "log_scale": "durations",
@@ -29,6 +30,7 @@ SQUARES = (
 HYPERPARAMETERS = {
     "bernoulli": ("a", "b"),
     "categorical": ("concentration", "n_levels"),
+    "dirichlet": ("median", "spread", "floor"),
     "poisson": ("shape", "rate", "exposure"),
     "exponential": ("shape", "rate"),
     "gamma": ("known_shape", "shape", "rate"),

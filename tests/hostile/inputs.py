@@ -19,6 +19,7 @@ from .cases import FRAMES, SPARSE, WRONG_LENGTHS, Case
 GARBAGE = 77.0  # under the mask of a masked array
 FEW_LEVELS = (
     "bernoulli",
+    "dirichlet",
     "exponential",
     "gamma",
     "log_scale",
@@ -44,6 +45,11 @@ def _counts(rng, z, d):
     return rng.poisson(rng.gamma(1.0, 6.0, (3, d))[z]).astype(float)
 
 
+def _shares(rng, z, d):
+    drawn = rng.standard_gamma(rng.gamma(2.0, 5.0, (3, d))[z]) + 1e-9
+    return drawn / drawn.sum(axis=1, keepdims=True)
+
+
 def _durations(rng, z, d):
     return rng.gamma(2.0, 10.0 ** rng.uniform(-1.0, 1.0, (3, d))[z])
 
@@ -58,6 +64,7 @@ KINDS = {
     "bits": _bits,
     "codes": _codes,
     "counts": _counts,
+    "shares": _shares,
     "durations": _durations,
     "mixed": _mixed,
 }

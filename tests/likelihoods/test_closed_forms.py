@@ -266,6 +266,11 @@ BAD = {
         "shape": COLUMNWISE,
         "rate": COLUMNWISE,
     },
+    "dirichlet": {
+        "median": COLUMNWISE,
+        "spread": [*POSITIVE, 1e-4, 11.0, np.ones(3)],
+        "floor": [-0.1, 0.6, np.nan, np.inf, np.zeros(3)],
+    },
     "exponential": {"shape": COLUMNWISE, "rate": COLUMNWISE},
     "gamma": {"known_shape": POSITIVE, "shape": COLUMNWISE, "rate": COLUMNWISE},
     "known_covariance_gaussian": {
@@ -287,7 +292,7 @@ BAD = {
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name, fields in BAD.items() for field in fields])
 def test_bad_hyperparameters_are_refused_by_name(known_families, name, field):
     family = known_families[f"{name}-default"]
-    X = family.rows(np.random.default_rng(12), 20, 2 if name == "multinomial" else 3)
+    X = family.rows(np.random.default_rng(12), 20, 2 if name in ("multinomial", "dirichlet") else 3)
     for value in BAD[name][field]:
         with pytest.raises(ValueError, match=rf"^{field} must be [\s\S]*; got "):
             family.make(3, **{field: value}).resolve(Sample.of(X))

@@ -16,7 +16,7 @@ from .executor import Executor
 from .laps import Result
 from .one_pass import Clusters, OnePass
 from .prior_search import prior_learner, with_learnt_prior
-from .samplers.conjugate import require_conjugate
+from .samplers.conjugate import require_no_latent
 from .search import Search
 from .session import Leg, Session
 from .state import Options
@@ -86,14 +86,14 @@ class Sequential:
         options: Options,
     ) -> "SequentialRun":
         """The pass for a problem; the search learns hyperparameters of a sample, where there are any to learn."""
-        require_conjugate(model, "Sequential")
+        require_no_latent(model, "Sequential")
         sample = source.sample(SAMPLE_ROWS, rng)
         learner = prior_learner(search, model, sample, session, rng, replace(options, n_batches=1))
         return SequentialRun(self, model, source, session, learner)
 
     def grown(self, model: Model, summary: Summary, source: ArraySource, executor: Executor) -> Summary:
         """Counts and statistics after a pass over more rows, which may begin clusters after those of the summary."""
-        require_conjugate(model, "Sequential")
+        require_no_latent(model, "Sequential")
         clusters = Clusters.of(summary.N, summary.S)
         clusters = self.passing(model, summary.K).over(source, clusters, executor)
         return clusters.summary

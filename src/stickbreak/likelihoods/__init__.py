@@ -12,6 +12,7 @@ from .background import Background
 from .bernoulli import Bernoulli
 from .categorical import Categorical
 from .diagonal_gaussian import DiagonalGaussian
+from .dirichlet import Dirichlet
 from .exponential import Exponential, Gamma
 from .gaussian import Gaussian
 from .gaussian_network import GaussianNetwork
@@ -31,6 +32,7 @@ REGISTRY: dict[str, type[Likelihood]] = {
     "bernoulli": Bernoulli,
     "categorical": Categorical,
     "diagonal_gaussian": DiagonalGaussian,
+    "dirichlet": Dirichlet,
     "exponential": Exponential,
     "gamma": Gamma,
     "gaussian": Gaussian,
@@ -53,6 +55,7 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "DiagonalGaussian",
+    "Dirichlet",
     "Dust",
     "Exponential",
     "Gamma",

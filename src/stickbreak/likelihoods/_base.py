@@ -196,6 +196,11 @@ class Likelihood(ABC):
         return np.ones(D, np.bool_)
 
     @property
+    def conjugate(self) -> bool:
+        """Whether `log_marginal` is exact; otherwise it is a lower bound, convex in (N, S), and `weights` are its slopes."""
+        return True
+
+    @property
     def latent(self) -> Latent | None:
         """The latent variables of its rows, one in each cluster; None where rows have none."""
         return None

@@ -79,6 +79,11 @@ class Product(Likelihood):
                 )
         return replace(located, parts=resolved)
 
+    @property
+    def conjugate(self) -> bool:
+        """Whether all parts are."""
+        return all(part.conjugate for part, _ in self._parts)
+
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """The sum of the sizes of the parts."""
         sizes = [part.size(missing[columns], largest[columns]) for part, columns in self._parts]

@@ -3,8 +3,8 @@
 from ...model import Model
 
 
-def require_conjugate(model: Model, algorithm: str) -> None:
-    """Refuse a likelihood with latent variables, whose log marginals of hard assignments are only bounds.
+def require_no_latent(model: Model, algorithm: str) -> None:
+    """Refuse a likelihood with latent variables, whose log marginals are not those of rows alone.
 
     Raises
     ------
@@ -16,4 +16,21 @@ def require_conjugate(model: Model, algorithm: str) -> None:
         raise ValueError(
             f"algorithm={algorithm}(...) needs a conjugate likelihood, but each row of a {family} has a latent variable; use "
             "Gaussian, or DiagonalGaussian."
+        )
+
+
+def require_conjugate(model: Model, algorithm: str) -> None:
+    """Refuse a likelihood whose log marginals of hard assignments are only bounds.
+
+    Raises
+    ------
+    ValueError
+        If the rows of the model have latent variables, or its prior is not conjugate.
+    """
+    require_no_latent(model, algorithm)
+    if not model.likelihood.conjugate:
+        family = type(model.likelihood).__name__
+        raise ValueError(
+            f"algorithm={algorithm}(...) needs the marginal likelihood of a cluster, of which a {family} has a lower bound; "
+            'use algorithm="memoized", or "sequential".'
         )
