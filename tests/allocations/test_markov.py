@@ -89,7 +89,7 @@ def test_the_gradient_is_that_of_the_value(kappa, seed, K, alpha, gamma):
     rng, s = np.random.default_rng(seed), summary(seed, K)
     prior, x = HDPMarkovChain(alpha, kappa, 2.0, gamma), rng.normal(0.0, 1.5, K)
     counted = np.vstack([s.begins, s.M])
-    value = prior._objective(counted)
+    value = prior._objective(counted, gamma)
     gradient = value(x)[1]
     for k in range(K):
         h = 1e-5 * np.eye(K)[k]
@@ -125,7 +125,7 @@ def test_the_surrogate_is_below_the_expectation_and_close(kappa, alpha):
         want -= gammaln(theta.sum()) - gammaln(theta).sum()
     want += normaliser.mean()
     error = 5.0 * normaliser.std() / np.sqrt(len(draws))
-    found = prior._objective(counted)(logit(u))[0]
+    found = prior._objective(counted, gamma)(logit(u))[0]
     variance = beta.var(axis=0)
     slack = (K * alpha**2 + first**2) * np.pi**2 / 12.0 * variance.sum()
     shifted = 0.0 < kappa < SMALL * alpha
@@ -357,7 +357,7 @@ def test_the_search_for_shares_ends_at_an_optimum_for_every_concentration(name, 
     prior = replace(HDPMarkovChain(), **{name: value})
     for K in (2, 12):
         s = summary(3, K)
-        objective = prior._objective(np.vstack([s.begins, s.M]))
+        objective = prior._objective(np.vstack([s.begins, s.M]), prior.concentration)
         found, slope = objective(logit(prior.solve(s).shares[:-1] / np.cumsum(prior.solve(s).shares[::-1])[::-1][:-1]))
         assert np.abs(slope).max() < 1e-2
         assert found == pytest.approx(prior.bound(s), abs=1e-6)

@@ -83,6 +83,15 @@ def best_gamma(shares: Array, exponents: Array, gamma: float, strengths: Array) 
     return float(-len(u) / rest.sum())
 
 
+def expected_rest(x: Array, exponents: Array, gamma: float, strengths: Array) -> float:
+    """sum_k E[log (1 - u_k)] where stick means have the logits x (K,): what sticks say of their concentration."""
+    u = np.maximum(expit(x), SMALLEST)
+    v = np.maximum(expit(-x), SMALLEST)
+    w, by_left, by_own = np.empty((3, len(x)))
+    kernels.stick_weights(u, v, exponents, gamma, strengths, w, by_left, by_own)
+    return float((psi(v * w) - psi(w)).sum())
+
+
 def expected_logs(u: Array, w: Array) -> tuple[Array, Array]:
     """E[log u] and E[log (1 - u)] under Beta(w u, w (1 - u)) (Thesis Eq. 5.11)."""
     return psi(u * w) - psi(w), psi((1.0 - u) * w) - psi(w)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .._arguments import as_floats, real, shown
+from ..kernels.special import log_rise
 from ._base import Array, check_concentration
 from .slice_sampling import slice_step
 
@@ -27,6 +28,17 @@ class Moments(NamedTuple):
 
     mean: float
     std: float
+
+
+class GivenSticks(NamedTuple):
+    """What sticks say of a concentration.
+
+    moments : posterior mean and standard deviation
+    gain : what a bound at a known concentration gains with the posterior in its place
+    """
+
+    moments: Moments
+    gain: float
 
 
 class Known(NamedTuple):
@@ -50,6 +62,10 @@ class Known(NamedTuple):
     def moments(self, log_evidence: Callable[[Any], Any]) -> Moments:
         """The value, for certain."""
         return Moments(self.value, 0.0)
+
+    def given_sticks(self, K: int, rest: float, at: float) -> GivenSticks:
+        """The value, for certain."""
+        return GivenSticks(Moments(self.value, 0.0), 0.0)
 
     def drawn(self, now: float, log_chance: Callable[[float], float], rng: np.random.Generator) -> float:
         """The value."""
@@ -75,8 +91,9 @@ class GammaConcentration:
 
     and log weights of clusters are means under q(c).  BJ take q(c) prod_k q(u_k), where q(c) is Gamma(shape + T - 1, rate -
     sum_k E[log (1 - u_k)]): a lower bound on this one, by about half a nat, that falls with every empty cluster, so that
-    truncation would no longer be nested.  Integrals are sums over nodes at equal distances in asinh of (log c - mode) / width,
-    which is exact to rounding for densities that are smooth and fall exponentially.
+    truncation would no longer be nested.  Shares of topics and of states have BJ's factors, since each concentration would need
+    a search of its own for the best sticks.  Integrals are sums over nodes at equal distances in asinh of
+    (log c - mode) / width, which is exact to rounding for densities that are smooth and fall exponentially.
 
     Parameters
     ----------
@@ -123,6 +140,18 @@ class GammaConcentration:
         c = nodes.concentrations[:, 0]
         mean = float(nodes.weights @ c)
         return Moments(mean, float(np.sqrt(nodes.weights @ (c - mean) ** 2)))
+
+    def given_sticks(self, K: int, rest: float, at: float) -> GivenSticks:
+        """Q(c) = Gamma(s_1 + K, s_2 - rest), where rest is sum_k E[log (1 - u_k)] of K sticks (BJ appendix B).
+
+        With it max E[K log c + c rest + log p(c) / q(c)] stands for K log c + c rest in a bound at a known c = ``at``.
+        """
+        shape = self.shape + K
+        rate = self.rate - rest
+        value = float(log_rise(K, self.shape)) + self.shape * np.log(self.rate) - shape * np.log(rate)
+        return GivenSticks(
+            Moments(shape / rate, float(np.sqrt(shape)) / rate), float(value - K * np.log(at) - at * rest)
+        )
 
     def drawn(self, now: float, log_chance: Callable[[float], float], rng: np.random.Generator) -> float:
         """A concentration drawn from its posterior given labels, by a step of slice sampling of log c from ``now``.

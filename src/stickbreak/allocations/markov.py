@@ -4,20 +4,22 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, psi, zeta
+from scipy.special import psi, zeta
 
 from .._arguments import as_floats, check_count, real, shown
 from ..kernels import transitions as kernels
 from ..kernels.special import log_rise
 from ._base import RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_concentration, within_range
-from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
-from .concentration import Belief, Known, belief
+from ._sticks import stick_bound, stick_logits
+from .concentration import Belief, GammaConcentration, Known, check_belief
 from .line_search import best_factor
 from .mixture import DirichletProcess
+from .shared_sticks import SharedSticks, Stick
 from .summaries import States
 from .transitions import Transitions, pseudo_counts
 
@@ -147,7 +149,7 @@ class ChainPrior(OneBound, ABC):
     def transitions(self, L: int) -> Transitions:
         """Transitions between L states for a sampler to begin with: equal shares."""
         at = self.transition_concentration, self.stickiness, self.start_concentration
-        return Transitions(*at, np.full(L, 1.0 / L), self._of_shares.mean)
+        return Transitions(*at, np.full(L, 1.0 / L), self._belief.mean)
 
     @abstractmethod
     def with_drawn_shares(self, now: Transitions, counted: Array, rng: np.random.Generator) -> Transitions:
@@ -155,7 +157,7 @@ class ChainPrior(OneBound, ABC):
 
     @property
     @abstractmethod
-    def _of_shares(self) -> Belief:
+    def _belief(self) -> Belief:
         """What is known of the concentration of the shares."""
 
     def merge_gains(
@@ -187,7 +189,7 @@ class ChainPrior(OneBound, ABC):
 
 
 @dataclass(frozen=True)
-class HDPMarkovChain(ChainPrior):
+class HDPMarkovChain(SharedSticks[States], ChainPrior):
     """Sticky HDP-HMM: beta by sticks u_k ~ Beta(1, concentration), pi_j ~ DP(alpha beta + kappa delta_j), Thesis Eq. 6.7.
 
     q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w as in `stick_weight`.  With theta at its optimum the bound depends on the
@@ -218,44 +220,37 @@ class HDPMarkovChain(ChainPrior):
         kappa: pseudo-count of staying in a state.
     start_concentration : float, 1e-12 to 1e6
         alpha_0: how alike first states are to the shares of all states.
-    concentration : float, 1e-12 to 1e6
+    concentration : float, 1e-12 to 1e6, or `GammaConcentration`
         gamma; larger values expect more states.
     """
 
     transition_concentration: float = 1.0
     stickiness: float = 50.0
     start_concentration: float = 10.0
-    concentration: float = 5.0
+    concentration: float | GammaConcentration = 5.0
 
     def __post_init__(self) -> None:
         self._check()
-        check_concentration(self.concentration, "concentration", *RANGE)
-        as_floats(self, "concentration")
+        check_belief(self, *RANGE)
 
     @property
     def max_clusters(self) -> int:
         """The most states that may be in use: no limit."""
         return sys.maxsize
 
-    def at(self, summary: States, shares: Array) -> Solution:
-        """The solution with these shares (K + 1,)."""
-        return Solved(shares, self._objective(summary.transitions)(stick_logits(shares))[0])
-
     def tuned(self, summary: States, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the hyperparameters ``names`` set to values that raise the bound, one after another."""
         best, solution = super().tuned(summary, names, solution)
         if "concentration" in names:
-            at = best._exponents(summary.K), best.concentration, best._strengths(summary.K)
-            other = replace(best, concentration=within_range(best_gamma(solution.shares, *at), *RANGE))
-            found = other.solve(summary)
-            best, solution = (other, found) if found.value > solution.value else (best, solution)
+            best, solution = best._with_best_concentration(summary, solution)
         return best, solution
 
     def solve(self, summary: States) -> Solution:
-        """The best sticks, by L-BFGS.
+        """The best sticks, by L-BFGS."""
+        return self._best(summary)
 
-        The search begins near the expected numbers of rows of transitions drawn from beta (Teh et al. 2006), by fixed point.
-        """
+    def _begin(self, summary: States) -> tuple[Array, Array]:
+        """Near the expected numbers of rows of transitions drawn from beta (Teh et al. 2006), by fixed point."""
         counted = summary.transitions
         K = counted.shape[1]
         tables = counted.sum(axis=0) + 1.0
@@ -263,19 +258,16 @@ class HDPMarkovChain(ChainPrior):
         for _ in range(FIRST_STEPS):
             at = self.transition_concentration, self.stickiness, self.start_concentration
             kernels.drawn_from_shares(counted, shares / shares.sum(), *at, tables)
-            shares = np.append(tables + FEWEST_TABLES, max(self.concentration, FEWEST_TABLES))
-        start = stick_logits(shares / shares.sum())
-        x, value = best_sticks(self._objective(counted), start, np.append(tables, 0.0) + K + 1.0)
-        return Solved(stick_means(expit(x)), value)
+            shares = np.append(tables + FEWEST_TABLES, max(self._belief.mean, FEWEST_TABLES))
+        return stick_logits(shares / shares.sum()), np.append(tables, 0.0) + K + 1.0
+
+    def _sticks(self, summary: States) -> Stick:
+        counted = summary.transitions
+        return Stick(partial(self._objective, counted), self._exponents(summary.K), self._strengths(summary.K))
 
     def with_drawn_shares(self, now: Transitions, counted: Array, rng: np.random.Generator) -> Transitions:
         """Transitions at shares drawn given first states and transitions (L + 1, L)."""
-        return now.with_drawn_shares(self._of_shares, counted, rng)
-
-    @property
-    def _of_shares(self) -> Belief:
-        """What is known of gamma."""
-        return belief(self.concentration)
+        return now.with_drawn_shares(self._belief, counted, rng)
 
     @property
     def _shift(self) -> float:
@@ -286,7 +278,7 @@ class HDPMarkovChain(ChainPrior):
         """The coefficients of E[log beta_k] - log m_k in the bound, (K + 1,)."""
         return np.append(np.full(K, K + self._shift), K + 1.0)
 
-    def _objective(self, counted: Array) -> Callable[[Array], tuple[float, Array]]:
+    def _objective(self, counted: Array, gamma: float) -> Callable[[Array], tuple[float, Array]]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 6.45, 6.47)."""
         K = counted.shape[1]
         alpha = self.transition_concentration
@@ -307,7 +299,7 @@ class HDPMarkovChain(ChainPrior):
                 slope[:-1] += kappa / (own + kappa)
             return value, slope, spread, by_spread
 
-        return lambda x: stick_bound(x, exponents, self.concentration, strengths, of_means)
+        return lambda x: stick_bound(x, exponents, gamma, strengths, of_means)
 
     def _strengths(self, K: int) -> Array:
         """The number and the concentration of the rows of each kind that follow the shares, (2, 2)."""
@@ -370,7 +362,7 @@ class FiniteMarkovChain(ChainPrior):
         return now
 
     @property
-    def _of_shares(self) -> Belief:
+    def _belief(self) -> Belief:
         """Alpha, as shares have no concentration."""
         return Known(self.transition_concentration)
 

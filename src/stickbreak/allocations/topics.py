@@ -7,13 +7,15 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln, polygamma, psi
+from scipy.special import gammaln, polygamma, psi
 
 from .._arguments import as_floats, check_count
 from ._base import CURVATURE, RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_concentration, within_range
-from ._sticks import best_gamma, best_sticks, stick_bound, stick_logits, stick_means
+from ._sticks import stick_bound, stick_logits
+from .concentration import GammaConcentration, check_belief
 from .line_search import best_factor
 from .mixture import DirichletProcess
+from .shared_sticks import SharedSticks, Stick
 from .summaries import Counts, Documents
 
 LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is its square
@@ -78,7 +80,7 @@ class TopicPrior(OneBound, ABC):
 
 
 @dataclass(frozen=True)
-class HierarchicalDirichletProcess(TopicPrior):
+class HierarchicalDirichletProcess(SharedSticks[Documents], TopicPrior):
     """HDP topic model with direct assignments: beta by sticks u_k ~ Beta(1, concentration), pi_d ~ DP(alpha beta).
 
     The posterior is q(u_k) = Beta(w_k u_k, w_k (1 - u_k)), with w_k as in `stick_weight` (Thesis Eq. 5.39 has the sum of the
@@ -95,17 +97,17 @@ class HierarchicalDirichletProcess(TopicPrior):
     ----------
     document_concentration : float, 1e-12 to 1e6
         alpha: how alike the documents are; small values give documents of few topics.
-    concentration : float, 1e-12 to 1e6
+    concentration : float, 1e-12 to 1e6, or `GammaConcentration`
         gamma; larger values expect more topics.
     """
 
     document_concentration: float = 1.0
-    concentration: float = 1.0
+    concentration: float | GammaConcentration = 1.0
 
     def __post_init__(self) -> None:
         check_concentration(self.document_concentration, "document_concentration", *RANGE)
-        check_concentration(self.concentration, "concentration", *RANGE)
-        as_floats(self, "document_concentration", "concentration")
+        as_floats(self, "document_concentration")
+        check_belief(self, *RANGE)
 
     @property
     def max_clusters(self) -> int:
@@ -120,46 +122,37 @@ class HierarchicalDirichletProcess(TopicPrior):
         """This prior with the concentrations ``names`` set to values that raise the bound, and its optimum."""
         best = self
         if "document_concentration" in names:
-            at = stick_logits(solution.shares)
-            P = np.append(summary.P, summary.P_rest)
-            factor = best_factor(lambda factor: self._scaled(factor)._value(at, P, float(summary.D))[0]).factor
+            factor = best_factor(lambda factor: self._scaled(factor).at(summary, solution.shares).value).factor
             best, solution = best._or_better(solution, best._scaled(factor), summary)
         if "concentration" in names:
-            rows = np.full(summary.K + 1, float(summary.D))
-            gamma = best_gamma(solution.shares, rows, best.concentration, best._strengths(float(summary.D)))
-            other = replace(best, concentration=within_range(gamma, *RANGE))
-            best, solution = best._or_better(solution, other, summary)
+            best, solution = best._with_best_concentration(summary, solution)
         return best, solution
-
-    def _or_better(self, solution: Solution, other: Self, summary: Documents) -> tuple[Self, Solution]:
-        """This prior and its optimum, or another prior if its bound is higher."""
-        if other == self:
-            return self, solution
-        found = other.solve(summary)
-        return (other, found) if found.value > solution.value else (self, solution)
 
     def _scaled(self, factor: float) -> Self:
         return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
 
     def solve(self, summary: Documents) -> Solution:
         """The best sticks, by L-BFGS."""
-        D = float(summary.D)
-        alpha = self.document_concentration
-        if D == 0.0:  # a start, of counts alone
-            counts = np.append(summary.N, TOKENS_OF_A_DRAW * self.concentration)  # the rest hardly moves from here
+        if summary.D == 0.0:  # a start, of counts alone
+            rest = TOKENS_OF_A_DRAW * self._belief.mean  # it hardly moves from here
+            counts = np.append(summary.N, rest)
             counts = np.maximum(counts, LEAST_SHARE * counts.sum())  # an empty topic may have documents yet
             return Solved(counts / counts.sum(), 0.0)
-        P = np.append(summary.P, summary.P_rest)
-        shares = _dirichlet_mean(P / D, alpha)
-        x, value = best_sticks(lambda x: self._value(x, P, D), stick_logits(shares), D * (1.0 + alpha * shares))
-        return Solved(stick_means(expit(x)), value)
+        return self._best(summary)
 
-    def at(self, summary: Documents, shares: Array) -> Solution:
-        """The solution with these shares (K + 1,)."""
-        P = np.append(summary.P, summary.P_rest)
-        return Solved(shares, self._value(stick_logits(shares), P, float(summary.D))[0])
+    def _begin(self, summary: Documents) -> tuple[Array, Array]:
+        """The shares that would maximise the bound if they were known for certain."""
+        D = float(summary.D)
+        alpha = self.document_concentration
+        shares = _dirichlet_mean(np.append(summary.P, summary.P_rest) / D, alpha)
+        return stick_logits(shares), D * (1.0 + alpha * shares)
 
-    def _value(self, x: Array, P: Array, D: float) -> tuple[float, Array]:
+    def _sticks(self, summary: Documents) -> Stick:
+        D = float(summary.D)
+        P = np.append(summary.P, summary.P_rest)
+        return Stick(lambda gamma: lambda x: self._value(x, P, D, gamma), np.full(len(P), D), self._strengths(D))
+
+    def _value(self, x: Array, P: Array, D: float, gamma: float) -> tuple[float, Array]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 5.37)."""
         alpha = self.document_concentration
         rows = np.full(len(P), D)
@@ -171,7 +164,7 @@ class HierarchicalDirichletProcess(TopicPrior):
             value = float(D * (gammaln(alpha) - gammaln(a).sum()) + a @ P)
             return value, a * (P - D * psi(a)), spread, -spread * part / (1.0 + part)
 
-        return stick_bound(x, rows, self.concentration, self._strengths(D), of_means)
+        return stick_bound(x, rows, gamma, self._strengths(D), of_means)
 
     def _strengths(self, D: float) -> Array:
         """The number and the concentration of the documents that follow the shares, (1, 2)."""

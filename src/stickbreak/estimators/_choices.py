@@ -206,6 +206,20 @@ def learnt_again(estimator: Any, concentrations: tuple[str, ...] | None = None) 
     return learnt(estimator, fitted, concentrations)
 
 
+def of_shares(estimator: Any) -> float | GammaConcentration:
+    """The concentration of the shares of topics or states; 1 for a start where it is learnt."""
+    value = estimator.concentration
+    if isinstance(value, GammaConcentration):
+        return value
+    return 1.0 if isinstance(value, str) else float(value)
+
+
+def without_priors(estimator: Any, concentrations: tuple[str, ...]) -> tuple[str, ...]:
+    """The concentrations of an estimator that can be learnt: one with a prior has a posterior instead."""
+    allocation = estimator if isinstance(estimator.allocation, str) else estimator.allocation
+    return tuple(c for c in concentrations if not isinstance(getattr(allocation, c, None), GammaConcentration))
+
+
 def with_concentrations(estimator: Any, named: tuple[str, ...], concentrations: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the concentrations that are "learn" or ``named``, and what else is named."""
     wanted = tuple(name for name in concentrations if isinstance(getattr(estimator, name), str) or name in named)
@@ -261,9 +275,7 @@ def check(estimator: Any) -> None:
     _check_fit(estimator, BatchBirth)
     check_births(estimator, algorithm(estimator))
     _require(count(estimator.n_init_clusters), "n_init_clusters", estimator, COUNT)
-    known = isinstance(estimator.concentration, GammaConcentration) or (
-        _real(estimator.concentration) and estimator.concentration > 0
-    )
+    known = _positive_or_prior(estimator.concentration)
     _require(known, "concentration", estimator, "a positive number or a GammaConcentration")
     _require(estimator.most_kept is None or count(estimator.most_kept), "most_kept", estimator, f"None or {COUNT}")
     _named("allocation", estimator, ("dp", "pitman-yor", "finite"), "update")
@@ -281,7 +293,8 @@ def check_topics(estimator: Any) -> None:
     none = type(estimator.restarts) is int and estimator.restarts == 0
     _require(none or count(estimator.restarts), "restarts", estimator, "a whole number of at least 0, below 2^31")
     _require_algorithm_of(estimator, BAGS)
-    _require_learnable(estimator, "document_concentration", "concentration")
+    _require_learnable(estimator, "document_concentration")
+    _require_shares(estimator)
     _named("allocation", estimator, ("hdp", "lda"), "update")
     _require_allocation(estimator, BAGS)
     if isinstance(estimator.init, str):
@@ -293,7 +306,8 @@ def check_states(estimator: Any) -> None:
     _check_fit(estimator)
     _require(count(estimator.n_init_states), "n_init_states", estimator, COUNT)
     _require_algorithm_of(estimator, SEQUENCES)
-    _require_learnable(estimator, "transition_concentration", "concentration")
+    _require_learnable(estimator, "transition_concentration")
+    _require_shares(estimator)
     first = estimator.start_concentration
     kappa = estimator.stickiness
     _require(_real(first) and first > 0, "start_concentration", estimator, "a positive number")
@@ -341,6 +355,13 @@ def _require_learnable(estimator: Any, *names: str) -> None:
         value = getattr(estimator, name)
         fits = value == "learn" if isinstance(value, str) else _real(value) and value > 0
         _require(fits, name, estimator, "a positive number or 'learn'")
+
+
+def _require_shares(estimator: Any) -> None:
+    """Require a concentration that is known, learnt, or has a prior."""
+    value = estimator.concentration
+    fits = value == "learn" if isinstance(value, str) else _positive_or_prior(value)
+    _require(fits, "concentration", estimator, "a positive number or 'learn', or a GammaConcentration")
 
 
 def _require_algorithm_of(estimator: Any, kind: Kind) -> None:
@@ -393,6 +414,10 @@ def whole(value: Any) -> bool:
 def count(value: Any) -> bool:
     """Whether a value can be a number of clusters."""
     return whole(value) and int(value) < 2**31
+
+
+def _positive_or_prior(value: Any) -> bool:
+    return isinstance(value, GammaConcentration) or (_real(value) and value > 0)
 
 
 def _real(value: Any) -> bool:

@@ -84,12 +84,14 @@ def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
     """The hyperparameters to learn: concentrations that are "learn", and those that ``learn`` names."""
     if estimator.likelihood == "multinomial":
         likelihood = Multinomial()  # its pseudo-count was not given by the user
-    return choices.with_concentrations(estimator, choices.learnt(estimator, likelihood, CONCENTRATIONS), CONCENTRATIONS)
+    names = choices.without_priors(estimator, CONCENTRATIONS)
+    return choices.with_concentrations(estimator, choices.learnt(estimator, likelihood, names), names)
 
 
 def learnt_again(estimator: Any) -> tuple[str, ...]:
     """The same of a fitted model."""
-    return choices.with_concentrations(estimator, choices.learnt_again(estimator, CONCENTRATIONS), CONCENTRATIONS)
+    names = choices.without_priors(estimator, CONCENTRATIONS)
+    return choices.with_concentrations(estimator, choices.learnt_again(estimator, names), names)
 
 
 def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, executor: Executor) -> Columns:

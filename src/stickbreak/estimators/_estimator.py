@@ -16,6 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from ..allocations import Allocation
+from ..allocations.shared_sticks import SharedSticks
 from ..data import ArraySource
 from ..data.check import DataWarning, Finding
 from ..inference import Executor, Journal, Lap, Options, Search, Session, Threads
@@ -245,6 +247,13 @@ class Estimator(BaseEstimator, ABC):
         self.lower_bounds_ = [lap.lower_bound for lap in history if not lap.sample_rows]
         self.n_laps_ = history[-1].number
         self._name_clusters(model, summary)
+
+    def _name_concentration(self, allocation: Allocation, summary: Any) -> None:
+        """Set the posterior mean and standard deviation of the concentration of shares, where there are sticks."""
+        for name in ("concentration_", "concentration_std_"):
+            self.__dict__.pop(name, None)
+        if isinstance(allocation, SharedSticks):
+            self.concentration_, self.concentration_std_ = allocation.concentration_moments(summary)
 
     @abstractmethod
     def _name_clusters(self, model: Model, summary: Summary) -> None:

@@ -183,18 +183,19 @@ def allocation(estimator: Any) -> Allocation:
     first = float(estimator.start_concentration)
     if choice == "finite":
         return FiniteMarkovChain(n, alpha, kappa, first)
-    gamma = 1.0 if isinstance(estimator.concentration, str) else float(estimator.concentration)
-    return HDPMarkovChain(alpha, kappa, first, gamma)
+    return HDPMarkovChain(alpha, kappa, first, choices.of_shares(estimator))
 
 
 def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
     """The hyperparameters to learn: concentrations that are "learn", and those that ``learn`` names."""
-    return choices.with_concentrations(estimator, choices.learnt(estimator, likelihood, CONCENTRATIONS), CONCENTRATIONS)
+    names = choices.without_priors(estimator, CONCENTRATIONS)
+    return choices.with_concentrations(estimator, choices.learnt(estimator, likelihood, names), names)
 
 
 def learnt_again(estimator: Any) -> tuple[str, ...]:
     """The same of a fitted model."""
-    return choices.with_concentrations(estimator, choices.learnt_again(estimator, CONCENTRATIONS), CONCENTRATIONS)
+    names = choices.without_priors(estimator, CONCENTRATIONS)
+    return choices.with_concentrations(estimator, choices.learnt_again(estimator, names), names)
 
 
 def choose_start(

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count, shown
-from ..allocations import Allocation, Duration
+from ..allocations import Allocation, Duration, GammaConcentration
 from ..allocations.markov import ChainPrior
 from ..data import SequenceSource
 from ..data.frames import values_of
@@ -61,8 +61,9 @@ class HMM(ClusterMixin, Estimator):
         alpha, pseudo-counts of a row of transitions together, without kappa.
     start_concentration : float > 0, default 10.0
         alpha_0, the same of the states that sequences begin in.
-    concentration : float > 0 or "learn", default 5.0
-        gamma, of the sticks; larger values expect more states.
+    concentration : float > 0, "learn" or `stickbreak.allocations.GammaConcentration`, default 5.0
+        gamma, of the sticks; larger values expect more states.  With a prior, such as
+        ``GammaConcentration(shape=1.0, rate=0.2)``, the ELBO is that of an unknown concentration, whose posterior is found.
     algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized`, `Stochastic` or `Gibbs`, default "memoized"
         Incremental over batches of sequences, all at once, or noisy steps, for which long sequences are cut and states are
         found on a sample of about 20,000 rows.  ``Gibbs(kind="blocked")`` draws the states of the rows from their posterior;
@@ -114,6 +115,8 @@ class HMM(ClusterMixin, Estimator):
         Posterior means of the parameters of the states, in the units of the data; its fields are attributes too.
     stickiness_, transition_concentration_ : float
         kappa and alpha as given or learnt.
+    concentration_, concentration_std_ : float
+        Of ``allocation="hdp"``: gamma and 0, or with a prior its posterior mean and standard deviation.
     lower_bound_ : float
         The ELBO, in nats, for all sequences.
     lower_bounds_ : list of float
@@ -154,7 +157,7 @@ class HMM(ClusterMixin, Estimator):
         stickiness: str | float | Duration = "learn",
         transition_concentration: str | float = "learn",
         start_concentration: float = 10.0,
-        concentration: str | float = 5.0,
+        concentration: str | float | GammaConcentration = 5.0,
         algorithm: str | Algorithm = "memoized",
         n_batches: int | None = None,
         init: Any = "one",
@@ -373,6 +376,7 @@ class HMM(ClusterMixin, Estimator):
         self.transition_matrix_ = means[1:]
         self.stickiness_ = float(allocation.stickiness)
         self.transition_concentration_ = float(allocation.transition_concentration)
+        self._name_concentration(allocation, summary)
 
     def _clusters_of_named_start(self) -> int:
         return 1 if self.init == "one" else int(self.n_init_states)

@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..allocations import Allocation, HierarchicalDirichletProcess, LatentDirichlet
+from ..allocations import Allocation, GammaConcentration, HierarchicalDirichletProcess, LatentDirichlet
 from ..allocations.topics import TopicPrior
 from ..data import BagSource, GroupSource
 from ..inference import Algorithm, Executor, Options, TopicSearch
@@ -56,8 +56,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         whose shares are learnt.
     document_concentration : "learn" or float > 0, default "learn"
         alpha, the pseudo-counts of all topics in a document together; by default it maximises the ELBO.
-    concentration : float > 0 or "learn", default 1.0
-        gamma, of the sticks of the hierarchical Dirichlet process; larger values expect more topics.
+    concentration : float > 0, "learn" or `allocations.GammaConcentration`, default 1.0
+        gamma, of the sticks of the hierarchical Dirichlet process; larger values expect more topics.  With a prior, such as
+        ``GammaConcentration(shape=1.0, rate=1.0)``, the ELBO is that of an unknown concentration, whose posterior is found.
     algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized` or `inference.Stochastic`, default "memoized"
         Incremental over batches, all documents at once, or noisy steps, for which topics are found on 20,000 documents.
     n_batches : int >= 1, default one per 5,000 documents, at most 10 (stochastic: one per 1,000, at most 100)
@@ -101,6 +102,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Expected shares of the topics in a new document, summing to one.
     document_concentration_ : float
         alpha.
+    concentration_, concentration_std_ : float
+        Of the hierarchical Dirichlet process: gamma and 0, or with a prior its posterior mean and standard deviation.
     posterior_ : NamedTuple, or dict of them for a Product
         Posterior means of the parameters of the topics; its fields are attributes too.
     lower_bound_ : float
@@ -143,7 +146,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         *,
         allocation: str | Allocation = "hdp",
         document_concentration: str | float = "learn",
-        concentration: str | float = 1.0,
+        concentration: str | float | GammaConcentration = 1.0,
         algorithm: str | Algorithm = "memoized",
         n_batches: int | None = None,
         init: Any = "random",
@@ -369,6 +372,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         allocation = model.allocation
         assert isinstance(allocation, TopicPrior)
         self.document_concentration_ = float(allocation.document_concentration)
+        self._name_concentration(allocation, summary)
         self.__dict__.pop("topics_", None)
         if not self.grouped_:
             self.topics_ = self.posterior_.probabilities
@@ -379,9 +383,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         learn = isinstance(self.document_concentration, str)
         alpha = documents.FIRST_CONCENTRATION if learn else float(self.document_concentration)
         if self.allocation == "hdp":
-            return HierarchicalDirichletProcess(
-                alpha, 1.0 if isinstance(self.concentration, str) else float(self.concentration)
-            )
+            return HierarchicalDirichletProcess(alpha, choices.of_shares(self))
         return LatentDirichlet(self.n_init_topics, alpha)
 
     def _clusters_of_named_start(self) -> int:

@@ -1,18 +1,20 @@
 """Blocked Gibbs sampling of hidden Markov models against posteriors summed over all paths."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import logsumexp, roots_jacobi
 from sklearn.metrics import adjusted_rand_score
 
 import stickbreak
 from partitions import expected_distance, probabilities
 from stickbreak import HMM
-from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
+from stickbreak.allocations import FiniteMarkovChain, GammaConcentration, HDPMarkovChain
 from stickbreak.data import Chunk, SequenceSource
 from stickbreak.estimators._sequences import collapsed
 from stickbreak.inference import Gibbs
@@ -41,14 +43,14 @@ def by_appearance(path):
 
 
 def log_path(path, beta, chain):
-    """Log probability of a path through both sequences given shares, step by step from the urns of all rows."""
-    counts, total = np.zeros((len(beta) + 1, len(beta))), 0.0
+    """Log probability of a path through both sequences given shares (..., 3), step by step from the urns of all rows."""
+    counts, total = np.zeros((4, 3)), 0.0
     for a, b in pairwise(np.cumsum([0, *LENGTHS])):
         last = 0
         for k in path[a:b]:
             alpha = chain.transition_concentration if last else chain.start_concentration
-            weights = alpha * beta + counts[last] + chain.stickiness * (np.arange(1, len(beta) + 1) == last)
-            total += np.log(weights[k] / weights.sum())
+            weights = alpha * beta + counts[last] + chain.stickiness * (np.arange(1, 4) == last)
+            total += np.log(weights[..., k] / weights.sum(axis=-1))
             counts[last, k] += 1.0
             last = k + 1
     return total
@@ -69,8 +71,7 @@ def log_prior(chain, gamma=None):
     if isinstance(chain, FiniteMarkovChain):
         return np.array([log_path(z, np.full(3, 1.0 / 3.0), chain) for z in PATHS])
     beta, weights = shares_of_three(chain.concentration if gamma is None else gamma)
-    logs = np.array([[log_path(z, b, chain) for b in beta] for z in PATHS])
-    return logsumexp(logs + np.log(weights), axis=1)
+    return logsumexp(np.array([log_path(z, beta, chain) for z in PATHS]) + np.log(weights), axis=1)
 
 
 def log_data(path):
@@ -107,6 +108,23 @@ def test_states_are_drawn_from_the_posterior(chain):
     found = np.bincount([partitions.index(tuple(z)) for z in drawn.labels.tolist()], minlength=len(p)) / n_draws
     assert 0.5 * np.abs(found - p).sum() < expected_distance(p, n_draws / 3)
     np.testing.assert_array_equal(drawn.n_clusters, drawn.labels.max(axis=1) + 1)
+
+
+def test_a_concentration_with_a_prior_is_drawn_along():
+    """Its posterior mean against a grid of concentrations, each with the evidence of all paths."""
+    prior, n_draws = GammaConcentration(2.0, 1.0), 1200
+    grid = np.exp(np.linspace(-6.0, 3.0, 41))
+    data = np.array([log_data(z) for z in PATHS])
+    log_p = stats.gamma(2.0).logpdf(grid) + np.log(grid)
+    p = probabilities(log_p + [logsumexp(log_prior(STICKY, c) + data) for c in grid])
+    task = ChainTask(
+        of_sequences(replace(STICKY, concentration=prior)), partial(StateSteps.begin, N_STATES), 20, n_draws
+    )
+    drawn = task(ChainStart(np.zeros(5, np.int64), 1)).concentration
+    for values, mean in ((drawn, p @ grid), (np.log(drawn), p @ np.log(grid))):
+        blocks = values.reshape(20, -1).mean(axis=1)
+        assert abs(values.mean() - mean) < 3.5 * blocks.std(ddof=1) / np.sqrt(20)
+    assert p @ grid != pytest.approx(prior.mean, rel=0.005)
 
 
 def test_the_chance_of_shares_agrees_with_urns():
