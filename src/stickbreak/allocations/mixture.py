@@ -95,7 +95,17 @@ class MixturePrior(OneBound, ABC):
         """How rows join clusters one after the other, with the weights integrated out.
 
         Of a concentration with a prior that at the prior mean.
+
+        Raises
+        ------
+        ValueError
+            If the prior has none.
         """
+        return self.sticks
+
+    @property
+    def sticks(self) -> Seating:
+        """The same for weights that are drawn, which every prior has (`Seating.draw_log_weights`)."""
         return self._seating(self._belief.mean)
 
     def draw_seating(

@@ -25,7 +25,8 @@ class TruncatedDirichletProcess(MixturePrior):
     clusters have rows, bound and weights are those of the Dirichlet process, so nested truncation needs no T.  With T clusters,
     the stick of the last costs nothing.  BJ leave out what q(u_T = 1) costs under the prior, so this is a bound on the
     evidence of the truncated process, which may be above that of the Dirichlet process; their difference is at most about
-    4 N exp(-(T - 1) / concentration) of the marginal density (Ishwaran and James, 2001).
+    4 N exp(-(T - 1) / concentration) of the marginal density (Ishwaran and James, 2001).  ``Gibbs(kind="blocked")`` samples
+    from its posterior (BJ 4.2); the log joint that comes with a draw is that of the process that is not truncated.
 
     Parameters
     ----------
@@ -73,8 +74,15 @@ class TruncatedDirichletProcess(MixturePrior):
     def _is_full(self, N: Array) -> bool:
         return len(N) == self.n_clusters
 
+    @property
+    def seating(self) -> Seating:
+        """None: with weights integrated out, rows are not seated by the sizes of clusters alone."""
+        raise ValueError(
+            'one pass and collapsed sampling need no truncation: use DirichletProcess, or algorithm=Gibbs(kind="blocked").'
+        )
+
     def _seating(self, concentration: float) -> Seating:
-        raise ValueError("samplers and one pass need no truncation: use DirichletProcess.")
+        return Seating(concentration)
 
     def _log_evidence(self, N: Array, concentration: Any) -> Array:
         """Sum over k < T of c_Beta(1, gamma) - c_Beta(1 + N_k, gamma + N_{>k})."""

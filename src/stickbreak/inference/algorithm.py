@@ -41,13 +41,16 @@ class Algorithm(Protocol):
     searches : whether moves change the number of clusters meanwhile; if not, they are found on a sample before
     takes_weights : whether a row may count as several, so that equal rows are visited once
     takes : the kinds of data it takes, by their units (`stickbreak.model.Kind`)
-    seats : whether rows join clusters one by one, so that it needs the seating of a prior (`MixturePrior.seating`)
     """
 
     searches: ClassVar[bool]
     takes_weights: ClassVar[bool]
     takes: ClassVar[tuple[str, ...]]
-    seats: ClassVar[bool]
+
+    @property
+    def seats(self) -> bool:
+        """Whether rows join clusters one by one, so that it needs the seating of a prior (`MixturePrior.seating`)."""
+        ...
 
     def begin(
         self,

@@ -189,6 +189,10 @@ class Dirichlet(Likelihood):
             raise FloatingPointError("the parameters of a cluster are beyond the range of numbers.")
         return m, b
 
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Refused: the posterior of alpha has no generator."""
+        raise TypeError('Dirichlet draws no parameters, since its prior is not conjugate; use algorithm="memoized".')
+
     def log_marginal(self, N: Array, S: Array) -> Array:
         """The lower bound on the log marginal of each cluster's rows, (K,)."""
         return self._best(N, S).bounds

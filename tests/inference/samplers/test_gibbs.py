@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import stickbreak
 from stickbreak import Mixture, TopicModel
-from stickbreak.allocations import FiniteDirichlet, GammaConcentration
+from stickbreak.allocations import FiniteDirichlet, GammaConcentration, TruncatedDirichletProcess
 from stickbreak.inference import Draws, Gibbs
 from stickbreak.inference.samplers.draws import by_size
 from stickbreak.likelihoods import DiagonalGaussian, Gaussian, GaussianNetwork, StudentT
@@ -97,6 +97,11 @@ def test_blocked_sweeps_find_the_same_clusters(model):
     assert adjusted_rand_score(blocked.labels_, model.labels_) == 1.0
     assert blocked.lower_bound_ == pytest.approx(model.lower_bound_, rel=1e-9)
     assert blocked.draws_["n_clusters"].max() <= 12
+    prior = TruncatedDirichletProcess(12, 1.0)
+    truncated = fitted(rows(), algorithm=Gibbs(30, 60, 2, kind="blocked"), allocation=prior)
+    np.testing.assert_array_equal(truncated.draws_["labels"], blocked.draws_["labels"])
+    with pytest.raises(ValueError, match="collapsed sampling need no truncation"):
+        fitted(rows(), algorithm=Gibbs(10, 30, 1), allocation=prior)
     finite = fitted(rows(), algorithm=Gibbs(10, 30, 1, kind="blocked"), allocation=FiniteDirichlet(3, 3.0))
     assert finite.draws_["n_clusters"].max() <= 3
 

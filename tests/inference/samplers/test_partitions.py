@@ -6,9 +6,16 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import betaln
 
 from partitions import chinese_restaurant, expected_distance, growth_strings, posterior, probabilities
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet, GammaConcentration, PitmanYor
+from stickbreak.allocations import (
+    DirichletProcess,
+    FiniteDirichlet,
+    GammaConcentration,
+    PitmanYor,
+    TruncatedDirichletProcess,
+)
 from stickbreak.allocations.seating import Seating
 from stickbreak.allocations.slice_sampling import slice_step
 from stickbreak.inference.samplers.blocked import BlockedSteps
@@ -57,6 +64,29 @@ def test_partitions_are_drawn_from_the_posterior(naive, known_families, name, al
     assert 0.5 * np.abs(found - p).sum() < expected_distance(p, n_draws / 3)
     np.testing.assert_allclose(drawn.log_joint, joint[which] + rows.base, rtol=1e-9)
     np.testing.assert_array_equal(drawn.n_clusters, partitions[which].max(axis=1) + 1)
+
+
+@pytest.mark.parametrize("concentration", [0.8, 4.0])
+def test_a_truncated_process_is_sampled_as_it_is(naive, known_families, concentration):
+    """Against the posterior summed over all labels, with sticks drawn from the formula for three of them."""
+    T, n, n_draws = 3, 5, 2000
+    prior = TruncatedDirichletProcess(T, concentration)
+    rows = few_rows(naive, known_families["known_covariance_gaussian-given"], prior, 5, n)
+    joint = {}
+    for z in product(range(T), repeat=n):
+        N = np.bincount(z, minlength=T).astype(float)
+        later = N.sum() - np.cumsum(N)
+        log_p = (betaln(1.0 + N[:-1], concentration + later[:-1]) - betaln(1.0, concentration)).sum()
+        log_p += rows.likelihood.log_marginal(N, np.eye(T)[list(z)].T @ rows.T).sum()
+        first = tuple(dict.fromkeys(z))
+        key = tuple(first.index(k) for k in z)
+        joint[key] = np.logaddexp(joint.get(key, -np.inf), log_p)
+    p = probabilities(np.array(list(joint.values())))
+    drawn = ChainTask(rows, partial(BlockedSteps.begin, T), 50, n_draws)(ChainStart(np.zeros(n, np.int64), 1))
+    place = {z: i for i, z in enumerate(joint)}
+    found = np.bincount([place[tuple(z)] for z in drawn.labels.tolist()], minlength=len(p)) / n_draws
+    assert 0.5 * np.abs(found - p).sum() < expected_distance(p, n_draws / 4)
+    assert p.max() < 0.6
 
 
 @pytest.mark.parametrize("begin", [WHOLE, partial(BlockedSteps.begin, 12)], ids=["collapsed", "blocked"])

@@ -64,7 +64,7 @@ class Gibbs:
     thin : int >= 1
         Sweeps from one draw to the next.
     truncation : int >= 1
-        Clusters of the process cut off, or states, for ``kind="blocked"``; a finite prior has its own number.
+        Clusters of the process cut off, or states, for ``kind="blocked"``; a finite or truncated prior has its own number.
 
     References
     ----------
@@ -83,7 +83,6 @@ class Gibbs:
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = False
     takes: ClassVar[tuple[str, ...]] = ("rows", "sequences")
-    seats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("n_draws", "n_chains", "thin", "truncation"):
@@ -99,6 +98,11 @@ class Gibbs:
     def n_sweeps(self) -> int:
         """Sweeps of each chain."""
         return int(self.n_burn_in) + self.n_draws * self.thin
+
+    @property
+    def seats(self) -> bool:
+        """Whether sweeps are collapsed."""
+        return self.kind == "collapsed"
 
     def begin(
         self,

@@ -54,7 +54,7 @@ class Table(NamedTuple):
             alone[rows] = likelihood.log_marginal(np.ones(len(dense)), dense)
             largest[rows] = np.abs(dense).max(axis=1)
         usual = np.median(largest[largest > 0.0]) if (largest > 0.0).any() else 0.0
-        return cls(likelihood, allocation, allocation.seating, T, alone, base, largest > FAR * usual)
+        return cls(likelihood, allocation, allocation.sticks, T, alone, base, largest > FAR * usual)
 
     @property
     def n_rows(self) -> int:
