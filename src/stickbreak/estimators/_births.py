@@ -1,18 +1,21 @@
 """The moves of an estimator, and published births among those of a mixture."""
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
 
 from .._arguments import shown
-from ..inference import Algorithm, Memoized
-from ..moves import BatchBirth
+from ..inference import AdoptedSearch, Algorithm, Memoized, PublishedSearch, Search
+from ..moves import AdoptedBirth, BatchBirth
+
+PUBLISHED: dict[type, Callable[..., Search]] = {BatchBirth: PublishedSearch, AdoptedBirth: AdoptedSearch}
 
 
-def batch_birth(estimator: Any) -> BatchBirth | None:
-    """The births that single batches decide on, where the moves of an estimator name any."""
-    return next((move for move in estimator.moves if isinstance(move, BatchBirth)), None)
+def published_birth(estimator: Any) -> BatchBirth | AdoptedBirth | None:
+    """The published births that the moves of an estimator name, if any."""
+    return next((move for move in estimator.moves if type(move) in PUBLISHED), None)
 
 
 def check_moves(estimator: Any, names: tuple[str, ...], births: tuple[type, ...]) -> None:
@@ -27,13 +30,15 @@ def check_moves(estimator: Any, names: tuple[str, ...], births: tuple[type, ...]
 
 
 def check_births(estimator: Any, algorithm: Algorithm) -> None:
-    """Refuse two kinds of births at once, and births that single batches decide on without a memo of batches."""
-    if batch_birth(estimator) is None:
+    """Refuse two kinds of births at once, and published births without a memo of batches."""
+    birth = published_birth(estimator)
+    if birth is None:
         return
-    if sum(isinstance(move, BatchBirth) or move == "birth" for move in estimator.moves) > 1:
-        raise ValueError(f"moves must be with at most one of 'birth' and a BatchBirth; got {shown(estimator.moves)}.")
+    name = type(birth).__name__
+    if sum(type(move) in PUBLISHED or move == "birth" for move in estimator.moves) > 1:
+        raise ValueError(f"moves must be with at most one kind of births; got {shown(estimator.moves)}.")
     if not isinstance(algorithm, Memoized):
         raise ValueError(
-            "algorithm must be 'memoized', 'full' or a Memoized() where moves have a BatchBirth; "
+            f"algorithm must be 'memoized', 'full' or a Memoized() where moves have a {name}; "
             f"got {shown(estimator.algorithm)}."
         )

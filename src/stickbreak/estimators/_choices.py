@@ -18,10 +18,9 @@ from ..inference.starts import STARTS
 from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import BAGS, ROWS, SEQUENCES, Kind, Model, RowKind
 from ..model.learning import OF_LIKELIHOOD
-from ..moves import BatchBirth
 from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
-from ._births import check_births, check_moves
+from ._births import PUBLISHED, check_births, check_moves
 
 MOVES = ("birth", "merge", "delete")
 FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
@@ -272,7 +271,7 @@ def searches_freely(estimator: Any) -> bool:
 
 def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
-    _check_fit(estimator, BatchBirth)
+    _check_fit(estimator, *PUBLISHED)
     check_births(estimator, algorithm(estimator))
     _require(count(estimator.n_init_clusters), "n_init_clusters", estimator, COUNT)
     known = _positive_or_prior(estimator.concentration)

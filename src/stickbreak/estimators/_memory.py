@@ -10,7 +10,7 @@ from ..inference.executor import n_threads
 from ..likelihoods import Likelihood
 from . import _choices as choices
 from ._base import Columns
-from ._births import batch_birth
+from ._births import published_birth
 from ._estimator import Estimator
 
 ROWS_PER_BATCH = 5000
@@ -96,7 +96,7 @@ def _sizes(estimator: Estimator, likelihood: Likelihood, source: ArraySource, co
         sample=min(flat.n_rows, choices.PRIOR_ROWS),
         threads=n_threads(estimator.n_jobs),
         batches=1 if not choices.algorithm(estimator).searches else _batches(estimator, size.statistics, source),
-        births="birth" in estimator.moves or batch_birth(estimator) is not None,
+        births="birth" in estimator.moves or published_birth(estimator) is not None,
         sparse=is_sparse,
     )
     return estimator._sized(sizes, source)

@@ -17,13 +17,13 @@ from ..allocations.mixture import MixturePrior
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
-from ..inference import Algorithm, Executor, LearningSearch, PublishedSearch, Search, Sequential
+from ..inference import Algorithm, Executor, LearningSearch, Search, Sequential
 from ..likelihoods import Dust, Likelihood
 from ..model import Kind, Model, RowKind, Summary
-from ..moves import BatchBirth
+from ..moves import AdoptedBirth, BatchBirth
 from . import _choices as choices
 from ._base import Columns, as_source, survey
-from ._births import batch_birth
+from ._births import PUBLISHED, published_birth
 from ._check import checked
 from ._estimator import Estimator, Table
 from ._family import decide_family, problem_of, rivals_of
@@ -75,9 +75,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         or responsibilities (N, K); or the clusters of another model.
     n_init_clusters : int >= 1, default 10
         For the names other than "one", and the number of clusters of ``allocation="finite"``.
-    moves : sequence of {"birth", "merge", "delete"}, or with a `moves.BatchBirth` in place of "birth"; default all three
+    moves : sequence of {"birth", "merge", "delete"}, or with published births in place of "birth"; default all three
         What may change the number of clusters.  With ``()`` only clusters left without any row go.  With
         ``BatchBirth(n_new=10)`` births are those of Thesis 4.2, decided on after single batches, and the fit is one ascent.
+        With ``AdoptedBirth(n_new=10)`` they are those of 2013 (`stickbreak.moves`).
     n_init : int >= 1, default 1
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
@@ -167,7 +168,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         n_batches: int | None = None,
         init: Any = "one",
         n_init_clusters: int = 10,
-        moves: Sequence[str | BatchBirth] = choices.MOVES,
+        moves: Sequence[str | BatchBirth | AdoptedBirth] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
         most_kept: int | None = None,
@@ -463,12 +464,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             model, start = family.begin(
                 problem.model, lambda rng: choose_start(self, problem.model, rows, collapsed, executor, rng, learn)
             )
-            birth = batch_birth(self)
+            birth = published_birth(self)
             search: Callable[..., Search]
             if birth is None:
                 search = partial(LearningSearch, rivals=rivals, restarts=choices.searches_freely(self))
             else:
-                search = partial(PublishedSearch, birth=birth)
+                search = partial(PUBLISHED[type(birth)], birth=birth)
             total, model, history, trouble, sampled = self._ascend(
                 model, rows, executor, rng, problem.options, start, search
             )

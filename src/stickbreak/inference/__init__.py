@@ -1,5 +1,6 @@
 """Inference: laps over batches, the search for the number of clusters, stochastic steps, initialisation."""
 
+from .adopted_births import AdoptedSearch
 from .algorithm import Algorithm, Memoized
 from .executor import Executor, Threads
 from .gibbs import Chain
@@ -19,6 +20,7 @@ from .topic_search import TopicSearch
 from .trace import Lap, ascents
 
 __all__ = [
+    "AdoptedSearch",
     "Algorithm",
     "Chain",
     "Convergence",

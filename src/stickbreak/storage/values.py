@@ -16,7 +16,7 @@ from .. import allocations
 from ..inference import Gibbs, Memoized, Sequential, Stochastic
 from ..likelihoods import REGISTRY, Product
 from ..model import DocumentSummary, SequenceSummary, Summary
-from ..moves import BatchBirth
+from ..moves import AdoptedBirth, BatchBirth
 
 SUMMARIES: dict[str, type] = {
     "Summary": Summary,
@@ -186,7 +186,7 @@ def _parsed_float(text: str) -> float:
 
 def known_classes() -> dict[str, type]:
     """All classes that a model file may name, by name."""
-    choices: list[type] = [BatchBirth, Gibbs, Memoized, Sequential, Stochastic]
+    choices: list[type] = [AdoptedBirth, BatchBirth, Gibbs, Memoized, Sequential, Stochastic]
     return likelihood_classes() | allocation_classes() | SUMMARIES | {kind.__name__: kind for kind in choices}
 
 
