@@ -241,9 +241,11 @@ def test_a_floor_takes_zeros():
     assert found.model_.likelihood.anew().floor == 0.02
 
 
-def test_one_column_is_no_whole():
-    with pytest.raises(ValueError, match="at least 2 columns"):
-        fit(np.ones((20, 1)))
+def test_one_column_is_the_whole():
+    """Whatever alpha is, x = 1 for sure."""
+    found = fit(np.ones((20, 1)))
+    assert found.n_clusters_ == 1
+    np.testing.assert_allclose(found.score_samples(np.ones((2, 1))), 0.0, atol=1e-9)
 
 
 def test_gibbs_needs_exact_marginals():

@@ -37,7 +37,8 @@ class Sequential:
     ELBO.  Rows that come sorted by cluster find each cluster late, but do find it.
 
     Hyperparameters that are learnt are learnt first, by a search of a sample of at most 3,000 rows, and then held; if that
-    finds one cluster, they keep their defaults, since a prior learnt from one cluster allows no others.
+    finds one cluster, they keep their defaults, since a prior learnt from one cluster allows no others.  A vague prior that is
+    given finds few of many clusters: the first ones take in the rows of others, and nothing splits them.
     `Mixture.partial_fit` goes on with the pass, and clusters may be born.
 
     Parameters

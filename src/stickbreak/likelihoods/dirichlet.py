@@ -95,7 +95,6 @@ class Dirichlet(Likelihood):
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         D = sample.D
-        require(D >= 2, "X", D, "a table of at least 2 columns: proportions of a whole have that many parts")
         floor = hyperparameter("floor", self.floor)
         require(
             floor.ndim == 0 and bool((floor >= 0.0) & (floor <= 0.5)), "floor", self.floor, "a number from 0 to 0.5"
@@ -119,7 +118,8 @@ class Dirichlet(Likelihood):
         mean = w @ X
         variance = float((w @ (X - mean) ** 2).sum())
         chance = float((mean * (1.0 - mean)).sum())
-        precision = np.clip(chance / max(variance, chance / PRECISIONS[1]) - 1.0, *PRECISIONS)
+        least, most = PRECISIONS
+        precision = np.clip(chance / variance - 1.0, least, most) if most * variance > chance else most
         return np.asarray(np.maximum(NARROWER * precision * mean, SMALLEST))
 
     @property
@@ -268,7 +268,7 @@ class Dirichlet(Likelihood):
 
     def _proportions(self, X: Array) -> Array:
         """Rows X (n, D) with small values raised to the floor, divided by their sums."""
-        P = np.maximum(X, self.floor) if self.floor > 0.0 else X
+        P = np.ascontiguousarray(np.maximum(X, self.floor) if self.floor > 0.0 else X)  # sums depend on the layout
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def _logs(self, X: Array) -> Array:
