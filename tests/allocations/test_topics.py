@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaln, logit, psi
+from scipy.special import gammaln, logit, psi, roots_jacobi
 
 from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
-from stickbreak.allocations._sticks import expected_logs, stick_logits, stick_means, stick_weight
+from stickbreak.allocations._sticks import (
+    best_sticks,
+    expected_logs,
+    stick_bound,
+    stick_logits,
+    stick_means,
+    stick_weight,
+)
 from stickbreak.allocations.topics import _inverse_digamma
+from stickbreak.kernels.special import log_rise
 from stickbreak.model import DocumentSummary
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -81,6 +89,35 @@ def test_the_surrogate_is_below_the_expectation_and_close(alpha):
     )
     assert chord <= found <= want + error
     assert alpha > 10.0 or found >= want - 0.1 * D
+
+
+@pytest.mark.parametrize("alpha", [0.5, 20.0, 1e4])
+@pytest.mark.parametrize("gamma", [0.4, 5.0])
+def test_the_bound_of_one_document_is_between_that_of_chords_and_its_probability(alpha, gamma):
+    """Two topics, that of each token known: the exact integral over sticks, and Thesis Eq. 5.24 at its own best sticks."""
+    N, prior = np.array([[3.0, 2.0]]), HierarchicalDirichletProcess(alpha, gamma)
+    x, p = roots_jacobi(8, gamma - 1.0, 0.0)
+    u, v = np.meshgrid(0.5 + 0.5 * x, 0.5 + 0.5 * x, indexing="ij")
+    a = alpha * np.stack([u, (1.0 - u) * v], axis=-1)
+    chances = np.exp(log_rise(N[0], a).sum(axis=-1) - log_rise(5.0, alpha))
+    exact = np.log((np.outer(p, p) * chances).sum() / p.sum() ** 2)
+
+    def chord(s):
+        P, rows, none = np.append(s.P, s.P_rest), np.ones(3), np.zeros(3)
+
+        def of_means(m):
+            value = gammaln(alpha) - gammaln(1.0 + alpha) + np.log(alpha * m).sum() + alpha * m @ P
+            return float(value), alpha * m * P + 1.0, none, none
+
+        start = prior._begin(s)
+        return best_sticks(lambda x: stick_bound(x, rows, gamma, np.zeros((0, 2)), of_means), *start)[1]
+
+    a = np.full(3, alpha / 3.0)
+    for _ in range(20):
+        s = of_counts(N, a)
+        found = prior.bound(s)
+        assert chord(s) + s.Q.sum() + s.Q_rest < found < exact
+        a = prior.update(s, prior.solve(s)).prior
 
 
 @every

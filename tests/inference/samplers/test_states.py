@@ -288,5 +288,9 @@ def test_what_cannot_be_sampled_is_refused():
     rows = rows[~np.isnan(rows[:, 0])]
     with pytest.raises(ValueError, match='kind must be "blocked" for algorithm=Gibbs'):
         HMM("gaussian", algorithm=Gibbs(5, 5, 1)).fit(rows)
+    with pytest.raises(ValueError, match="needs the marginal likelihood of a cluster"):
+        HMM("dirichlet", algorithm=Gibbs(5, 5, 1, kind="blocked")).fit(
+            np.random.default_rng(0).dirichlet(np.ones(3), 30)
+        )
     with pytest.raises(TypeError, match="draws no parameters"):
         HMM(GaussianNetwork(), algorithm=Gibbs(5, 5, 1, kind="blocked"), learn=False).fit(rows)

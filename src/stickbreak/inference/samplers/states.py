@@ -19,6 +19,7 @@ from ...model.paths import drawn_path, viterbi
 from ...model.sequences import labelled
 from ..executor import Executor
 from .chain import Steps
+from .conjugate import require_conjugate
 from .subject import Labels, check_draws
 
 Array = NDArray[np.floating]
@@ -119,12 +120,13 @@ class StateSubject:
     """Sequences of a hidden Markov model (see `Subject`)."""
 
     def check(self, model: Model, source: ArraySource, collapsed: bool) -> None:
-        """Refuse collapsed sweeps, and a family that draws no parameters."""
+        """Refuse collapsed sweeps, a prior that is not conjugate, and a family that draws no parameters."""
         if collapsed:
             raise ValueError(
                 'kind must be "blocked" for algorithm=Gibbs(...) of an HMM, whose states hardly move one row at a time, given '
                 'their neighbours; use Gibbs(kind="blocked").'
             )
+        require_conjugate(model, "Gibbs")
         check_draws(model)
 
     def size(self, model: Model, source: ArraySource) -> float:
