@@ -20,7 +20,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/stickbreak demo --out demo
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 attack: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -m hostile.attack $(ATTACK)

@@ -486,11 +486,31 @@ LIKE_OTHERS = (
 )
 
 
-@pytest.fixture(
-    scope="session",
-    params=[name for name in FAMILIES if not name.endswith("-default") or not name.startswith(LIKE_OTHERS)],
-)
+VARIED = [name for name in FAMILIES if not name.endswith("-default") or not name.startswith(LIKE_OTHERS)]
+
+
+@pytest.fixture(scope="session", params=VARIED)
 def family(request):
+    return FAMILIES[request.param]
+
+
+@pytest.fixture(scope="session", params=[name for name in VARIED if not FAMILIES[name].latent])
+def exact_family(request):
+    """A family without latent variables: its log marginal is that of hard assignments."""
+    return FAMILIES[request.param]
+
+
+@pytest.fixture(
+    scope="session", params=[name for name in VARIED if FAMILIES[name].conjugate and not FAMILIES[name].latent]
+)
+def conjugate_family(request):
+    """A family whose log marginal is that of a conjugate prior."""
+    return FAMILIES[request.param]
+
+
+@pytest.fixture(scope="session", params=[name for name in VARIED if not FAMILIES[name].conditional])
+def joint_family(request):
+    """A family whose densities are of whole rows, not of a part given the others."""
     return FAMILIES[request.param]
 
 

@@ -122,7 +122,8 @@ def test_every_option_reaches_the_estimator(run):
 
 
 def test_findings_of_the_data_check_are_lines_of_their_own(run, folder, X):
-    table = np.column_stack([X, X[:, 0], np.ones(len(X))])
+    few = X[:90]
+    table = np.column_stack([few, few[:, 0], np.ones(90)])
     np.savetxt("odd.csv", table, fmt="%.17g", delimiter=",", header="width,height,again,unit", comments="")
     code, _, err = run("fit", "odd.csv", "--out", "model", "--seed", 0, "--quiet", "--likelihood", "diagonal_gaussian")
     assert code == 0

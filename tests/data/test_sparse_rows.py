@@ -53,11 +53,16 @@ def test_every_format_and_type_becomes_the_same_rows(kind, dtype):
     assert (before != X).nnz == 0
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (4, 3)])
-@every_kind
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        (kind, shape)
+        for kind in KINDS
+        for shape in ((0, 3), (3, 0), (0, 0), (4, 3))
+        if 0 not in shape or not kind.startswith(("bsr", "dia"))  # SciPy has no such empty matrix
+    ],
+)
 def test_nothing_stored(kind, shape):
-    if 0 in shape and KINDS[kind][0] in ("bsr", "dia"):
-        pytest.skip("SciPy has no such matrix")
     found = sparse_rows(getattr(sparse, kind)(shape))
     assert (found.shape, found.nnz) == (shape, 0)
 

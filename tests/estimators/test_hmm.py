@@ -85,16 +85,8 @@ def model(data):
 
 # The contract ----------------------------------------------------------------------------------------------------------
 
-DEPENDENT = "rows of a sequence depend on each other"
 
-
-@parametrize_with_checks(
-    [HMM(max_laps=6, tol=1e-3, n_jobs=1)],
-    expected_failed_checks=lambda estimator: {
-        "check_methods_subset_invariance": DEPENDENT,
-        "check_methods_sample_order_invariance": DEPENDENT,
-    },
-)
+@parametrize_with_checks([HMM(max_laps=2, n_jobs=1)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -73,7 +73,6 @@ def expected_failures(estimator):
     failures = {}
     if estimator.likelihood in ("multinomial", "exponential"):
         failures["check_clustering"] = "the data of this check are negative, whatever the tags say"
-        failures["check_positive_only_tag_during_fit"] = "the error names the value and its place, in other words"
     if estimator.likelihood in ("multinomial", "auto"):
         for kind in ("matrix", "array"):
             failures[f"check_estimator_sparse_{kind}"] = "the check reads the tags of classifiers"

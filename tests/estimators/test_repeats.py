@@ -26,7 +26,7 @@ every_collapsing = pytest.mark.parametrize(
 )
 
 
-def repeated(family, n=400, distinct=60, seed=0):
+def repeated(family, n=240, distinct=40, seed=0):
     """n rows of which ``distinct`` are different, in the order in which they first appear, and how often each appears."""
     rng = np.random.default_rng(seed)
     X = family.rows(rng, distinct, 4)
@@ -43,7 +43,7 @@ def repeated(family, n=400, distinct=60, seed=0):
 
 
 def fit(family, X, weights=None, **parameters):
-    defaults = {"likelihood": family.make(X.shape[1]), "random_state": 0, "n_jobs": 1, "max_laps": 60}
+    defaults = {"likelihood": family.make(X.shape[1]), "random_state": 0, "n_jobs": 1, "max_laps": 30}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return Mixture(**{**defaults, **parameters}).fit(X, sample_weight=weights)
@@ -118,7 +118,7 @@ def test_a_start_must_have_one_entry_for_each_row(known_families):
     family = known_families["gaussian-default"]
     X, first, _ = repeated(family)
     for wrong in (len(first), len(X) - 1):
-        with pytest.raises(ValueError, match=r"for N = 400 rows; got shape"):
+        with pytest.raises(ValueError, match=r"for N = 240 rows; got shape"):
             fit(family, X, init=np.arange(wrong) % 3)
 
 

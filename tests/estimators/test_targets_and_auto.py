@@ -249,8 +249,8 @@ def test_given_clusters_and_moves_do_not_change_the_family():
 
 @pytest.mark.parametrize("likelihood", ["auto", "student_t", DiagonalGaussian(mean_precision=0.1)])
 def test_a_fit_that_goes_on_keeps_the_family(likelihood):
-    X, income, _ = blobs_and_tail(n=600)
-    X = np.column_stack([X, income, np.arange(600) % 7 < 3])
+    X, income, _ = blobs_and_tail(n=250)
+    X = np.column_stack([X, income, np.arange(250) % 7 < 3])
     found = fit(likelihood, X)
     again = fit("auto", X, init=found)
     assert again.selection_ == []
@@ -298,8 +298,8 @@ def blobs_and_tail(seed=0, n=1000):
 
 @pytest.mark.parametrize("added", [True, False])
 def test_a_long_tail_makes_no_clusters(added, tmp_path):
-    X, income, labels = blobs_and_tail()
-    X = np.column_stack([X, income] if added else [np.exp(np.random.default_rng(1).standard_normal(1000)), X[:, 1:]])
+    X, income, labels = blobs_and_tail(n=500)
+    X = np.column_stack([X, income] if added else [np.exp(np.random.default_rng(1).standard_normal(500)), X[:, 1:]])
     tail = 4 if added else 0
     found = fit("auto", X)
     assert found.n_clusters_ == 5
@@ -315,9 +315,9 @@ def test_a_long_tail_makes_no_clusters(added, tmp_path):
 
 def test_the_log_scale_is_used_where_it_pays():
     """Pieces of a column that lie evenly on its own scale have a longer tail above, too."""
-    X, income, labels = blobs_and_tail()
+    X, income, labels = blobs_and_tail(n=500)
     rng = np.random.default_rng(2)
-    height = np.array([10.0, 11.0, 12.0, 13.0, 19.0])[labels] + 1.5 * rng.standard_normal(1000)
+    height = np.array([10.0, 11.0, 12.0, 13.0, 19.0])[labels] + 1.5 * rng.standard_normal(500)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(income=income, height=height)
     assert readings(ArraySource(frame.to_numpy()), {})[0].long_tailed.tolist() == [False] * 4 + [True, True]
     assert fit("auto", frame).selection_[0].family.endswith("gaussian, log scale: income")
@@ -332,7 +332,7 @@ def test_symmetric_and_negative_columns_are_no_candidates():
 
 
 def test_a_single_column_may_be_on_the_log_scale():
-    x = np.exp(np.random.default_rng(4).standard_normal((1000, 1)))
+    x = np.exp(np.random.default_rng(4).standard_normal((400, 1)))
     found = fit("auto", x)
     assert found.n_clusters_ == 1
     assert [candidate.family for candidate in found.selection_] == [

@@ -64,12 +64,11 @@ def test_scikit_learn_conventions(estimator, check):
         check(estimator)
 
 
-@pytest.mark.parametrize("n_init_topics", [1, 6, 30])
-@pytest.mark.parametrize("allocation", ["hdp", "lda"])
+@pytest.mark.parametrize(
+    ("allocation", "n_init_topics"), [("hdp", 1), ("hdp", 6), ("hdp", 30), ("lda", 6), ("lda", 30)]
+)
 def test_topics_are_found_from_any_number(n_init_topics, allocation):
-    if allocation == "lda" and n_init_topics == 1:
-        pytest.skip("it allows one topic")
-    X, topics = corpus(1)
+    X, topics = corpus(1, D=120)
     found = fit(X, n_init_topics=n_init_topics, allocation=allocation)
     assert found.n_topics_ == 3
     distance = 0.5 * np.abs(found.topics_[:, None] - topics).sum(axis=2)
@@ -80,14 +79,14 @@ def test_topics_are_found_from_any_number(n_init_topics, allocation):
 
 @pytest.mark.parametrize(("seed", "n_init_topics"), [(0, 50), (1, 1)])
 def test_the_toy_bars(seed, n_init_topics):
-    """Thesis 5.6.1, at a quarter of its size: exactly the ten bars."""
+    """Thesis 5.6.1, at a quarter of its size and a fifth of its documents: exactly the ten bars."""
     rng = np.random.default_rng(seed)
     image = np.zeros((10, 10, 10))
     for i in range(5):
         image[2 * i, 2 * i : 2 * i + 2, :] = 1.0
         image[2 * i + 1, :, 2 * i : 2 * i + 2] = 1.0
     topics = image.reshape(10, 100) / 20.0
-    X = rng.multinomial(200, rng.dirichlet(np.full(10, 0.1), 300) @ topics)
+    X = rng.multinomial(200, rng.dirichlet(np.full(10, 0.1), 200) @ topics)
     found = fit(X, n_init_topics=n_init_topics, random_state=seed)
     assert found.n_topics_ == 10
     assert 0.5 * np.abs(found.topics_[:, None] - topics).sum(axis=2).min(axis=0).max() < 0.2
@@ -116,7 +115,7 @@ def test_the_result_does_not_depend_on_threads_or_how_counts_are_stored(counts, 
     ],
 )
 def test_every_algorithm_and_start(algorithm, init):
-    X, topics = corpus(2, D=200)
+    X, topics = corpus(2, D=100)
     found = fit(X, algorithm=algorithm, init=init, n_batches=4, n_init_topics=3)
     assert found.n_topics_ == 3
     assert 0.5 * np.abs(found.topics_[:, None] - topics).sum(axis=2).min(axis=0).max() < 0.1
@@ -195,11 +194,14 @@ def test_texts_are_told_how_to_become_counts(model, kind):
             door(all_texts()[kind])
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("value", [1.1e12, 1e30, 1e38, 1e100])
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        *((value, np.float32) for value in (1.1e12, 1e30, 1e38)),
+        *((value, np.float64) for value in (1.1e12, 1e38, 1e100)),
+    ],
+)
 def test_counts_beyond_the_limit_are_refused(counts, model, value, dtype):
-    if value > float(np.finfo(dtype).max):
-        pytest.skip("no such number")
     X = counts.astype(dtype)
     X[7, 3] = value
     for door in (TopicModel().fit, model.transform, model.score, model.partial_fit):
@@ -216,10 +218,9 @@ def test_documents_beyond_the_limit_are_refused(counts, model, dtype):
             door(X)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("init", ["random", "k-means++", "anchor"])
-def test_counts_up_to_the_limit_are_read(counts, dtype, init):
-    X = counts.astype(dtype)
+def test_counts_up_to_the_limit_are_read(counts, init, turn):
+    X = counts.astype((np.float64, np.float32)[turn % 2])
     X[7] = 0.0
     X[7, 3] = X[11, 0] = 0.9e12
     found = fit(X, init=init, max_laps=10)
@@ -476,7 +477,7 @@ def test_one_giant_document_among_empty_ones(counts):
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e4, 1e6])
 def test_a_huge_document_concentration(counts, alpha):
-    found = fit(counts, document_concentration=alpha)
+    found = fit(counts[:60], document_concentration=alpha)
     assert np.isfinite(found.transform(counts)).all()
     assert np.all(np.diff(found.lower_bounds_) >= -1e-9 * np.abs(found.lower_bounds_[1:]))
     with pytest.raises(ValueError, match="from 1e-12 to 1e"):

@@ -11,7 +11,7 @@ from stickbreak import HMM, Mixture
 from stickbreak.inference import laps, stochastic
 
 rng = np.random.default_rng(0)
-X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in (-8.0, 0.0, 8.0)])
+X = np.concatenate([rng.normal(m, 1.0, (40, 2)) for m in (-8.0, 0.0, 8.0)])
 FITS = {
     "mixture": (lambda: Mixture("gaussian", learn=False, n_jobs=1, random_state=0, max_laps=12), laps),
     "learnt": (lambda: Mixture("gaussian", n_jobs=1, random_state=0, max_laps=12), laps),
@@ -22,7 +22,7 @@ FITS = {
     ),
 }
 
-MOMENTS = 12
+MOMENTS = 7
 
 
 def interrupted(make, module, line):

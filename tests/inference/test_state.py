@@ -101,7 +101,7 @@ def test_a_search_taken_up_again_ends_in_the_same_bits(name, monkeypatch):
     whole = CASES[name]()
     laps = len(whole.history_)
     rng = np.random.default_rng(0)
-    for stop in {1, laps, *rng.integers(1, laps + 1, size=2).tolist()}:
+    for stop in {int(rng.integers(1, laps)), laps}:
         legs = pickle.loads(stopped(CASES[name], stop, monkeypatch))
         if stop < laps:
             legs = pickle.loads(stopped(CASES[name], 1, monkeypatch, legs))
@@ -129,7 +129,7 @@ class Interrupted(Journal):
 def test_a_search_that_was_interrupted_on_a_sample_is_taken_up_again(ascent, monkeypatch):
     """The lap that makes the sample's model one of all rows is not part of the search."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((30_000, 2)) + rng.integers(4, size=(30_000, 1)) * 6.0
+    X = rng.standard_normal((24_000, 2)) + rng.integers(4, size=(24_000, 1)) * 6.0
 
     def fit():
         return Mixture("gaussian", random_state=0, n_jobs=1, learn=()).fit(X)

@@ -20,8 +20,9 @@ sys.exit(pytest.main(sys.argv[1:]))
 
 
 def test_no_kernel_reads_or_writes_outside_its_arrays(tmp_path):
-    """Compiled code that was stored knows nothing of the option, so it gets a folder of its own."""
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    """Compiled code that was stored knows nothing of the option, so it gets a folder of its own; it need not be quick."""
+    options = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1", "NUMBA_LOOP_VECTORIZE": "0", "NUMBA_SLP_VECTORIZE": "0"}
+    environment = os.environ | options | {"NUMBA_CACHE_DIR": str(tmp_path)}
     folder = Path(__file__).parent
     command = [sys.executable, "-c", SCRIPT, str(folder), "-q", "-x", "-p", "no:cacheprovider"]
     for name in (Path(__file__).name, "test_jit.py"):  # which start processes of their own

@@ -94,7 +94,7 @@ def compiled(compiled_once):
 
 def run(code, folder, *arguments, prefix=(), **environment):
     known = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA", "XDG"))}
-    environment = {**known, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    environment = {**known, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_OPT": "1", **environment}
     return subprocess.run(
         [*prefix, sys.executable, "-c", code, *arguments],
         env=environment,

@@ -103,10 +103,9 @@ def test_parents_that_explain_only_together_are_found():
     assert marginals[1] > marginals[0] - 10.0
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_one_cluster_is_one(seed):
-    X = chain(np.random.default_rng(seed), 300, 12)
-    assert Mixture("gaussian_network", random_state=seed, n_jobs=1).fit(X).n_clusters_ == 1
+def test_one_cluster_is_one():
+    X = chain(np.random.default_rng(0), 300, 12)
+    assert Mixture("gaussian_network", random_state=0, n_jobs=1).fit(X).n_clusters_ == 1
 
 
 def test_constant_columns_are_set_aside():

@@ -241,7 +241,7 @@ def heavy_rows(seed, tails=3.0, n=3000, D=4, K=6):
 
 
 def test_heavy_tails_are_one_cluster_each():
-    X, _ = heavy_rows(0, n=1500)
+    X, _ = heavy_rows(0, n=900)
     fitted = Mixture("student_t", random_state=0, n_jobs=1).fit(X)
     assert fitted.n_clusters_ == 6
     assert 2.5 < fitted.posterior_.tails[0] < 3.6

@@ -112,8 +112,8 @@ def test_small_numbers_stay_in_single_precision():
 
 
 @pytest.mark.parametrize("name", [name for name in GAUSSIANS if name != "zero_mean_gaussian"])
-@pytest.mark.parametrize("offset", [-1e10, 1e12])
-def test_an_offset_costs_no_clusters(name, offset):
+def test_an_offset_costs_no_clusters(name, turn):
+    offset = (-1e10, 1e12)[turn % 2]
     X = offset + max(1e-3, abs(offset) * 1e-13) * three_clusters()
     fitted = Mixture(name, random_state=0, n_jobs=1).fit(X)
     centred = Mixture(name, random_state=0, n_jobs=1).fit(X - offset)
@@ -129,12 +129,12 @@ def test_columns_that_spread_less_than_rounding_are_constant():
     assert fitted.model_.likelihood.unit[1] == 1.0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", GAUSSIANS)
-@pytest.mark.parametrize("far", [1e3, 1e6, 1e20, 1e37, 1e90])
+@pytest.mark.parametrize(
+    ("far", "dtype"),
+    [*((far, np.float32) for far in (1e3, 1e6, 1e20, 1e37)), *((far, np.float64) for far in (1e3, 1e6, 1e20, 1e90))],
+)
 def test_rows_far_from_every_cluster_have_responsibilities(name, dtype, far):
-    if far > float(np.finfo(dtype).max):
-        pytest.skip("no such number")
     fitted = of_three_clusters(name, dtype)
     rows = far * np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 0.3], [0.0, 0.0]], dtype)
     R = fitted.predict_proba(rows.astype(dtype))
@@ -174,10 +174,10 @@ def test_states_explain_rows_far_from_all_of_them(dtype):
 
 @pytest.mark.filterwarnings("ignore:not converged")  # a lap may always gain more than some nats of so many
 @pytest.mark.parametrize("name", [*GAUSSIANS, "exponential", "linear_regression"])
-@pytest.mark.parametrize("scale", [1e16, 1e100])
-def test_huge_weights_are_huge_counts(name, scale):
+def test_huge_weights_are_huge_counts(name, turn):
+    scale = (1e16, 1e100)[turn % 2]
     rng = np.random.default_rng(4)
-    X = np.exp(three_clusters(39)) if name == "exponential" else three_clusters(21)
+    X = np.exp(three_clusters(21)) if name == "exponential" else three_clusters(15)
     weights = rng.random(len(X)) * scale
     fitted = Mixture(name, learn=scale < 1e50, random_state=0, n_jobs=1).fit(X, sample_weight=weights)
     assert np.isfinite(fitted.lower_bound_)

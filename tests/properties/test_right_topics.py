@@ -66,7 +66,7 @@ def test_no_rival_has_a_higher_bound(K, seed):
 
 
 def test_starts_agree():
-    X, _ = corpus(5, 3)
+    X, _ = corpus(5, 3, D=200)
     bounds = []
     for start in (1, 20, 64):
         found = fit(X, n_init_topics=start)
@@ -99,5 +99,5 @@ def test_no_mixture_is_no_finding():
 
 
 def test_growth_from_one_topic_goes_as_far_as_from_many():
-    X, _ = corpus(8, 1, D=600, alpha=1.0)
-    assert fit(X, n_init_topics=1).n_topics_ == fit(X).n_topics_ == 8
+    X, _ = corpus(6, 1, D=300, alpha=1.0)
+    assert fit(X, n_init_topics=1).n_topics_ == fit(X).n_topics_ == 6
