@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from scipy import sparse, stats
-from scipy.special import entr, expit, psi, softmax, xlogy
+from scipy.special import entr, expit, psi, roots_legendre, softmax, xlogy
 
 from stickbreak import likelihoods as lk
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
@@ -182,21 +182,21 @@ def mixed_parts(D, given):
 
 
 @cache
-def legendre():
-    u, w = np.polynomial.legendre.leggauss(800)
-    return 0.5 * np.pi * u, 0.5 * np.pi * w
+def legendre(n):
+    """Points in [-1, 1] and their weights."""
+    return roots_legendre(n)
 
 
 def real_line(X):
     """Points x = center + spread tan(u) of one column, and weights that integrate over the real line."""
-    u, w = legendre()
+    u, w = (0.5 * np.pi * values for values in legendre(800))
     spread = np.nanstd(X)
     return np.nanmean(X) + spread * np.tan(u)[:, None], w * spread / np.cos(u) ** 2
 
 
 def real_line_in_pieces(X):
     """Points x of one column and weights that integrate over the real line, apart in the box of the rows and on either side."""
-    u, w = np.polynomial.legendre.leggauss(2000)
+    u, w = legendre(2000)
     low, high = X.min(), X.max()
     x, v = 0.5 * (low + high + (high - low) * u), 0.5 * (high - low) * w
     angle, spread = 0.25 * np.pi * (1.0 + u), high - low

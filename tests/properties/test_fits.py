@@ -156,11 +156,9 @@ def log_evidence(model, X, T):
     return logsumexp(terms) + model.likelihood.log_base(X).sum()
 
 
-@pytest.mark.parametrize(
-    "prior", [DirichletProcess(0.5), DirichletProcess(5.0), FiniteDirichlet(3, 2.0), PitmanYor(0.5, 0.7)], ids=str
-)
-def test_the_bound_is_below_the_evidence(exact_family, naive, prior, turn):
-    algorithm = list(ALGORITHMS)[turn % len(ALGORITHMS)]
+def test_the_bound_is_below_the_evidence(exact_family, naive, turn):
+    prior = (DirichletProcess(0.5), FiniteDirichlet(3, 2.0), DirichletProcess(5.0), PitmanYor(0.5, 0.7))[turn % 4]
+    algorithm = list(ALGORITHMS)[turn // 4 % len(ALGORITHMS)]
     for n in (1, 2, 6):
         X = rows(exact_family, "clusters", seed=n, n=30)[:n]
         found = fit(exact_family, X, allocation=prior, init="random", n_init_clusters=3, **ALGORITHMS[algorithm])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from ._merged import Again, merged
 from ._sequences import SequenceReader
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._state_selection import decide_family, problem_of
+
+if TYPE_CHECKING:
+    from ..plots.accessors import StatePlots
 
 Array = NDArray[np.floating]
 
@@ -360,6 +363,14 @@ class HMM(ClusterMixin, Estimator):
 
         check_is_fitted(self)
         print_table(cluster_table(self, n_states, feature_names))
+
+    @property
+    def plot(self) -> "StatePlots":
+        """Pictures of the fitted model, such as ``model.plot.timeline(X, lengths)``; they need matplotlib."""
+        from ..plots.accessors import StatePlots
+
+        check_is_fitted(self)
+        return StatePlots(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

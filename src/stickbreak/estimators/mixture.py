@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from ._merged import Again, merged
 from ._reader import Reader, by_chunk
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
+
+if TYPE_CHECKING:
+    from ..plots.accessors import MixturePlots
 
 Array = NDArray[np.floating]
 
@@ -429,6 +432,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
         check_is_fitted(self)
         print_table(cluster_table(self, n_clusters, feature_names))
+
+    @property
+    def plot(self) -> "MixturePlots":
+        """Pictures of the fitted model, such as ``model.plot.clusters(X)``; they need matplotlib."""
+        from ..plots.accessors import MixturePlots
+
+        check_is_fitted(self)
+        return MixturePlots(self)
 
     @property
     def _n_features_out(self) -> int:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from ._estimator import Estimator, Table, widened
 from ._merged import Again, merged
 from ._reader import by_chunk
 from ._stability import OF_TOPICS, Stability, stability
+
+if TYPE_CHECKING:
+    from ..plots.accessors import TopicPlots
 
 Array = NDArray[np.floating]
 
@@ -346,6 +349,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
         check_is_fitted(self)
         print_table(topic_table(self, n_topics, vocabulary))
+
+    @property
+    def plot(self) -> "TopicPlots":
+        """Pictures of the fitted model, such as ``model.plot.words()``; they need matplotlib."""
+        from ..plots.accessors import TopicPlots
+
+        check_is_fitted(self)
+        return TopicPlots(self)
 
     @property
     def _n_features_out(self) -> int:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..inference import Lap, ascents
-from ..likelihoods import Profile
+from .distinctive import Distinctive, shares
 
 
 def cluster_table(model: Any, n_clusters: int = 20, names: Sequence[str] | None = None) -> Table:
@@ -17,14 +17,10 @@ def cluster_table(model: Any, n_clusters: int = 20, names: Sequence[str] | None 
     Of states also how many steps they last.  Each value is shown with its difference from the whole model, in standard
     deviations, or its ratio for chances.
     """
-    names = getattr(model, "feature_names_in_", ()) if names is None else names
-    profile = model.model_.likelihood.profile(model.summary_.N, model.summary_.S)
+    profile, values, center, z = Distinctive.of(model, names)
     states = hasattr(model, "n_states_")
     K = model.summary_.K
-    weights = model.summary_.N / model.summary_.N.sum() if states else model.weights_
-    center = weights @ profile.means
-    spread = np.sqrt(weights @ ((profile.means - center) ** 2 + profile.variances))
-    z = (profile.means - center) / np.where(spread > 0.0, spread, 1.0)
+    weights = shares(model)
     thing = "state" if states else "cluster"
     table = Table(title=f"{K} {thing}s, ELBO {model.lower_bound_:,.1f}", title_justify="left")
     for title in (thing, "weight", "rows", *(("steps",) if states else ())):
@@ -33,7 +29,7 @@ def cluster_table(model: Any, n_clusters: int = 20, names: Sequence[str] | None 
     for k in range(min(n_clusters, K)):
         top = np.argsort(-np.abs(z[k]), kind="stable")[:4]
         words = "  ".join(
-            f"{_name(model, profile, j, names)} {value:.4g} "
+            f"{values[j]} {value:.4g} "
             + (f"(x{value / center[j]:.2g})" if profile.chances[j] else f"({z[k, j]:+.1f} sd)")
             for j, value in zip(top, profile.means[k, top])
         )
@@ -81,14 +77,3 @@ def search_table(history: Sequence[Lap]) -> Table:
 def print_table(table: Table) -> None:
     """Print a table to the console."""
     Console(markup=False, emoji=False).print(table)
-
-
-def _name(model: Any, profile: Profile, j: int, names: Sequence[str]) -> str:
-    """The column that a value describes, with the level whose chance it is."""
-    column = int(profile.columns[j])
-    level = int(profile.levels[j])
-    name = str(names[column]) if column < len(names) else f"x{column}"
-    if level < 0:
-        return name
-    levels = model.levels_.get(column, ())
-    return f"{name}={levels[level] if level < len(levels) else level}"

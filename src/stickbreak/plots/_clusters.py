@@ -1,0 +1,35 @@
+"""What pictures need to know of the clusters, topics or states of a fitted model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ._text import listed
+
+WORDS, SHORT = 3, 14  # that name a topic, and their characters
+
+
+def thing(model: Any) -> str:
+    """What a model calls its clusters."""
+    names = {"n_states_": "state", "n_topics_": "topic"}
+    return next((name for attribute, name in names.items() if hasattr(model, attribute)), "cluster")
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things in words."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def members_of(model: Any) -> str:
+    """What the clusters of a model consist of."""
+    if not hasattr(model, "n_topics_"):
+        return "rows"
+    return "tokens" if hasattr(model, "topics_") else "rows"
+
+
+def short_names(model: Any, vocabulary: Sequence[str] | None = None) -> list[str]:
+    """The number of each cluster, and for topics of words the top words."""
+    K = model.summary_.K
+    if not hasattr(model, "topics_"):
+        return [str(k) for k in range(K)]
+    top = model.top_words(vocabulary, WORDS)
+    return [f"{k}: {listed((word for word, _ in words), WORDS, SHORT)}" for k, words in enumerate(top)]

@@ -1,0 +1,55 @@
+"""The top words of topics."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arguments import check_count
+from ._canvas import INK, QUIET, SMALL, bare, panels
+from ._palette import GOOD
+from ._text import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMNS = 4
+
+
+def words(
+    model: Any,
+    n: int = 8,
+    n_topics: int = 12,
+    vocabulary: Sequence[str] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draw the n most probable words of the largest topics, each with its share of all tokens.
+
+    Raises
+    ------
+    TypeError : the topics are not of words.
+    """
+    check_count(n, "n")
+    check_count(n_topics, "n_topics")
+    top = model.top_words(vocabulary, n)
+    order = np.argsort(-model.topic_shares_, kind="stable")[:n_topics]
+    tiles = panels(ax, len(order), COLUMNS, 2.7, 0.6 + 0.2 * n)
+    for tile, k in zip(tiles, order):
+        names = [plain(word, 18) for word, _ in top[k]]
+        chances = [chance for _, chance in top[k]]
+        places = np.arange(len(names))
+        tile.barh(places, chances, color=GOOD, height=0.75)
+        tile.set_yticks(places, names, fontsize=SMALL, color=INK)
+        tile.set_ylim(n - 0.5, -0.5)
+        tile.tick_params(axis="y", length=0)
+        tile.locator_params(axis="x", nbins=3)
+        tile.tick_params(axis="x", labelsize=SMALL - 2, colors=QUIET)
+        tile.set_title(f"topic {k}   {model.topic_shares_[k]:.1%}", loc="left", fontsize=SMALL + 1)
+        bare(tile)
+    figure: Figure = tiles[0].figure
+    if ax is None:
+        K = model.n_topics_
+        rest = f"the largest {len(order)} of {K} topics" if len(order) < K else f"{K} topics"
+        figure.suptitle(f"{rest}: probabilities of their top words", x=0.01, ha="left", fontsize=11)
+    return figure
