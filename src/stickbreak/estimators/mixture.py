@@ -68,7 +68,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 `inference.Stochastic`, `inference.Sequential` or `inference.Gibbs`, default "memoized"
         Incremental over batches, all data at once, or noisy steps.  Stochastic inference has no exact bound to verify
         moves with: the number of clusters is that of the start, which for ``init="one"`` is found on a sample.
-        Sequential inference begins clusters in a single pass over the rows.
+        Sequential inference begins clusters in a single pass over the rows, `inference.TruncationFree` in stochastic steps.
         `inference.Gibbs` draws partitions of the rows from their posterior; the model is the one nearest to the draws.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 (stochastic: one per 1,000 rows, at most 100)
         Batches visited per lap.

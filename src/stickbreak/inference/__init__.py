@@ -18,6 +18,7 @@ from .state_search import StateSearch
 from .stochastic import Stochastic
 from .topic_search import TopicSearch
 from .trace import Lap, ascents
+from .truncation_free import TruncationFree
 
 __all__ = [
     "AdoptedSearch",
@@ -42,5 +43,6 @@ __all__ = [
     "Stochastic",
     "Threads",
     "TopicSearch",
+    "TruncationFree",
     "ascents",
 ]

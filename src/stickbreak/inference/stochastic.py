@@ -2,20 +2,22 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import as_floats, real, shown
-from ..data import ArraySource
+from ..data import ArraySource, Chunk
 from ..model import Model, Posterior, Summary
 from ..model.learning import tuned
 from ..moves.better import NEGLIGIBLE
+from .executor import Executor
 from .laps import Result
+from .prior_search import with_learnt_prior
 from .search import Search
 from .session import Leg, Session
 from .state import MOVED, Options
@@ -63,6 +65,27 @@ class Stochastic:
         """xi_t for t = 1, 2, ..."""
         return float((t + self.delay) ** -self.decay)
 
+    def kept(self, mixed: Summary) -> Summary:
+        """All clusters."""
+        return mixed
+
+    def seen(
+        self,
+        model: Model,
+        mixed: Summary,
+        source: ArraySource,
+        chunks: Sequence[Chunk],
+        executor: Executor,
+        rng: np.random.Generator,
+    ) -> Summary:
+        """The summary of a batch, visited with the parameters of the decaying summary."""
+        parameters = model.parameters(mixed, source.dtype)
+        return visit(model, parameters, source, list(chunks), executor, local=False).summary
+
+    def concluded(self, posterior: Posterior, source: ArraySource, executor: Executor) -> Posterior:
+        """The same."""
+        return posterior
+
     def begin(
         self,
         search: Callable[..., Search],
@@ -74,6 +97,34 @@ class Stochastic:
     ) -> "StochasticLaps":
         """The steps for a problem; there are no moves, and so no search."""
         return StochasticLaps(model, source, self, session, rng, options)
+
+
+class Steps(Protocol):
+    """How a batch is visited and what its step is."""
+
+    def step(self, t: int) -> float:
+        """xi_t for t = 1, 2, ..."""
+        ...
+
+    def kept(self, mixed: Summary) -> Summary:
+        """The decaying summary before a step, without clusters that are given up."""
+        ...
+
+    def seen(
+        self,
+        model: Model,
+        mixed: Summary,
+        source: ArraySource,
+        chunks: Sequence[Chunk],
+        executor: Executor,
+        rng: np.random.Generator,
+    ) -> Summary:
+        """The summary of a batch; clusters that ``mixed`` does not have come last."""
+        ...
+
+    def concluded(self, posterior: Posterior, source: ArraySource, executor: Executor) -> Posterior:
+        """The posterior of all rows in the end."""
+        ...
 
 
 class StochasticState(NamedTuple):
@@ -106,29 +157,33 @@ class StochasticLaps:
 
     Attributes
     ----------
+    learner : makes the search that learns hyperparameters before the first step; None where none are learnt so
     result : what the last lap left, None before the first
     """
 
     model: Model
     source: ArraySource
-    schedule: Stochastic
+    schedule: Steps
     session: Session
     rng: np.random.Generator
     options: Options
+    learner: Callable[[], Search] | None = None
     converged: bool = False
     result: Result | None = None
 
     def run(self, start: Summary) -> None:
         """Step from the parameters that ``start`` implies until the estimate of the bound settles."""
         history = self.session.history
-        state = StochasticState(self.model.posterior(start), -np.inf, 0, deepcopy(self.rng))
         laps: list[Lap] = []
         known = self.session.journal.next()
         if known is not None and known.laps:
             laps = list(known.laps)
-            state = known.state
+            state: StochasticState = known.state
             history += laps
             self._keep(state, laps[-1])
+        else:
+            model, _ = with_learnt_prior(self.model, start, self.learner)
+            state = StochasticState(model.posterior(start), -np.inf, 0, deepcopy(self.rng))
         while not state.exact:
             began = time.perf_counter()
             going = not state.settled and len(history) < self.options.max_laps - 1
@@ -148,10 +203,12 @@ class StochasticLaps:
         rng = deepcopy(state.rng)
         for b in rng.permutation(len(batches)):
             t += 1
-            parameters = model.parameters(mixed, dtype)
-            seen = visit(model, parameters, pieces, batches[b], self.session.executor, local=False).summary
+            mixed = self.schedule.kept(mixed)
+            seen = self.schedule.seen(model, mixed, pieces, batches[b], self.session.executor, rng)
             weight = float(seen.N.sum())
             mixed = mixed.as_sum
+            if seen.K > mixed.K:
+                mixed = mixed.insert_empty(seen.K - mixed.K)
             if weight > LEAST * rows:
                 xi = self.schedule.step(t)
                 mixed = mixed * (1.0 - xi) + seen * (xi * rows / weight)
@@ -162,7 +219,7 @@ class StochasticLaps:
             posterior = Posterior.known(model, mixed, None, solution)
         bound = posterior.bound
         before = state.posterior.summary.N
-        moved = np.abs(mixed.N - before).max() / rows
+        moved = np.abs(mixed.N - before).max() / rows if len(before) == mixed.K else np.inf
         least = max(self.options.tol * mixed.K, NOISE * max(abs(bound), rows))
         settled = bool(abs(bound - state.bound) <= least and moved <= MOVED)
         return StochasticState(posterior, bound, t, rng, settled)
@@ -180,6 +237,7 @@ class StochasticLaps:
             posterior = model.posterior(model.ordered(total))
             used = used_clusters(posterior)
             if len(used) == total.K:
+                posterior = self.schedule.concluded(posterior, self.source, self.session.executor)
                 return state._replace(posterior=posterior, bound=posterior.bound, exact=True)
 
     def _record(self, began: float, state: StochasticState) -> Lap:

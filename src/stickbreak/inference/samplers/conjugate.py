@@ -1,5 +1,6 @@
 """Which models have marginal likelihoods of sets of rows, so that clusters can be drawn or born row by row."""
 
+from ...data import ArraySource
 from ...model import Model
 
 
@@ -33,4 +34,19 @@ def require_conjugate(model: Model, algorithm: str) -> None:
         raise ValueError(
             f"algorithm={algorithm}(...) needs the marginal likelihood of a cluster, of which a {family} has a lower bound; "
             'use algorithm="memoized", or "sequential".'
+        )
+
+
+def require_single_rows(source: ArraySource, algorithm: str) -> None:
+    """Refuse weights of rows: a cluster is drawn for each.
+
+    Raises
+    ------
+    ValueError
+        If a weight is not one.
+    """
+    if source.weights is not None and not (source.weights == 1.0).all():
+        raise ValueError(
+            f"sample_weight must be 1 for every row with algorithm={algorithm}(...), which draws a cluster for each; repeat "
+            'rows instead, or use algorithm="memoized".'
         )

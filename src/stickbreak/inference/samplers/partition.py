@@ -96,6 +96,8 @@ class Partition:
     N : (K,) rows of each cluster
     S : (K, F) their summed statistics
     marginal : (K,) their log marginal likelihoods
+    before : (J, F) of the first clusters, statistics that rows other than those of the table have added; the first are never
+        empty.  None where there are no other rows
     """
 
     table: Table
@@ -103,6 +105,7 @@ class Partition:
     N: Array
     S: Array
     marginal: Array
+    before: Array | None = None
 
     @classmethod
     def of(cls, table: Table, labels: NDArray[np.integer]) -> Self:
@@ -167,7 +170,8 @@ class Partition:
     def _summed(self, k: int, without: int = -1) -> Array:
         """The statistics of cluster k, summed anew, without one of its rows."""
         members = np.flatnonzero(self.labels == k)
-        return np.asarray(self.table.T[members[members != without]].sum(axis=0)).ravel()
+        found = np.asarray(self.table.T[members[members != without]].sum(axis=0)).ravel()
+        return found if self.before is None or k >= len(self.before) else found + self.before[k]
 
     def _drop(self, a: int) -> int:
         last = self.K - 1

@@ -17,7 +17,7 @@ from ..executor import Executor
 from .blocked import BlockedSteps
 from .chain import Steps
 from .collapsed import CollapsedSteps
-from .conjugate import require_conjugate
+from .conjugate import require_conjugate, require_single_rows
 from .partition import Partition, Table
 from .subject import Labels, check_draws
 
@@ -33,11 +33,7 @@ class RowSubject:
         require_conjugate(model, "Gibbs")
         if not collapsed:
             check_draws(model)
-        if source.weights is not None and not (source.weights == 1.0).all():
-            raise ValueError(
-                "sample_weight must be 1 for every row with algorithm=Gibbs(...), which draws a cluster for each; repeat rows "
-                'instead, or use algorithm="memoized".'
-            )
+        require_single_rows(source, "Gibbs")
 
     def size(self, model: Model, source: ArraySource) -> float:
         """Bytes of the statistics of the rows, and while these are made."""
