@@ -49,6 +49,8 @@ def rows(name: str, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(3.0, (N, D)).astype(float)
     if name in ("exponential", "gamma", "log_scale"):
         return rng.exponential(1.0, (N, D)) + 1e-9
+    if name == "dirichlet":
+        return rng.dirichlet(np.full(D, 3.0), N)
     if name == "gaussian_network":
         return rng.standard_normal((N, D)).cumsum(axis=1)  # each column follows the one before
     return rng.standard_normal((N, D))

@@ -11,13 +11,13 @@ from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.estimators._estimator import Estimator
-from stickbreak.inference import Journal, Options, Threads
+from stickbreak.inference import Journal, Options, Threads, TruncationFree
 from stickbreak.inference.init import one_cluster
 from stickbreak.inference.lap import first_lap, lap
 from stickbreak.inference.state import Problem
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
-from stickbreak.moves import BatchBirth, Schedule
+from stickbreak.moves import AdoptedBirth, BatchBirth, Schedule
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged", "ignore:.*did not settle")
 MOVES = "birth", "merge", "delete"
@@ -49,6 +49,12 @@ CASES = {
     "mixture, stochastic": lambda: Mixture(
         "gaussian", algorithm="stochastic", init="k-means++", n_init_clusters=5, n_batches=4, max_laps=8, random_state=0
     ).fit(rows()),
+    "mixture, adopted births": lambda: Mixture(
+        "gaussian", moves=(AdoptedBirth(n_new=4, n_rows=100), "merge"), n_batches=2, max_laps=25, random_state=0
+    ).fit(rows(200)),
+    "mixture, truncation-free": lambda: Mixture(
+        "diagonal_gaussian", algorithm=TruncationFree(1), n_batches=2, max_laps=5, random_state=0
+    ).fit(rows(200)),
     "topics": lambda: TopicModel(random_state=0, n_init_topics=6, max_laps=30).fit(counts()),
     "groups": lambda: TopicModel("gaussian", n_init_topics=4, max_laps=40, random_state=0).fit(
         rows(), lengths=[20] * 20
