@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.patches import Circle, FancyArrowPatch
 
 from stickbreak import HMM
 
@@ -72,7 +73,7 @@ def test_segments_are_those_of_the_path(found):
     figure = model.plot.timeline(X, lengths)
     path = model.predict(X, lengths)
     for ax, part in zip(figure.axes, np.split(path, [lengths[0]]), strict=True):
-        bars = [bar.get_paths()[0].get_extents() for bar in ax.collections]
+        bars = [path.get_extents() for path in ax.collections[0].get_paths()]
         assert [round(box.width) for box in bars] == [n for _, n in segments(part)]
         assert ax.get_xlim() == (-0.5, len(part) - 0.5)
         labels = [label.get_text() for label in ax.get_yticklabels()]
@@ -92,6 +93,12 @@ def test_a_part_of_a_sequence_is_shown(found):
             model.plot.timeline(X, lengths, steps=wrong)
 
 
+def test_rows_without_an_observation_are_gaps(found):
+    model, X, lengths = found
+    signal = model.plot.timeline(X, lengths).axes[0].lines[0].get_ydata()
+    assert np.flatnonzero(np.isnan(signal)).tolist() == [4]
+
+
 def test_the_matrix_is_that_of_other_states(found):
     model = found[0]
     graph, matrix, _ = model.plot.transitions().axes
@@ -101,7 +108,8 @@ def test_the_matrix_is_that_of_other_states(found):
         for j in range(3):
             if i != j:
                 assert shown[i, j] == pytest.approx(A[i, j] / (A[i].sum() - A[i, i]))
-    assert len(graph.patches) == (shown.filled(0.0) > 0.02).sum()
+    assert sum(isinstance(patch, Circle) for patch in graph.patches) == 3
+    assert sum(isinstance(patch, FancyArrowPatch) for patch in graph.patches) == (shown.filled(0.0) > 0.02).sum()
 
 
 def test_durations_are_those_of_segments(found):

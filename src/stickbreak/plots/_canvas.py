@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 INK, QUIET, PALE = "#222222", "#767676", "#d9e2ea"
 SMALL = 9  # points, of text within a picture
-GAP = 0.25  # between panels that share given axes, in widths of a panel
 
 
 def matplotlib(module: str) -> Any:
@@ -48,8 +47,13 @@ def axes_for(ax: "Axes | None", width: float = 7.0, height: float = 4.5) -> "Axe
     return ax
 
 
-def panels(ax: "Axes | None", n: int, columns: int, width: float = 2.6, height: float = 2.2) -> NDArray[Any]:
-    """So many axes in rows of ``columns``, in a new figure with so many inches for each, or in the place of given axes."""
+def panels(
+    ax: "Axes | None", n: int, columns: int, width: float, height: float, gap: tuple[float, float] = (0.25, 0.25)
+) -> NDArray[Any]:
+    """So many axes in rows of ``columns``, in a new figure with so many inches for each, or in the place of given axes.
+
+    gap : in given axes, the room beside and below each, in widths and heights of one
+    """
     columns = min(n, columns)
     rows = -(-n // columns)
     if ax is None:
@@ -60,11 +64,11 @@ def panels(ax: "Axes | None", n: int, columns: int, width: float = 2.6, height: 
         return np.asarray(grid[:n])
     whole = axes_for(ax)
     whole.set_axis_off()
-    wide = 1.0 / (columns + GAP * (columns - 1))
-    high = 1.0 / (rows + GAP * (rows - 1))
+    beside, below = gap
+    wide = 1.0 / (columns + beside * (columns - 1))
+    high = 1.0 / (rows + below * (rows - 1))
     places = [divmod(i, columns) for i in range(n)]
-    step = 1.0 + GAP
-    boxes = [(j * step * wide, 1.0 - (i * step + 1.0) * high, wide, high) for i, j in places]
+    boxes = [(j * (1.0 + beside) * wide, 1.0 - (i * (1.0 + below) + 1.0) * high, wide, high) for i, j in places]
     return np.array([whole.inset_axes(box) for box in boxes], dtype=object)
 
 
@@ -83,7 +87,7 @@ def whole_numbers(axis: Any) -> None:
     axis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
 
 
-def number_axis(axis: Any, names: list[str], size: float, most: int = 60) -> None:
+def number_axis(axis: Any, names: list[str], size: float, most: int = 40) -> None:
     """A tick with a name for each of the places 0, 1, ...; for every second, third, ... of them where there are too many."""
     step = -(-len(names) // most)
     axis.set_ticks(np.arange(0, len(names), step), names[::step], fontsize=size)

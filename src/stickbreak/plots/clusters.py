@@ -138,7 +138,16 @@ def _draw_shapes(ax: "Axes", points: Array, R: Array, hue: Array) -> None:
         lengths = 2.0 * np.sqrt(np.maximum(values[::-1], 0.0))
         dark = 0.75 * hue[k]
         for times in (1.0, 2.0) if K <= WIDELY else (1.0,):
-            ax.add_patch(ellipse(center, *(times * lengths), angle=angle, fill=False, edgecolor=dark, linewidth=1.1))
+            ax.add_patch(
+                ellipse(
+                    center,
+                    *(times * lengths),
+                    angle=angle,
+                    fill=False,
+                    edgecolor=dark,
+                    linewidth=1.1 if K <= NUMBERED else 0.6,
+                )
+            )
         if K <= NUMBERED:
             text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL, "path_effects": [outline]}
             ax.text(center[0], center[1], str(k), color=INK, weight="bold", **text)

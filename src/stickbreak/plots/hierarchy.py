@@ -46,7 +46,7 @@ def hierarchy(model: Any, n: int | None = None, ax: "Axes | None" = None) -> "Ax
     lines = [np.column_stack([far, place]) for far, place in zip(drawn["dcoord"], drawn["icoord"])]
     ax.add_collection(matplotlib("collections").LineCollection(lines, colors=drawn["color_list"], linewidths=1.4))
     labels = [_leaf(node, K, tree, short_names(model)) for node in drawn["leaves"]]
-    ax.set_yticks(10.0 * np.arange(len(labels)) + 5.0, labels, fontsize=SMALL if len(labels) <= 40 else SMALL - 3)
+    ax.set_yticks(10.0 * np.arange(len(labels)) + 5.0, labels, fontsize=SMALL if len(labels) <= 40 else SMALL - 2)
     ax.tick_params(axis="y", length=0)
     ax.set_xlim(0.0, 1.05 * heights[-1] if heights[-1] > 0.0 else 1.0)
     ax.set_ylim(0.0, 10.0 * len(labels))

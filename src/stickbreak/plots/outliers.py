@@ -28,7 +28,7 @@ def outliers(model: Any, X: Any, n: int = 10, ax: "Axes | None" = None) -> "Axes
     ax.plot(rank[n:], density[order[n:]], color=GOOD, markersize=2.5, **style)
     ax.plot(rank[:n], density[order[:n]], color=ODD, markersize=6.0, **style)
     ax.set_xscale("log")
-    _list_rows(ax, [f"{i:,}" for i in order[: min(n, LISTED)]], n)
+    _list_rows(ax, [f"{i}" for i in order[: min(n, LISTED)]], n)
     middle = float(np.median(density))
     ax.axhline(middle, color=QUIET, linewidth=0.8, zorder=0)
     ax.annotate(

@@ -26,7 +26,7 @@ def profiles(model: Any, ax: "Axes | None" = None) -> "Axes":
     shown = np.sort(np.argsort(-np.abs(z).max(axis=0), kind="stable")[:MOST])
     shown = shown[alike(z[:, shown].T)]
     names = [plain(found.names[j]) for j in shown]
-    limit = float(np.clip(np.abs(z).max(initial=0.0), 1e-3, WIDEST))
+    limit = float(np.clip(np.abs(z).max(initial=0.0), 1.0, WIDEST))
     ax = axes_for(ax, 3.6 + 0.3 * min(K, 40), max(3.2, 1.6 + 0.22 * len(shown)))
     what = thing(model)
     says = "standard deviations from the mean"

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from .._arguments import check_count, shown
 from ..estimators import _sequences
 from ._canvas import INK, QUIET, SMALL, bare, panels
+from ._clusters import counted
 from ._palette import colors
 from ._text import column_names, plain
 
@@ -40,7 +41,9 @@ def timeline(
     states = model.predict(X, lengths)
     source = _sequences.as_sequences(model, X, lengths, 0, reset=False)
     edges = np.asarray(source.edges)
-    rows, _ = source.flat.take(np.arange(source.n_rows))
+    rows = np.full((source.n_rows, source.n_columns), np.nan)
+    observed = source.present()
+    rows[observed] = source.flat.take(observed)[0]
     shown_sequences = min(n_sequences, len(edges) - 1)
     tiles = panels(ax, shown_sequences, 1, 10.0, 1.2 + 0.35 * min(rows.shape[1], MOST_COLUMNS))
     low = np.nanmin(rows, axis=0, initial=np.inf)
@@ -56,7 +59,7 @@ def timeline(
     figure: Figure = tiles[0].figure
     if ax is None:
         rest = f", {shown_sequences} of {len(edges) - 1:,} sequences" if shown_sequences < len(edges) - 1 else ""
-        figure.suptitle(f"{model.n_states_} states{rest}", x=0.01, ha="left", fontsize=11)
+        figure.suptitle(f"{counted(model.n_states_, 'state')}{rest}", x=0.01, ha="left", fontsize=11)
     return figure
 
 
@@ -84,12 +87,10 @@ def _draw(
     cuts = np.flatnonzero(np.diff(states)) + 1
     begins = np.concatenate([[0], cuts])
     ends = np.concatenate([cuts, [T]])
-    for first, end in zip(begins, ends):
-        k = states[first]
-        left = start + first - 0.5
-        width = end - first
-        ax.axvspan(left, left + width, ymax=1.0, color=hue[k], alpha=0.18, linewidth=0.0)
-        ax.broken_barh([(left, width)], (-STRIP, STRIP - 0.1), color=hue[k], linewidth=0.0)
+    spans = [(start + first - 0.5, end - first) for first, end in zip(begins, ends)]
+    ax.broken_barh(spans, (-STRIP, STRIP - 0.1), color=hue[states[begins]], linewidth=0.0)
+    ax.broken_barh(spans, (0.0, lanes), color=hue[states[begins]], alpha=0.18, linewidth=0.0)
+    for k, (left, width) in zip(states[begins], spans):
         if width >= WIDE * T:
             ax.text(
                 left + 0.5 * width, -0.5 * STRIP - 0.05, str(k), ha="center", va="center", fontsize=SMALL, color="white"

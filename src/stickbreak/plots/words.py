@@ -7,6 +7,7 @@ import numpy as np
 
 from .._arguments import check_count
 from ._canvas import INK, QUIET, SMALL, bare, panels
+from ._clusters import counted
 from ._palette import GOOD
 from ._text import plain
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMNS = 4
+COLUMNS, FEWER = 4, 3  # of panels, in a figure of their own and in given axes
 
 
 def words(
@@ -34,7 +35,7 @@ def words(
     check_count(n_topics, "n_topics")
     top = model.top_words(vocabulary, n)
     order = np.argsort(-model.topic_shares_, kind="stable")[:n_topics]
-    tiles = panels(ax, len(order), COLUMNS, 2.7, 0.6 + 0.2 * n)
+    tiles = panels(ax, len(order), COLUMNS if ax is None else FEWER, 2.7, 0.6 + 0.2 * n, gap=(0.9, 0.45))
     for tile, k in zip(tiles, order):
         names = [plain(word, 18) for word, _ in top[k]]
         chances = [chance for _, chance in top[k]]
@@ -50,6 +51,6 @@ def words(
     figure: Figure = tiles[0].figure
     if ax is None:
         K = model.n_topics_
-        rest = f"the largest {len(order)} of {K} topics" if len(order) < K else f"{K} topics"
+        rest = f"the largest {len(order)} of {K} topics" if len(order) < K else counted(K, "topic")
         figure.suptitle(f"{rest}: probabilities of their top words", x=0.01, ha="left", fontsize=11)
     return figure
