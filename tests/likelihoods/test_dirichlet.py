@@ -1,6 +1,7 @@
 """Proportions: the lower bound on their marginal likelihood, what fits find, and what is refused."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -36,6 +37,12 @@ def clustered(n=300, seed=0):
     return proportions(CLUSTERS[labels], rng), labels
 
 
+@cache
+def plain():
+    """A fit of `clustered` rows."""
+    return fit(clustered()[0])
+
+
 def fit(X, likelihood="dirichlet", **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -56,7 +63,7 @@ def log_evidence(X, median, spread):
 
     options = {"xatol": 1e-9, "fatol": 1e-9}
     mode = minimize(lambda t: -log_joint(*t), np.log(median), method="Nelder-Mead", options=options).x
-    t, dt = np.linspace(-12.0, 12.0, 801, retstep=True)
+    t, dt = np.linspace(-12.0, 12.0, 401, retstep=True)
     both, apart = 1e-3 * np.sinh(t)[:, None], 1e-4 * np.sinh(t)  # steps that are fine at the mode, and reach far
     weights = np.log(1e-3 * np.cosh(t)[:, None] * dt) + np.log(1e-4 * np.cosh(t) * dt)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -171,7 +178,7 @@ def test_the_bound_never_falls(kind):
 )
 def test_three_clusters_are_recovered(parameters):
     X, labels = clustered()
-    found = fit(X, **parameters)
+    found = fit(X, **parameters) if parameters else plain()
     assert found.n_clusters_ == 3
     assert adjusted_rand_score(labels, found.labels_) > 0.9
     order = [int(np.argmin(((found.posterior_.proportions - p) ** 2).sum(axis=1))) for p in CLUSTERS / 60.0]
@@ -179,7 +186,7 @@ def test_three_clusters_are_recovered(parameters):
     np.testing.assert_allclose(found.posterior_.concentrations[order], CLUSTERS, rtol=0.4)
 
 
-@pytest.mark.parametrize("alpha", [(5.0, 2.0, 3.0), (0.5, 0.7, 1.0), (4.0,) * 8])
+@pytest.mark.parametrize("alpha", [(0.5, 0.7, 1.0), (4.0,) * 6])
 def test_rows_of_one_distribution_are_one_cluster(alpha):
     assert fit(proportions(np.array(alpha), np.random.default_rng(2), 250)).n_clusters_ == 1
 
@@ -196,8 +203,7 @@ def test_rounded_and_repeated_rows_make_no_narrow_clusters():
 
 
 def test_single_precision_finds_the_same():
-    X, _ = clustered(200)
-    double, single = fit(X), fit(X.astype(np.float32))
+    double, single = plain(), fit(clustered()[0].astype(np.float32))
     assert single.n_clusters_ == double.n_clusters_ == 3
     assert single.lower_bound_ == pytest.approx(double.lower_bound_, rel=1e-4)
 
