@@ -7,8 +7,8 @@ are six random words of a document each.
 
 A rival is another fit with the same prior: from the true topics; of as many topics as are true, given; the fit started from
 itself; of one topic; and a `Mixture` of the same documents, its bound of their words in a given order, too.  A gap is the bound
-of the fit less that of the rival, in nats: where it is negative, the search has missed something.  "warned" says whether
-the fit warns that a mixture explains more.  The last column, s, is CPU seconds of the fit.
+of the fit less that of the rival, in nats: where it is negative, the search has missed something.  The last column, s, is CPU
+seconds of the fit.
 
 --null N: N corpora without topics of each of several shapes instead; it prints how often one topic was found.
 
@@ -31,8 +31,8 @@ from common import DATA, newsgroups, report
 from stickbreak import Mixture, TopicModel
 
 RIVALS = ("truth", "fixed K", "itself", "one", "mixture")
-COLUMNS = ("set", "seed", "start", "documents", "true K", "K", "bound", *RIVALS, "warned", "s")
-WIDTHS = (24, 6, 7, 11, 8, 5, 15, 11, 11, 11, 13, 11, 8, 9)
+COLUMNS = ("set", "seed", "start", "documents", "true K", "K", "bound", *RIVALS, "s")
+WIDTHS = (24, 6, 7, 11, 8, 5, 15, 11, 11, 11, 13, 11, 9)
 WINDOW, WINDOWS = 6, 46_405  # words of a window, and how many
 RIGHT, NEAR = 0.1, 1e-4  # share of the true number, and of the bound
 
@@ -157,7 +157,7 @@ def measure(name: str, seed: int, start: int) -> dict[str, Any]:
     known = "" if corpus.topics is None else len(corpus.topics)
     row = dict(zip(COLUMNS, (name, seed, start, corpus.X.shape[0], known, fit.n_topics_, fit.lower_bound_)))
     gaps = {rival: fit.lower_bound_ - bound for rival, bound in rivals(fit, corpus)}
-    return row | gaps | {"warned": "yes" if fit.data_check_ else "", "s": seconds}
+    return row | gaps | {"s": seconds}
 
 
 def null(n: int) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.special import gammaln, logsumexp, psi
+from scipy.special import gammaln, logsumexp, psi, xlogy
 
 from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
 from stickbreak.data import BagSource, GroupSource
@@ -124,15 +124,26 @@ def test_a_merge_is_an_exact_replacement(kind, allocation):
     indptr, rows, counts = model.kind.entries(X)
     documents = np.repeat(np.arange(source.n_rows), np.diff(indptr))
     r = (kept.tables.E[rows] * kept.p[documents] / np.exp(kept.log_Z)[:, None])[:, [1, 3]].sum(axis=1)
+    rho = kept.p[:, [1, 3]].sum(axis=1)[kept.single]
+    assert len(rho) < source.n_rows
+    assert (len(rho) > 0) == (kind == "words")
+    r[kept.single[documents]] = kept.p[documents][:, [1, 3]].sum(axis=1)[kept.single[documents]]
     N = np.bincount(documents, counts * r, source.n_rows)
     prior = parameters.prior[[1, 3]].sum()
-    totals = np.bincount(documents, counts, source.n_rows) + parameters.prior.sum()
-    E = psi(N + prior) - psi(totals)
+    sizes = np.bincount(documents, counts, source.n_rows)
+    n = sizes[kept.single]
+    E = psi(N + prior)
+    E[kept.single] = rho * psi(prior + n) + (1.0 - rho) * psi(prior)
+    E -= psi(sizes + parameters.prior.sum())
+    log_gamma = gammaln(N + prior)
+    log_gamma[kept.single] = rho * gammaln(prior + n) + (1.0 - rho) * gammaln(prior)
+    mixed = ~kept.single[documents]
+    H = -(counts * r * np.log(r))[mixed].sum() - xlogy(rho, rho).sum()
     assert pytest.approx([N.sum()]) == merged.N
     np.testing.assert_allclose(merged.S, summary.S[[1]] + summary.S[[3]], rtol=1e-9, atol=1e-9)
-    assert pytest.approx([-(counts * r * np.log(r)).sum()], rel=1e-9, abs=1e-9) == merged.H
+    assert pytest.approx([H], rel=1e-9, abs=1e-9) == merged.H
     assert pytest.approx([E.sum()]) == merged.P
-    assert pytest.approx([gammaln(N + prior).sum() - prior * E.sum()]) == merged.Q
+    assert pytest.approx([log_gamma.sum() - prior * E.sum()]) == merged.Q
 
 
 def polya(n, a):

@@ -1,7 +1,6 @@
 """Topic models and documents: what users pass as sources, where fits start, and a fitted model reading documents."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -9,17 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource, BagSource, Chunk, GroupSource, SparseSource
 from ..data.arrays import as_array, numbers
-from ..data.check import Finding
 from ..data.frames import Encoded, Levels, as_frame
 from ..inference import Chain, Executor, Options, Session, TopicSearch
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
-from ..kernels.documents import entry_mass
+from ..kernels.document_statistics import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods.features import features
 from ..model import BAGS, GROUPS, DocumentSummary, Kind, Model, Summary
@@ -40,7 +38,6 @@ LEAST_TOKENS = 1e-100  # of all documents: the digamma function of less leaves t
 MOST_FIRST = 64  # topics at the start where more can be born
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
-CLEARLY = 1e-4  # of the bound, by which a mixture of documents is ahead
 ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
 
 
@@ -165,19 +162,6 @@ def check_counts(source: BagSource | GroupSource) -> None:
 def whole_counts(source: ArraySource) -> bool:
     """Whether a source holds bags, and all counts are whole numbers."""
     return isinstance(source, BagSource) and source.whole
-
-
-def of_one_topic(mixtures: Sequence[tuple[float, int]], bound: float) -> list[Finding]:
-    """The finding that a mixture explains the documents better than topics that they mix, where one is clearly ahead.
-
-    mixtures : the bound and the number of clusters of each;  bound : the ELBO of the topics
-    """
-    best, K = max(mixtures, default=(-np.inf, 0))
-    if K < 2 or best - bound <= CLEARLY * abs(bound):
-        return []
-    gain = f"{best - bound:,.0f} nats"
-    message = f"documents have one topic each: a mixture of {K} clusters explains them better, by {gain}"
-    return [Finding("one topic each", (), (), (), message, "a Mixture with the same likelihood finds them")]
 
 
 def choose_start(
@@ -312,12 +296,11 @@ class DocumentReader:
         s, kept = self._read(X)
         entries = self._entries(X)
         n = float(s.D)
-        data = entries.counts @ (kept.log_Z + kept.tables.shift[entries.rows])
-        entropy = -xlogy(kept.counts, kept.p).sum()
+        data = (s.S.T * kept.tables.scores).sum() + entries.counts @ kept.tables.shift[entries.rows]
         a = np.append(self.prior, self.rest)[: len(self.prior) + (self.rest > 0.0)]
         P = np.append(s.P, s.P_rest)[: len(a)]
         normaliser = n * (gammaln(a.sum()) - gammaln(a).sum())
-        return float(data + entropy + s.Q.sum() + s.Q_rest + a @ P + normaliser)
+        return float(data + s.H.sum() + s.Q.sum() + s.Q_rest + a @ P + normaliser)
 
     def completion(self, A: Any, B: Any) -> float:
         """The sum of log p(b | E[pi_d]) over the observations b of documents B, with proportions estimated from A."""
@@ -326,11 +309,12 @@ class DocumentReader:
         entries = self._entries(B)
         mass = np.empty(len(entries.rows))
         columns = np.arange(len(self.prior))
-        entry_mass(entries.indptr, entries.rows, own.E, pi, np.zeros(len(mass)), columns, mass)
+        none = np.zeros(len(pi), np.bool_)
+        entry_mass(entries.indptr, entries.rows, own.E, none, pi, np.zeros(len(mass)), columns, mass)
         return float(entries.counts @ (np.log(mass) + own.shift[entries.rows]))
 
     def _read(self, X: Any) -> tuple[DocumentSummary, Kept]:
-        return document_step(self._tables(X), self._entries(X), NOTHING, None, None, restarts=self.restarts)
+        return document_step(self._tables(X), self._entries(X), NOTHING, None, restarts=self.restarts)
 
     def _entries(self, X: Any) -> Entries:
         return (GROUPS if self.log_words is None else BAGS).entries(X)

@@ -120,8 +120,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
         What in the rows of groups will mislead topics, such as constant or repeated columns and outliers, with cures,
-        which `fit` warns of with a ``DataWarning``.  Of counts of words: whether documents have one topic each, so that a
-        `Mixture` explains them better.
+        which `fit` warns of with a ``DataWarning``.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; V.
 
@@ -428,7 +427,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
             batches = memory.n_batches(self, model.likelihood, source)
             options = choices.learning(Options(batches, self.max_laps, self.tol), learn)
-            mixtures: list[tuple[float, int]] = []
             total, model, history, trouble, _ = self._ascend(
                 model,
                 source,
@@ -436,13 +434,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 rng,
                 options,
                 lambda rng: documents.choose_start(self, model, source, executor, rng, learn),
-                partial(
-                    TopicSearch,
-                    make_chain=partial(documents.make_chain, self, model, source, learn),
-                    on_mixture=lambda *found: mixtures.append(found),
-                ),
+                partial(TopicSearch, make_chain=partial(documents.make_chain, self, model, source, learn)),
             )
-            self.data_check_ = [*self.data_check_, *documents.of_one_topic(mixtures, model.bound(total))]
             names = getattr(self, "feature_names_in_", None)
             table = Table(self.n_features_in_, 0, names, self.levels_, lengths is not None)
             self._set_fitted(model, total, source.dtype, history, table)

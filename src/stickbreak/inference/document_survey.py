@@ -78,7 +78,7 @@ def _nodes(entries: Entries, kept: Kept, summary: DocumentSummary, parents: NDAr
     sums = np.zeros((3, len(parents)))
     prior = upwards(kept.tables.prior, parents)
     N = upwards(summary.N, parents)
-    merged_statistics(*entries, kept.tables.E, prior, kept.p, kept.log_Z, kept.counts, parents, sums)
+    merged_statistics(*entries, kept.tables.E, prior, kept.single, kept.p, kept.log_Z, kept.counts, parents, sums)
     P = sums[0] - psi(kept.totals).sum()
     none = np.empty((len(parents), 0))
     local = np.empty((len(parents), 0), np.float32)

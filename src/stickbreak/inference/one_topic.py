@@ -1,5 +1,6 @@
 """Documents of one topic each: what a mixture makes of a corpus, and a start for documents that mix topics."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from ..data import Chunk, SparseSource
 from ..model import Model, Parameters, Summary
 from ..model.local import responsibilities_of
 from ..moves import Schedule
+from ..moves.better import WORTH
 from .executor import Executor
 from .lap import LOCAL
 from .laps import Laps
@@ -29,52 +31,81 @@ class Tuning:
     ----------
     near : nats a document: a mixture further below documents that mix topics is not searched on for
     first_laps : laps of that mixture
+    tries : starts in a row that are no better, after which there are no more
     """
 
     near: float = 1.0
     first_laps: int = 20
+    tries: int = 2
 
 
 TUNING = Tuning()
-MOVES = ("birth", "merge", "delete")
+REMOVALS = ("merge", "delete")
 
 
 class OneTopicEach(NamedTuple):
     """A mixture of documents.
 
-    bound : its ELBO, with the tokens of a document in a given order, as in the bound of documents that mix topics
+    model : of documents that mix topics, with the hyperparameters of words that the mixture has learnt
     topics : the words (K, V) of its clusters
     counts : (K, N) tokens of each in each document, float32
     """
 
-    bound: float
+    model: Model
     topics: Summary
     counts: Array
 
 
-def one_topic_each(
-    best: Laps, source: SparseSource, session: Session, rng: np.random.Generator, tol: float
-) -> OneTopicEach | None:
-    """The best mixture of documents found from the topics of an ascent, with their prior; None where it has no chance.
+@dataclass(frozen=True)
+class OneTopicSearch:
+    """The search for a mixture of documents.
 
-    tol : as `Options.tol`
+    model : of documents that mix topics, as it was given
+    options : names in ``learn`` what is learnt of words
     """
-    model = best.model
-    flat = Model(model.likelihood, model.allocation.flat, room=model.max_clusters)
-    rows = SparseSource(source.X)
-    options = Options(max_laps=TUNING.first_laps, tol=tol)
-    first = Laps(flat, rows, Schedule(()), session.aside(), rng, options)
-    first.run(best.total.as_start)
-    if first.bound - float(first.total.base) < best.bound - TUNING.near * rows.n_rows:
-        return None
-    search = RowSearch(flat, rows, MOVES, session.aside(), rng, replace(options, max_laps=Options.max_laps))
-    search.run(first.total)
-    found = search.total
-    if found.K * rows.n_rows * 4 > LOCAL:
-        return None
-    counts = _tokens(search.found, found, rows, session.executor)
-    topics = Summary(found.S.sum(axis=1), found.S, np.zeros(found.K), np.zeros(()))
-    return OneTopicEach(search.outcome.bound - float(found.base), topics, counts)
+
+    model: Model
+    source: SparseSource
+    session: Session
+    options: Options
+
+    def has_a_chance(self, topics: Summary, bound: float, rng: np.random.Generator) -> bool:
+        """Whether a mixture with these topics explains documents about as well as others, whose bound is given."""
+        options = replace(self.options, max_laps=TUNING.first_laps)
+        rows = SparseSource(self.source.X)
+        first = Laps(self._flat, rows, Schedule(()), self.session.aside(), rng, options)
+        first.run(_words(topics))
+        return first.bound - float(first.total.base) >= bound - TUNING.near * rows.n_rows
+
+    def best(self, starts: Iterable[Summary], rng: np.random.Generator) -> OneTopicEach | None:
+        """The best mixture found from starts, one after another; None where there is no room for what it says of documents."""
+        rows = SparseSource(self.source.X)
+        best: RowSearch | None = None
+        in_vain = 0
+        for start in starts:
+            search = RowSearch(self._flat, rows, REMOVALS, self.session.aside(), rng.spawn(1)[0], self.options)
+            search.run(_words(start))
+            if best is None or search.outcome.bound > best.outcome.bound + WORTH * search.total.K:
+                best = search
+                in_vain = 0
+            else:
+                in_vain += 1
+            if in_vain == TUNING.tries:
+                break
+        if best is None or best.total.K * rows.n_rows * 4 > LOCAL:
+            return None
+        model = replace(self.model, likelihood=best.found.likelihood)
+        return OneTopicEach(model, _words(best.total), _tokens(best.found, best.total, rows, self.session.executor))
+
+    @property
+    def _flat(self) -> Model:
+        """The model of a mixture."""
+        return Model(self.model.likelihood, self.model.allocation.flat, room=self.model.max_clusters)
+
+
+def _words(topics: Summary) -> Summary:
+    """The words of topics alone, as clusters."""
+    return Summary(topics.S.sum(axis=1), topics.S, np.zeros(topics.K), np.zeros(()))
 
 
 def _tokens(model: Model, total: Summary, rows: SparseSource, executor: Executor) -> Array:

@@ -1,6 +1,6 @@
 """The search for topics: annealing where documents are words, excursions of splits where they are groups of rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Annealed, Chain
 from .laps import Laps
 from .merging import MergingSearch
-from .one_topic import one_topic_each
+from .one_topic import OneTopicSearch
 from .state import Options
 
 Array = NDArray[np.floating]
@@ -42,6 +42,7 @@ class Tuning:
     refreshes : ascents in a row from the topics alone, where laps are fast
     settled : where they are not, annealing is repeated only if it leaves less than this share of the topics
     unmixed : alpha from which documents of one topic each begin
+    fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
     coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic
     """
 
@@ -60,6 +61,7 @@ class Tuning:
     refreshes: int = 4
     settled: float = 0.9
     unmixed: float = 1e-4
+    fewest_unmixed: int = 16
     coarse_topics: float = 3.0
 
 
@@ -73,11 +75,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`).
 
     make_chain : makes the sampler for topics of words, from random numbers; None for groups of rows
-    on_mixture : is told the bound and the clusters of a mixture of documents, where one topic each explains about as much
     """
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
-    on_mixture: Callable[[float, int], None] = lambda bound, K: None
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _wanted: int = 0  # topics from which the first long ascent begins, if growth has told
 
@@ -117,7 +117,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._merge_all(self.best, coarse)
         if self._may_grow():
             self._grow_from(chain, start, coarse)
-            self._with_one_topic_each(coarse)
+            self._with_one_topic_each(chain, coarse)
         self._anneal_all(chain, coarse)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
@@ -199,21 +199,32 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         """So many times the topics in hand, of which there may be no more than some."""
         return min(int(np.ceil(times * self.total.K)), self.model.max_clusters)
 
-    def _with_one_topic_each(self, options: Options) -> None:
+    def _with_one_topic_each(self, chain: Chain, options: Options) -> None:
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
-        best = self.outcome
         assert isinstance(self.source, SparseSource)
-        found = one_topic_each(best, self.source, self.session, self.rng.spawn(1)[0], self.options.tol)
+        learn = tuple(name for name in (*options.learn, *options.learn_late) if name.startswith("likelihood."))
+        search = OneTopicSearch(self.model, self.source, self.session, Options(tol=options.tol, learn=learn))
+        if not search.has_a_chance(self.total, self.outcome.bound, self.rng.spawn(1)[0]):
+            return
+        found = search.best(self._ever_more(chain), self.rng.spawn(1)[0])
         if found is None:
             return
-        self.on_mixture(found.bound, found.topics.K)
-        model = best.model
+        best = self.outcome
+        model = replace(found.model, allocation=best.model.allocation)
         if "document_concentration" in self.options.learn:
             allocation: Any = model.allocation
             model = replace(model, allocation=replace(allocation, document_concentration=TUNING.unmixed))
         trial = self._laps(model, (), options, best, origin="one topic each", patience=TUNING.fresh_patience)
         trial.run(model.kind.start(found.topics), found.counts)
         self._keep(best, trial)
+        self._merge_all(trial, options)
+
+    def _ever_more(self, chain: Chain) -> Iterator[Summary]:
+        """Annealed topics, twice as many each time."""
+        many = TUNING.fewest_unmixed
+        while many <= self.model.max_clusters:
+            yield self._at_random(chain, many).summary
+            many *= 2
 
     def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""

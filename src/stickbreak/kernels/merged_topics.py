@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ._jit import jit as _jit
+from .single_topic import add_single_topic, prior_for
 from .special import digamma
 
 FAINT = 1e-12  # responsibilities below add no more than rounding to an entropy
@@ -30,43 +31,63 @@ def _branches(p, parents, seen, nodes):
 
 
 @_jit
-def merged_statistics(indptr, rows, counts, E, prior, p, log_Z, N, parents, sums):
+def _add_single(p, size, own, parents, prior, r, sums):
+    """Add what a document of a single topic says to the sums of the nodes ``own``; r (nodes,) is room for probabilities."""
+    r[:] = 0.0
+    r[: p.size] = p
+    for j in own:
+        if j < parents.size - 1:
+            r[parents[j]] += r[j]
+    add_single_topic(size, r, prior, sums[0], sums[1], sums[2])
+
+
+@_jit
+def _add_counts(N, own, parents, prior, n, sums):
+    """Add what the counts N (K,) of a document say to the sums of the nodes ``own``; n (nodes,) is room for counts."""
+    n[:] = 0.0
+    n[: N.size] = N
+    for j in own:
+        if j < parents.size - 1:
+            n[parents[j]] += n[j]
+        theta = n[j] + prior.counts[j]
+        sums[0, j] += digamma(theta) - prior.psi[j]
+        sums[1, j] += math.lgamma(theta) - prior.log_gamma[j]
+
+
+@_jit
+def _add_entropy(likelihoods, scale, count, p, own, parents, r, entropies):
+    """Add the entropy of the responsibilities of an entry, likelihoods (K,) times p (K,) and ``scale``; r (nodes,) is room."""
+    last = parents.size - 1
+    for j in own:
+        r[j] = likelihoods[j] * p[j] * scale if j < p.size else 0.0
+    for j in own:
+        if j < last and r[j] > FAINT:
+            entropies[j] -= count * r[j] * np.log(r[j])
+            r[parents[j]] += r[j]
+    entropies[last] -= count * r[last] * np.log(r[last])
+
+
+@_jit
+def merged_statistics(indptr, rows, counts, E, prior, single, p, log_Z, N, parents, sums):
     """What the bound needs of topics that are merged along a tree, responsibilities added: sums for each of its nodes.
 
     E (V, K), p (n, K), log_Z (nnz,) in: factors of the responsibilities;  N : (n, K) in: counts of the documents
+    single : (n,) in: whether all tokens of a document have the same topic, of which p then holds the probabilities
     prior : (nodes,) in: pseudo-counts of the nodes;  parents : (nodes,) in: each after its children, -1 for the root
-    sums : (3, nodes) in and out: sum_d psi(theta_d), sum_d log Gamma(theta_d), - sum_e c_e r_e log r_e
+    sums : (3, nodes) in and out: sum_d E[psi(theta_d)], sum_d E[log Gamma(theta_d)], and - sum_e c_e r_e log r_e or, of
+        documents of a single topic, - r log r
     """
-    K = E.shape[1]
-    last = parents.size - 1
-    n = np.empty(parents.size)
-    r = np.zeros(parents.size)
-    psi_prior = np.empty(parents.size)
-    log_gamma_prior = np.empty(parents.size)
+    room = np.zeros(parents.size)
+    known = prior_for(prior)
     nodes = np.empty(parents.size, np.int64)
     seen = np.empty(parents.size, np.bool_)
-    for j in range(parents.size):
-        psi_prior[j] = digamma(prior[j])
-        log_gamma_prior[j] = math.lgamma(prior[j])
     for d in range(indptr.size - 1):
         own = nodes[: _branches(p[d], parents, seen, nodes)]
-        n[:] = 0.0
-        n[:K] = N[d]
-        sums[0] += psi_prior
-        sums[1] += log_gamma_prior
-        for j in own:
-            if j < last:
-                n[parents[j]] += n[j]
-            theta = n[j] + prior[j]
-            sums[0, j] += digamma(theta) - psi_prior[j]
-            sums[1, j] += math.lgamma(theta) - log_gamma_prior[j]
+        sums[0] += known.psi
+        sums[1] += known.log_gamma
+        if single[d]:
+            _add_single(p[d], N[d].sum(), own, parents, known, room, sums)
+            continue
+        _add_counts(N[d], own, parents, known, room, sums)
         for e in range(indptr[d], indptr[d + 1]):
-            row = E[rows[e]]
-            scale = np.exp(-log_Z[e])
-            for j in own:
-                r[j] = row[j] * p[d, j] * scale if j < K else 0.0
-            for j in own:
-                if j < last and r[j] > FAINT:
-                    sums[2, j] -= counts[e] * r[j] * np.log(r[j])
-                    r[parents[j]] += r[j]
-            sums[2, last] -= counts[e] * r[last] * np.log(r[last])
+            _add_entropy(E[rows[e]], np.exp(-log_Z[e]), counts[e], p[d], own, parents, room, sums[2])

@@ -59,7 +59,9 @@ class BagKind(DocumentKind):
         entries = np.arange(indptr[-1]) + np.repeat(X.indptr[documents] - indptr[:-1], sizes)
         words = X.indices[entries]
         owners = np.repeat(topics, sizes)
-        share = E[words, owners] * p[np.repeat(documents, sizes), owners] / np.exp(kept.log_Z[entries])
+        own = np.repeat(documents, sizes)
+        likelihoods = np.where(kept.single[own], 1.0, E[words, owners] / np.exp(kept.log_Z[entries]))
+        share = likelihoods * p[own, owners]
         parts = sparse.csr_array((X.data[entries] * share, words, indptr), (len(documents), X.shape[1]))
         return Drawn(topics, documents + first, 1.0 / chance, parts)
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
 from ..allocations.topics import TopicPrior
-from ..kernels.documents import FLOOR, document_counts, document_statistics, entry_mass
+from ..kernels.document_statistics import document_statistics, entry_mass
+from ..kernels.documents import FLOOR, document_counts
 from ..kernels.restarts import restart_documents
 from ..likelihoods import Likelihood
 from .kind import Batch, Recipe
@@ -79,6 +80,7 @@ class Tables(NamedTuple):
     scores : (V, K) log E;  shift : (V,) what was taken from it so that the largest of each row is 0
     E : (V, K);  coarse : the same for iterations, in float32 for words
     prior : (K,) pseudo-counts of the topics in every document;  rest : of topics not in use
+    words : whether the observations are words: then documents may have a single topic (`stickbreak.kernels.single_topic`)
     """
 
     scores: Array
@@ -87,6 +89,7 @@ class Tables(NamedTuple):
     coarse: Array
     prior: Array
     rest: float
+    words: bool
 
 
 class Observed(NamedTuple):
@@ -105,9 +108,13 @@ class Entries(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The factors of the responsibilities r_ek = E_ek p_dk / Z_e, and sum_k theta_dk and counts (n, K) of the documents."""
+    """The factors of the responsibilities r_ek = E_ek p_dk / Z_e, and sum_k theta_dk and counts (n, K) of the documents.
+
+    single : (n,) whether all tokens of a document have the same topic: then r_ek = p_dk
+    """
 
     tables: Tables
+    single: NDArray[np.bool_]
     p: Array
     log_Z: Array
     totals: Array
@@ -191,7 +198,7 @@ class DocumentKind(ABC):
         entries = self.entries(batch.X)
         columns = np.array(removed)
         mass = np.empty(len(entries.rows))
-        entry_mass(entries.indptr, entries.rows, kept.tables.E, kept.p, kept.log_Z, columns, mass)
+        entry_mass(entries.indptr, entries.rows, kept.tables.E, kept.single, kept.p, kept.log_Z, columns, mass)
         np.maximum(mass, FLOOR, out=mass)
         prior = kept.tables.prior[columns].sum()
         if prepared is None:
@@ -204,7 +211,7 @@ class DocumentKind(ABC):
         if len(stays):
             start += summary.counts[stays].T
         parts = entries._replace(counts=entries.counts * mass)
-        tracked, _ = document_step(shared, parts, np.log(mass), start, kept.totals, T)
+        tracked, _ = document_step(shared, parts, np.log(mass), start, kept, T)
         nothing = np.zeros(())
         return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing)
 
@@ -221,7 +228,7 @@ def tables(scores: Array, prior: Any, words: bool = True) -> Tables:
     prior = np.asarray(prior)
     rest = float(prior[K]) if len(prior) > K else 0.0
     coarse = np.maximum(E, FLOOR32).astype(np.float32) if words else E
-    return Tables(scores, shift, E, coarse, prior[:K], rest)
+    return Tables(scores, shift, E, coarse, prior[:K], rest, words)
 
 
 def document_step(
@@ -229,7 +236,7 @@ def document_step(
     entries: Entries,
     log_mass: Array,
     start: Array | None,
-    totals: Array | None,
+    whole: Kept | None = None,
     T: Any = None,
     restarts: int = 0,
 ) -> tuple[DocumentSummary, Kept]:
@@ -237,13 +244,17 @@ def document_step(
 
     log_mass : (nnz,) log of the mass of which the counts are a part, () where they are whole
     start : (n, K) counts to start from
-    totals : (n,) sums of theta_d, by default those of the counts and the prior
+    whole : what is known of the documents of which the counts are a part
     T : features of the rows of the tables, by default one-hot
     restarts : topics of each document that are emptied on trial, at most
     """
     n = len(entries.indptr) - 1
     K = own.E.shape[1]
-    if totals is None:
+    if whole is not None:
+        totals = whole.totals
+        single = whole.single.copy()
+    else:
+        single = np.zeros(n, np.bool_)
         totals = np.diff(np.append(0.0, np.cumsum(entries.counts))[entries.indptr]) + own.prior.sum() + own.rest
     if start is None:
         start = np.full((n, K), np.nan if K > 1 else 0.0)
@@ -261,7 +272,8 @@ def document_step(
     log_Z = np.empty(len(entries.rows))
     R = np.zeros(own.E.shape)
     sums = np.zeros((4, K))
-    document_statistics(*entries, log_mass, own.E, own.prior, N, p, log_Z, R, sums)
+    choose = own.words and whole is None
+    document_statistics(*entries, log_mass, own.E, own.scores, own.prior, choose, single, N, p, log_Z, R, sums)
     psi_totals = psi(totals).sum()
     P = sums[0] - psi_totals
     Q = sums[1] - own.prior * P
@@ -278,4 +290,4 @@ def document_step(
     rest = (np.array(value, dtype=np.float64) for value in (0.0, P_rest, Q_rest, n))
     base, P_rest, Q_rest, D = rest
     summary = DocumentSummary(N.sum(axis=0), S, H, base, P, Q, P_rest, Q_rest, D, counts)
-    return summary, Kept(own, p, log_Z, totals, N)
+    return summary, Kept(own, single, p, log_Z, totals, N)

@@ -1,0 +1,127 @@
+"""Documents of a single topic: all tokens of a document have the same one, and which is uncertain.
+
+With q(z_d1 = ... = z_dn = k) = rho_k and q(pi_d | k) = Dirichlet(prior + n e_k), a document's part of the bound is
+
+    sum_k rho_k { log Gamma(prior_k + n) - log Gamma(prior_k) + sum_e c_e log E_ek - log rho_k }
+
+up to what no choice of q changes, and its maximum is the logarithm of the sum of exp{...} over topics, without the last term.
+A mean-field q gives up the uncertainty that is the same for all tokens; this one gives up all but that.
+
+Counts need not be whole, but n >= 1: by Hoelder's inequality sum_k prod_e x_ek^c_e <= prod_e (sum_k x_ek)^c_e only then, with
+x_ek = pi_k E_ek, and the right-hand side is what mean-field q bounds.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import jit as _jit
+from .special import digamma
+
+Array = NDArray[np.floating]
+
+FAINT = 1e-18  # probabilities of topics, beside the largest, that are rounding
+_BETWEEN = 8  # entries between two looks at whether there is still a chance
+_KEPT = 64  # whole numbers of tokens for which the rises of log Gamma are kept
+
+
+class Prior(NamedTuple):
+    """Pseudo-counts of the topics in every document, and functions of them.
+
+    counts, psi, log_gamma : (K,)
+    rises : (_KEPT, K) log Gamma(counts + n) - log Gamma(counts) for n tokens; 0 where not known yet
+    """
+
+    counts: Array
+    psi: Array
+    log_gamma: Array
+    rises: Array
+
+
+@_jit
+def prior_for(prior):
+    """What is known of pseudo-counts (K,)."""
+    K = prior.size
+    known = Prior(prior, np.empty(K), np.empty(K), np.zeros((_KEPT, K)))
+    for k in range(K):
+        known.psi[k] = digamma(prior[k])
+        known.log_gamma[k] = math.lgamma(prior[k])
+    return known
+
+
+@_jit
+def _rise(prior, k, n):
+    """Log Gamma(prior_k + n) - log Gamma(prior_k)."""
+    i = int(n) if n < _KEPT else 0
+    if i != n:
+        return math.lgamma(prior.counts[k] + n) - prior.log_gamma[k]
+    if prior.rises[i, k] == 0.0:
+        prior.rises[i, k] = math.lgamma(prior.counts[k] + n) - prior.log_gamma[k]
+    return prior.rises[i, k]
+
+
+@_jit
+def _log_likelihoods(own, counts, scores, least, data):
+    """Write sum_e c_e scores_ek to data (K,); whether the largest is above ``least``, if not, some entries may be missing.
+
+    scores : (V, K) in, none positive
+    """
+    data[:] = 0.0
+    for e in range(own.size):
+        row = scores[own[e]]
+        c = counts[e]
+        for k in range(data.size):
+            data[k] += c * row[k]
+        if e % _BETWEEN == _BETWEEN - 1 and not data.max() > least:
+            return False
+    return bool(data.max() > least)
+
+
+@_jit
+def single_topic(own, counts, mass, scores, prior, least, data, rho):
+    """The best probabilities rho (K,) of topics of which one explains all of a document; whether their bound beats another.
+
+    own, counts : the entries; counts are those of the tokens times ``mass``, the probability that they have one of these topics
+    least : the bound to beat: if it is not beaten, rho means nothing; -inf for none
+    data : (K,) out: sum_e c_e log E_ek, of whole counts
+    """
+    n = counts.sum() / mass
+    scale = 1.0 / mass
+    K = rho.size
+    most = _rise(prior, np.argmax(prior.counts), n)
+    if not _log_likelihoods(own, counts, scores, (least - most - math.log(K)) * mass, data):
+        return False
+    for k in range(K):
+        data[k] *= scale
+    lowest = data.max() - (most - _rise(prior, np.argmin(prior.counts), n)) + math.log(FAINT)
+    best = -np.inf
+    for k in range(K):
+        rho[k] = data[k] + _rise(prior, k, n) if data[k] > lowest else -np.inf
+        best = max(best, rho[k])
+    total = 0.0
+    for k in range(K):
+        total += math.exp(rho[k] - best) if rho[k] > -np.inf else 0.0
+    bound = best + math.log(total)
+    if not bound > least:
+        return False
+    for k in range(K):
+        share = math.exp(rho[k] - bound) if rho[k] > -np.inf else 0.0
+        rho[k] = share if share > FAINT else 0.0
+    return True
+
+
+@_jit
+def add_single_topic(n, rho, prior, psi_theta, log_gamma_theta, entropies):
+    """Add what a document of n tokens says to sums (K,) over documents, less what its prior says: E[psi(theta_dk)],
+    E[log Gamma(theta_dk)], and - rho_k log rho_k.
+
+    rho : (K,) in: probabilities of the topics
+    """
+    for k in range(rho.size):
+        r = rho[k]
+        if r > 0.0:
+            psi_theta[k] += r * (digamma(prior.counts[k] + n) - prior.psi[k])
+            log_gamma_theta[k] += r * _rise(prior, k, n)
+            entropies[k] -= r * math.log(r)
