@@ -196,3 +196,22 @@ def test_every_merge_is_the_best_of_what_is_left(transitions, seed):
         before, best = step.gain, int(gains.argmax())
         total = total.merge(int(pairs[0][best]), int(pairs[1][best]))
         assert len(step.groups) == total.K
+
+
+@few
+@given(seed=SEEDS, holes=st.booleans())
+def test_pieces_of_a_state_go_to_either_half_and_other_states_stay_as_they_are(seed, holes):
+    model, source, z, rng = problem(seed, CHAINS[1], holes)
+    before = labelled(model.likelihood, source, z)
+    among = np.arange(before.K) == rng.integers(before.K)
+    found = segments.in_pieces(model, source, z, among, rng)
+    assert found.K == before.K + 1
+    np.testing.assert_allclose(found.S.sum(axis=0), before.S.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(found.M.sum(), before.M.sum())
+    place = int(among.argmax())
+    others = np.delete(np.arange(found.K), [place, place + 1])
+    np.testing.assert_allclose(found.N[others], before.N[~among])
+    np.testing.assert_allclose(found.S[others], before.S[~among])
+    halves_ = found.take(np.array([place, place + 1]))
+    changes = halves_.M.sum() - np.trace(halves_.M)
+    assert 0.0 < changes <= np.ceil(before.N[among] / segments.PIECE)[0] + len(LENGTHS)

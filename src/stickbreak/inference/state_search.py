@@ -19,7 +19,7 @@ from ..model.paths import viterbi
 from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
-from ..moves.segments import alike, halved, own_states, regrouped
+from ..moves.segments import alike, halved, in_pieces, own_states, regrouped
 from ..moves.spectral import spectral_states
 from .descent import Descent, of_states, wide_start
 from .laps import Laps
@@ -50,8 +50,8 @@ class Tuning:
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
-    patience: int = 16
-    at_first: int = 9
+    patience: int = 14
+    at_first: int = 8
     coarse: float = 10.0
     per_row: float = 1e-4
     coarsest: float = 0.5
@@ -81,11 +81,13 @@ class Kind(NamedTuple):
     origin : what they begin with, as the history shows it
     change : makes a start of the model in hand, or None where there is none of the kind
     given : whether the prior of rows is again as it was before any was learnt
+    slow : whether the states part slowly: where rows are not many, the tolerance does not grow with them
     """
 
     origin: str
     change: Callable[[Laps], Summary | None]
     given: bool = False
+    slow: bool = False
 
 
 @dataclass
@@ -94,11 +96,11 @@ class StateSearch(Search):
 
     Excursions are of several kinds, in turn: where rows repeat, pairs of nearby rows tell the states
     (`stickbreak.moves.spectral`); the segments of the best path are merged anew into states, all of them or those of
-    some states that are alike; states are split by their rows; some segments become states of their own; or all states of
-    another ascent are added, which began with few, so that both together find which of them explain what best.  What does
-    not pay is then merged or deleted.  When none has paid for a while, all states are halved, then all rows are given to
-    the states as if they had no neighbours, and then the prior of rows is learnt anew; where none of these pays, the search
-    ends.
+    some states that are alike; states are split by their rows; some segments become states of their own; all states of
+    another ascent are added, which began with few, so that both together find which of them explain what best; or some states
+    are in two at random.  What does not pay is then merged or deleted.  When none has paid for a while, all states are halved,
+    others are in two at random, then all rows are given to the states as if they had no neighbours, and then the prior of rows
+    is learnt anew; where none of these pays, the search ends.
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
     follow on more rows: they show states that a sample cannot.  If the number of states is given there are no excursions
@@ -111,6 +113,7 @@ class StateSearch(Search):
     patience: int = TUNING.patience
     sampled: bool = False  # whether it began with the outcome of a search of a sample
     unlearnt: Likelihood = field(init=False)  # with the prior as it was before any was learnt
+    _undivided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), init=False)
 
     def __post_init__(self) -> None:
         self.unlearnt = self.model.likelihood
@@ -152,9 +155,9 @@ class StateSearch(Search):
         return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
 
     @property
-    def _settle(self) -> int:
-        """Laps before the states of an excursion must pay."""
-        return TUNING.settle if self.sample_rows or self.sampled else TUNING.longer
+    def _many(self) -> bool:
+        """Whether rows are so many that the search begins, or began, on a sample."""
+        return self.sample_rows > 0 or self.sampled
 
     @property
     def _sequences(self) -> SequenceSource:
@@ -197,7 +200,7 @@ class StateSearch(Search):
         start = kind.change(self.outcome)
         if start is None:
             return None
-        self._excursion(start, kind.origin, kind.given)
+        self._excursion(start, kind.origin, kind.given, kind.slow)
         least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
         return self.outcome.bound - before > least * self.outcome.total.K
 
@@ -211,13 +214,14 @@ class StateSearch(Search):
             Kind("splits", self._split),
             Kind("segments", self._with_segments),
             Kind("another ascent", self._with_another),
+            Kind("pieces", self._in_pieces, slow=True),
         ]
         if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
             anew.insert(0, Kind("pairs of rows", self._from_pairs))
             added.append(Kind("pairs added", self._with_pairs))
-        if self.sample_rows or self.sampled:
+        if self._many:
             return [kind for pair in zip(added, cycle(anew)) for kind in pair]
-        return [kind for one in added for kind in (*anew, one)]
+        return [kind for pair in zip(cycle(anew), added) for kind in pair]
 
     def _last_kinds(self) -> list[Kind]:
         """Those that are tried once all others fail: they change all states at once.
@@ -225,12 +229,14 @@ class StateSearch(Search):
         On all rows after a sample states are not halved: laps take four times as long then.
         """
         last = [Kind("softened", self._softened), Kind("prior as given", self._learning_anew, given=True)]
+        if not self._many:
+            last = [*2 * [Kind("pieces", self._in_pieces, slow=True)], *last]
         return last if self.sampled and not self.sample_rows else [Kind("halves", self._halved), *last]
 
-    def _excursion(self, start: Summary, origin: str, given: bool = False) -> None:
+    def _excursion(self, start: Summary, origin: str, given: bool = False, slow: bool = False) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
 
-        given : whether the prior of rows is at first as it was before any was learnt
+        given, slow : see `Kind`
         """
         if self._laps_left <= 0:
             return
@@ -242,10 +248,11 @@ class StateSearch(Search):
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
-        limit = min(self.options.max_laps, len(self.history) + self._settle + TUNING.longest_excursion)
-        trial = self._laps(
-            model, self._removals, replace(coarse, max_laps=limit), best, self._settle, origin, TUNING.most_quiet
-        )
+        settle = TUNING.settle if self._many else TUNING.longer
+        limit = min(self.options.max_laps, len(self.history) + settle + TUNING.longest_excursion)
+        tol = TUNING.coarse * self.options.tol if slow and not self._many else coarse.tol
+        options = replace(coarse, max_laps=limit, tol=tol)
+        trial = self._laps(model, self._removals, options, best, settle, origin, TUNING.most_quiet)
         trial.run(model.ordered(start))
         self._keep(best, trial)
 
@@ -293,6 +300,18 @@ class StateSearch(Search):
 
     def _halved(self, laps: Laps) -> Summary | None:
         return halved(laps.model, self._sequences, self._path(laps), self.rng.spawn(1)[0])
+
+    def _in_pieces(self, laps: Laps) -> Summary:
+        """A third of the states in two: random ones, those of more rows rather than others, and others the next times."""
+        K = laps.total.K
+        if len(self._undivided) != K or not self._undivided.any():
+            self._undivided = np.ones(K, np.bool_)
+        weights = np.where(self._undivided, laps.total.N, 0.0)
+        n = min(-(-K // 3), int(self._undivided.sum()))
+        rng = self.rng.spawn(1)[0]
+        among = np.isin(np.arange(K), rng.choice(K, n, replace=False, p=weights / weights.sum()))
+        self._undivided &= ~among
+        return in_pieces(laps.model, self._sequences, self._path(laps), among, rng)
 
     def _learning_anew(self, laps: Laps) -> Summary | None:
         """The states in hand, whose prior of rows is learnt anew; None where none is learnt.

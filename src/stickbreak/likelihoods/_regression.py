@@ -15,7 +15,7 @@ from . import _quadratic as quadratic
 from ._base import Array, Profile, Size
 from ._hyperparameters import FARTHEST, check_coordinates, check_rounding, farthest, require
 from ._regression_belief import Belief, RegressionPosterior
-from ._regression_layout import Layout
+from ._regression_layout import Layout, layout_of
 from ._regression_prior import PseudoRows, prior_mean, prior_precision, residuals
 from ._sample import Sample
 from ._wishart_prior import Precisions, WishartPrior, prior_scale
@@ -130,7 +130,7 @@ class Regression(WishartPrior):
         """
         belief = self._update(N, S)
         q = self._layout.q
-        half = np.linalg.inv(belief.L)
+        half = quadratic.triangular_inverses(belief.L)
         half[:, : belief.M] *= np.sqrt(q)
         half[:, belief.M :] *= np.sqrt(belief.nu)[:, None, None]
         logdet = quadratic.expected_log_determinant(belief.nu, quadratic.log_determinant(belief.noise), q)
@@ -277,7 +277,7 @@ class Regression(WishartPrior):
 
     @cached_property
     def _layout(self) -> Layout:
-        return Layout(*self._columns(len(self._unit)), self.intercept, self.holes)
+        return layout_of(*self._columns(len(self._unit)), self.intercept, self.holes)
 
     @cached_property
     def _prior(self) -> PseudoRows:

@@ -1,7 +1,7 @@
 """Which columns of a row a regression explains by which others, and where sums of their products are among its statistics."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,4 +95,14 @@ class Layout:
         return self._place[np.ix_(self.order, self.order)]
 
     def _taken(self, N: Array, S: Array, place: NDArray[np.intp]) -> Array:
-        return np.asarray(np.column_stack([S, self.counts(N, S)])[:, place])
+        return np.column_stack([S, self.counts(N, S)]).take(place, axis=1)
+
+
+def layout_of(y: NDArray[np.intp], r: NDArray[np.intp], intercept: bool, holes: bool) -> Layout:
+    """The layout of these columns, shared by all likelihoods that have it: a line search makes many."""
+    return _shared(tuple(y.tolist()), tuple(r.tolist()), intercept, holes)
+
+
+@lru_cache(maxsize=64)
+def _shared(y: tuple[int, ...], r: tuple[int, ...], intercept: bool, holes: bool) -> Layout:
+    return Layout(np.array(y, np.intp), np.array(r, np.intp), intercept, holes)

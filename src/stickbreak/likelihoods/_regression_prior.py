@@ -58,10 +58,11 @@ class PseudoRows:
         """J (M + q, M + q), the sums of their products."""
         unit = self.unit[self.layout.y]
         mean = self.working_mean
-        inverse = np.linalg.inv(self.G)
-        K = self.precision * np.eye(self.layout.M)
         if np.ndim(self.precision):
+            inverse = np.linalg.inv(self.G)
             K = inverse @ self.precision @ inverse.T
+        else:
+            K = self.precision * np.eye(self.layout.M)
         return np.block([[K, K @ mean.T], [mean @ K, self.scale / np.outer(unit, unit) + mean @ K @ mean.T]])
 
 

@@ -11,7 +11,7 @@ from ..model import Model, Posterior, Summary
 
 Array = NDArray[np.floating]
 
-PAIRS = 1 << 22  # numbers in what is looked at together of pairs
+PAIRS = 1 << 17  # numbers in what is looked at together of pairs: 1 MiB, so that it stays in a cache
 NEAREST = 20  # clusters with which one is tried to merge
 
 

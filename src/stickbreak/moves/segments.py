@@ -18,6 +18,7 @@ CUTS = (0.3, 1.0, 3.0)  # in every segment on average, before they are grouped a
 FEWEST = 16  # cuts of all rows on average
 SHARES = (0.2, 0.4, 0.7)  # of the states, that are most alike
 ROUNDS = 10  # in which segments go to the half that explains them better
+PIECE = 6  # rows
 MOST_NUMBERS = 1 << 23  # in the statistics of all segments, beyond which states are not halved
 
 
@@ -75,6 +76,21 @@ def halved(
     total = labelled(model.likelihood, source, (2 * state + half)[segment])
     found = total.take(np.flatnonzero(total.N > 0.0))
     return found if len(np.unique(path)) < found.K else None
+
+
+def in_pieces(
+    model: Model, source: SequenceSource, path: NDArray[np.intp], among: NDArray[np.bool_], rng: np.random.Generator
+) -> SequenceSummary:
+    """Some states in two, for an ascent that undoes needless halves: short pieces of their rows go to either half at random.
+
+    The halves begin almost alike, so that laps alone part them, with all that neighbours tell.  Where states overlap so much
+    that neither a row nor a segment shows its state, clusters of rows or of segments are no start.
+
+    path : (T,) the state of every row;  among : (K,) the states in two
+    """
+    second = np.repeat(rng.random(-(-len(path) // PIECE)) < 0.5, PIECE)[: len(path)]
+    total = labelled(model.likelihood, source, 2 * path + (second & among[path]))
+    return total.take(np.flatnonzero(total.N > 0.0))
 
 
 def alike(model: Model, total: Summary, rng: np.random.Generator) -> NDArray[np.bool_]:
