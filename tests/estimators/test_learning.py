@@ -301,8 +301,8 @@ def test_learning_is_a_step_that_only_the_prior_sees(known_families, naive):
 
 def sequences(seed=0):
     rng = np.random.default_rng(seed)
-    states = np.repeat(rng.integers(3, size=30), 20)
-    return rng.normal(8.0 * states[:, None], 1.0, (600, 2))
+    states = np.repeat(rng.integers(3, size=16), 20)
+    return rng.normal(8.0 * states[:, None], 1.0, (320, 2))
 
 
 def words(seed=0):
@@ -318,7 +318,7 @@ OTHERS = {
     ),
     "topics": lambda **given: TopicModel(random_state=0, n_jobs=1, n_init_topics=8, **given).fit(words()),
     "groups": lambda **given: TopicModel("diagonal_gaussian", random_state=0, n_jobs=1, **given).fit(
-        sequences(), lengths=[30] * 20
+        sequences()[:160], lengths=[20] * 8
     ),
 }
 

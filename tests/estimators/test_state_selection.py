@@ -8,12 +8,13 @@ from stickbreak import HMM, load
 from stickbreak.data import SequenceSource
 from stickbreak.likelihoods import AutoregressiveGaussian, DiagonalGaussian, Gaussian
 
-LENGTHS = [500, 300]
+N = 480  # rows
+LENGTHS = [300, 180]
 SMALL = {"random_state": 0, "n_jobs": 1}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def states(seed=0, n=800, K=3, stay=40):
+def states(seed=0, n=N, K=3, stay=40):
     return np.repeat(np.random.default_rng(seed).permutation(np.arange(n // stay) % K), stay)
 
 
@@ -88,20 +89,20 @@ def test_a_process_that_swings_has_one_state():
 
 def test_a_model_that_chose_autoregressive_rows_does_what_others_do(models):
     model, X = models["autoregressive_gaussian"], DATA["autoregressive_gaussian"]
-    assert model.predict_proba(X, LENGTHS).shape == (800, 3)
+    assert model.predict_proba(X, LENGTHS).shape == (N, 3)
     assert np.isfinite(model.score(X, lengths=LENGTHS))
     assert model.sample(50)[0].shape == (50, 2)
     assert model.merge_states(2, X, LENGTHS).n_states_ == 2
     continued = HMM(init=model, moves=(), max_laps=5, **SMALL).fit(X, lengths=LENGTHS)
     assert continued.lower_bound_ == pytest.approx(model.lower_bound_, abs=1.0)
     grown = HMM(**SMALL).partial_fit(X, lengths=LENGTHS).partial_fit(swings(seed=1))
-    assert grown.summary_.N.sum() == pytest.approx(2 * 800 - 3)
+    assert grown.summary_.N.sum() == pytest.approx(2 * N - 3)
 
 
 def test_bounds_are_of_the_same_rows():
     """The first row of a sequence says nothing of independent rows where autoregressive ones cannot count it."""
     X, far = DATA["gaussian"], DATA["gaussian"].copy()
-    far[[0, 500]] = 1000.0
+    far[[0, 300]] = 1000.0
     found, other = (
         {c.family: c.lower_bound for c in HMM(max_laps=8, **SMALL).fit(rows, lengths=LENGTHS).selection_}
         for rows in (X, far)
@@ -130,18 +131,18 @@ def test_rows_without_history_are_those_that_had_none():
 
 
 def test_short_sequences_are_not_taken_for_autoregressive():
-    found = HMM(max_laps=5, **SMALL).fit(DATA["autoregressive_gaussian"], lengths=[8] * 100)
+    found = HMM(max_laps=5, **SMALL).fit(DATA["autoregressive_gaussian"], lengths=[8] * (N // 8))
     assert {candidate.family for candidate in found.selection_} == {"gaussian", "diagonal_gaussian"}
 
 
 def test_other_columns_have_the_families_that_mixtures_try():
     rng = np.random.default_rng(3)
     z = states()
-    bits = (rng.random((800, 3)) < np.array([0.1, 0.5, 0.9])[z][:, None]).astype(float)
+    bits = (rng.random((N, 3)) < np.array([0.1, 0.5, 0.9])[z][:, None]).astype(float)
     found = HMM(max_laps=5, **SMALL).fit(bits)
     assert type(found.model_.likelihood).__name__ == "Bernoulli"
     assert found.selection_ == []
-    counts = rng.poisson(np.array([1.0, 5.0, 20.0])[z][:, None], (800, 2)).astype(float)
+    counts = rng.poisson(np.array([1.0, 5.0, 20.0])[z][:, None], (N, 2)).astype(float)
     names = [c.family for c in HMM(max_laps=5, **SMALL).fit(counts).selection_]
     assert set(names) == {"poisson", "diagonal_gaussian, counts too", "gaussian, counts too"}
     holes = DATA["gaussian"].copy()

@@ -298,7 +298,7 @@ def test_a_weight_is_a_number_of_copies(family, turning_allocation, naive, kind)
     """A row of weight 2 equals the row twice, a row of weight 0 none; from one cluster, with all moves."""
     X = rows(family, kind, seed=9, n=60)
     copies = np.random.default_rng(3).integers(kind == "duplicates", 4, len(X))  # no other order of the distinct rows
-    common = {"allocation": turning_allocation, "algorithm": "full", "tol": 1e-9}
+    common = {"allocation": turning_allocation, "algorithm": "full", "tol": 1e-9, "max_laps": 120}
     weighted = fit(family, X, copies, **common)
     repeated = fit(family, np.repeat(X, copies, axis=0), **common)
     assert_same_model(naive, weighted, repeated)

@@ -135,6 +135,7 @@ def test_short(number, text):
         ([-1e9, -1e6, *[-3.0, -2.0, -1.0] * 10], (-9.0, -1.0)),  # early laps that dwarf the others
         ([-5.0], (-6.0, -5.0)),
         ([-5.0, -5.0, -5.0], (-6.0, -5.0)),
+        ([-50.0, -5.5, -5.5 + 2.0**-20], (-6.5 + 2.0**-20, -5.5 + 2.0**-20)),  # no more than rounding
     ],
 )
 def test_the_interesting_part_of_the_bound_is_visible(bounds, expected):

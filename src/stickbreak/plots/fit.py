@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MARKERS = {"birth": ("^", "#0072b2"), "merge": ("o", "#d55e00"), "delete": ("X", "#009e73")}  # Okabe and Ito
 APART = 0.12  # of the width of the axes, between excursions with their numbers of clusters
 MOST_NAMED = 6  # excursions
+LEAST = 0.1  # nats, of which a rise of the bound is shown
 
 
 def fit(model: Any, ax: "Axes | None" = None) -> "Axes":
@@ -154,6 +155,6 @@ def visible_range(bounds: NDArray[np.floating]) -> tuple[float, float]:
     later = bounds[min(1, len(bounds) - 1) :]
     usual = top - float(np.quantile(later, 0.1))
     bottom = max(float(later.min()), top - 4.0 * usual) if usual > 0.0 else float(later.min())
-    if bottom < top:
+    if top - bottom >= LEAST:
         return bottom, top
     return top - max(1.0, 1e-3 * abs(top)), top

@@ -33,11 +33,11 @@ def outliers(model: Any, X: Any, n: int = 10, ax: "Axes | None" = None) -> "Axes
     ax.axhline(middle, color=QUIET, linewidth=0.8, zorder=0)
     ax.annotate(
         "median",
-        (1.0, middle),
-        (-4, 3),
+        (0.5, middle),
+        (0, 3),
         xycoords=("axes fraction", "data"),
         textcoords="offset points",
-        ha="right",
+        ha="center",
         color=QUIET,
         fontsize=SMALL,
     )
