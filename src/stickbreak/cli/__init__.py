@@ -83,6 +83,7 @@ def fit(
     max_laps: int | None = None,
     seed: int | None = None,
     jobs: int | None = None,
+    checkpoint: Path | None = None,
     float32: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(negative="")] = False,
     reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
@@ -125,12 +126,18 @@ def fit(
         The same seed gives the same result.
     jobs: int
         Threads; by default one per processor.
+    checkpoint: Path
+        File in which the state of the fit is kept, from which the same command goes on after a crash.
     float32: bool
         Work in single precision: faster, but the data are held in memory.
     quiet: bool
         No progress and no report.
     """
     check_output(out, data)
+    if checkpoint is not None:
+        check_output(checkpoint, data, option="--checkpoint")
+        if out.resolve() == checkpoint.resolve():
+            raise DataError(f"--checkpoint {checkpoint} would be replaced by --out; choose another name.")
     kind = MODELS[model]
     with one_line_warnings():
         table, lengths, sequences = read(data, kind, sequence, reading)
@@ -150,6 +157,7 @@ def fit(
         n_batches=batches,
         n_jobs=jobs,
         random_state=seed,
+        checkpoint=checkpoint,
         verbose=not quiet,
         **{name: value for name, value in given.items() if value is not None},
     )

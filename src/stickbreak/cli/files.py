@@ -38,18 +38,18 @@ def read(data: Path, kind: type, sequence: str | None, reading: ReadOptions) -> 
     return Data(read_table(data, reading), {}, [])
 
 
-def check_output(out: Path, *inputs: Path) -> None:
+def check_output(out: Path, *inputs: Path, option: str = "--out") -> None:
     """Refuse, before any work is done, an output that cannot be written or that would replace an input."""
     folder = Path(os.path.realpath(out)).parent
     if out.is_dir():
-        raise IsADirectoryError(f"--out {out} is a directory; name a file.")
+        raise IsADirectoryError(f"{option} {out} is a directory; name a file.")
     if not folder.is_dir():
-        raise FileNotFoundError(f"--out {out}: the folder {folder} does not exist; make it first.")
+        raise FileNotFoundError(f"{option} {out}: the folder {folder} does not exist; make it first.")
     if not os.access(folder, os.W_OK):
-        raise PermissionError(f"--out {out}: the folder {folder} is not writable.")
+        raise PermissionError(f"{option} {out}: the folder {folder} is not writable.")
     for path in inputs:
         if out.exists() and path.exists() and out.samefile(path):
-            raise DataError(f"--out {out} would replace an input; choose another name.")
+            raise DataError(f"{option} {out} would replace an input; choose another name.")
 
 
 def check_bed(out: Path, model: Any, bin_size: int | None, proba: bool) -> None:

@@ -13,6 +13,7 @@ from .._arguments import real, shown
 from ..allocations import Allocation, DirichletProcess, Duration, FiniteDirichlet, GammaConcentration, PitmanYor
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource, SparseSource
+from ..data.atomic import as_path
 from ..inference import Algorithm, Memoized, Options, Sequential, Stochastic
 from ..inference.starts import STARTS
 from ..likelihoods import REGISTRY, Likelihood, Sample
@@ -342,11 +343,27 @@ def _check_fit(estimator: Any, *births: type) -> None:
         "None or a whole number, not 0, below 2^63",
     )
     check_moves(estimator, MOVES, births)
+    _check_checkpoint(estimator)
     shows = estimator.verbose
     fits = isinstance(shows, np.bool_) or (isinstance(shows, Integral) and abs(int(shows)) < MOST_WHOLE)
     _require(fits, "verbose", estimator, "True or False")
     _named("algorithm", estimator, ("memoized", "full", "stochastic", "sequential"), "begin")
     _named("likelihood", estimator, ("auto", *sorted(REGISTRY)), "resolve")
+
+
+def _check_checkpoint(estimator: Any) -> None:
+    """Refuse what names no file, and algorithms that cannot be taken up again."""
+    seconds = estimator.checkpoint_seconds
+    _require(_real(seconds) and seconds >= 0, "checkpoint_seconds", estimator, "a number of at least 0")
+    if estimator.checkpoint is None:
+        return
+    as_path(estimator.checkpoint, "checkpoint")
+    kind = algorithm(estimator)
+    if not kind.resumes:
+        raise ValueError(
+            f"checkpoint={str(estimator.checkpoint)!r} does not cover the algorithm {type(kind).__name__}, which cannot be "
+            "taken up again before its end; use checkpoint=None."
+        )
 
 
 def _require_learnable(estimator: Any, *names: str) -> None:

@@ -168,7 +168,7 @@ def choose_start(
     estimator: Any,
     model: Model,
     source: BagSource | GroupSource,
-    executor: Executor,
+    session: Session,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
@@ -182,7 +182,7 @@ def choose_start(
         same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)
         if not same or type(init.model_.likelihood) is not type(model.likelihood):
             raise ValueError(f"init is a model of other data: {init.n_features_in_} columns; X has {source.n_columns}.")
-        return _from_model(init, estimator.levels_, model, source, executor)
+        return _from_model(init, estimator.levels_, model, source, session.executor)
     if not isinstance(init, str):
         if not isinstance(init, (list, tuple)) and not hasattr(init, "__array__"):
             raise ValueError(f"init must be a name, an array or a fitted {type(estimator).__name__}; got {init!r}.")
@@ -194,7 +194,7 @@ def choose_start(
             model,
             sample,
             choices.MOVES,
-            Session(executor),
+            session.aside(),
             rng,
             options,
             make_chain=partial(make_chain, estimator, model, sample, learn),

@@ -1,5 +1,6 @@
 """What all estimators do alike: fits that lose nothing when they fail, an ascent with a progress line, fitted attributes."""
 
+import pickle
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation
@@ -22,10 +24,11 @@ from ..data import ArraySource
 from ..data.check import DataWarning, Finding
 from ..inference import Executor, Journal, Lap, Options, Search, Session, Threads
 from ..inference.algorithm import Ascending
+from ..inference.known import check_posterior
 from ..inference.laps import Result
 from ..inference.memory import Sizes
 from ..inference.samplers.draws import Sampled
-from ..inference.session import NoJournal
+from ..inference.session import OUTCOME, NoJournal
 from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
@@ -35,7 +38,13 @@ from ._hierarchy import Hierarchy
 
 Array = NDArray[np.floating]
 
-PACE = ("max_laps", "n_jobs", "verbose")  # parameters that may change when a fit is taken up again
+PACE = (
+    "checkpoint",
+    "checkpoint_seconds",
+    "max_laps",
+    "n_jobs",
+    "verbose",
+)  # parameters that may change when a fit is taken up again
 
 
 class Table(NamedTuple):
@@ -64,6 +73,8 @@ class Estimator(BaseEstimator, ABC):
     model_: Model
     summary_: Any
     data_check_: list[Finding]
+    checkpoint: Any
+    checkpoint_seconds: float
     _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:
@@ -112,7 +123,7 @@ class Estimator(BaseEstimator, ABC):
         self,
         model: Model,
         source: ArraySource,
-        executor: Executor,
+        session: Session,
         rng: np.random.Generator,
         options: Options,
         start: Callable[[np.random.Generator], Summary],
@@ -120,11 +131,16 @@ class Estimator(BaseEstimator, ABC):
     ) -> Outcome:
         """Run the algorithm ``n_init`` times and keep the best, by the bound; Ctrl-C keeps the best model so far.
 
+        A fit whose journal has the outcome is over.
+
         start, search : make a start, under the progress line, and the search that begins there
         """
+        if session.journal.is_over:
+            return self._known_outcome(session.journal.results[OUTCOME], model, source.n_columns)
+        session.journal.check(model)
         begin = partial(choices.algorithm(self).begin, partial(search, moves=choices.moves(self)))
         streams = [rng] if self.n_init == 1 else rng.spawn(self.n_init)
-        return self._best_of(streams, begin, model, source, executor, options, start)
+        return self._best_of(streams, begin, model, source, session, options, start)
 
     def _best_of(
         self,
@@ -132,7 +148,7 @@ class Estimator(BaseEstimator, ABC):
         begin: Callable[..., Ascending],
         model: Model,
         source: ArraySource,
-        executor: Executor,
+        session: Session,
         options: Options,
         start: Callable[[np.random.Generator], Summary],
     ) -> Outcome:
@@ -145,10 +161,8 @@ class Estimator(BaseEstimator, ABC):
         trouble = None
         with self._progress(source) as on_lap:
             for stream in streams:
-                journal = self._journal()
-                journal.open(partial(self._fit_of, source))
-                session = Session(executor, on_lap, journal)
-                ascent = begin(model, source, session=session, rng=stream, options=options)
+                own = session.told(on_lap)
+                ascent = begin(model, source, session=own, rng=stream, options=options)
                 interrupted = False
                 try:
                     first = start(stream)
@@ -161,7 +175,7 @@ class Estimator(BaseEstimator, ABC):
                 result = ascent.result
                 if result is not None and (best is None or result.bound > best.bound):
                     best = result
-                    history = session.history
+                    history = own.history
                     converged = ascent.converged
                 if interrupted:
                     trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
@@ -174,7 +188,26 @@ class Estimator(BaseEstimator, ABC):
         if best.sampled is not None:  # the draws are those of this prior
             return Outcome(best.total.without_local(), best.model, history, trouble, best.sampled)
         model, history[-1] = _concluded(best.model, best.total, options.learn, history[-1])
-        return Outcome(best.total.without_local(), model, history, trouble)
+        outcome = Outcome(best.total.without_local(), model, history, trouble)
+        session.journal.close(outcome if trouble is None else None)
+        return outcome
+
+    def _known_outcome(self, outcome: Any, model: Model, D: int) -> Outcome:
+        """An outcome from a journal, checked against the model, and data of D columns."""
+        if not isinstance(outcome, Outcome) or not outcome.history or outcome.trouble or outcome.sampled:
+            raise ValueError("the journal is damaged: it has no outcome of a fit.")
+        check_posterior(outcome.model.posterior(outcome.total), model, D)
+        return outcome
+
+    def _session(self, executor: Executor, source: ArraySource) -> Session:
+        """What the searches of a fit share, with the journal of that fit."""
+        journal = self._journal()
+        journal.open(partial(self._fit_of, source))
+        return Session(executor, journal=journal)
+
+    def _seed(self, journal: Journal) -> int:
+        """The seed of a fit; one that is taken up again has the one that it began with."""
+        return journal.seeded(int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)))
 
     def _widen(self, missing: NDArray[np.bool_]) -> None:
         """Extend the model to missing values in columns (D,) that had none so far."""
@@ -276,15 +309,20 @@ class Estimator(BaseEstimator, ABC):
         return Threads(self.n_jobs)
 
     def _journal(self) -> Journal:
-        """Where a search notes how far it is."""
-        return NoJournal()
+        """Where the searches of a fit note how far they are."""
+        if self.checkpoint is None:
+            return NoJournal()
+        from ..storage.checkpoint import Checkpoint
 
-    def _fit_of(self, source: ArraySource) -> str:
-        """What is fitted to what, as a hash; how far, how fast and how loudly does not matter."""
+        return Checkpoint(self.checkpoint, float(self.checkpoint_seconds))
+
+    def _fit_of(self, source: ArraySource) -> dict[str, str]:
+        """What is fitted to what, a hash for each part; how far, how fast and how loudly does not matter."""
         from .. import __version__
 
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in PACE}
-        return str(joblib.hash((type(self).__name__, __version__, given, source), "sha1", coerce_mmap=True))
+        parts = {name: value for name, value in self.get_params(deep=False).items() if name not in PACE}
+        parts |= {"data": source, "estimator": type(self).__name__, "version of stickbreak": __version__}
+        return {name: _hashed(name, value) for name, value in parts.items()}
 
     def _progress(self, source: ArraySource) -> Any:
         if not self.verbose:
@@ -292,6 +330,14 @@ class Estimator(BaseEstimator, ABC):
         from ..report.progress import Progress
 
         return Progress(source.n_rows, self.max_laps, enabled="auto")
+
+
+def _hashed(name: str, value: Any) -> str:
+    """The hash of a part of a fit."""
+    try:
+        return str(joblib.hash(value, "sha1", coerce_mmap=True))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"{name} cannot be pickled, as the hash of a checkpoint needs: {error}.") from error
 
 
 def _concluded(model: Model, total: Summary, learn: tuple[str, ...], last: Lap) -> tuple[Model, Lap]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data import ArraySource
-from ..inference import Executor, Options
+from ..inference import Options, Session
 from ..inference.learning_search import Rival, affords_rival
 from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
@@ -19,7 +19,7 @@ from ._selection import FEWEST_ROWS, Family, Problem, RowContest, choose, sample
 
 
 def decide_family(
-    estimator: Any, source: ArraySource, rows: ArraySource, executor: Executor, rng: np.random.Generator
+    estimator: Any, source: ArraySource, rows: ArraySource, session: Session, rng: np.random.Generator
 ) -> Family:
     """The family of a fit.
 
@@ -28,7 +28,7 @@ def decide_family(
     ways = choices.ways(estimator, source)
     if not choices.several(ways):
         return Family(ways[0].only() if ways else choices.likelihood(estimator, source))
-    family = choose(_contest(estimator, rows, sample_rows(rows), executor, rng), ways)
+    family = choose(_contest(estimator, rows, sample_rows(rows), session, rng), ways)
     goes_on = choices.searches_freely(estimator) and estimator.n_init == 1
     return family if goes_on else replace(family, found=None)
 
@@ -45,13 +45,13 @@ def problem_of(
 
 
 def rivals_of(
-    estimator: Any, family: Family, problem: Problem, columns: Columns, executor: Executor, rng: np.random.Generator
+    estimator: Any, family: Family, problem: Problem, columns: Columns, session: Session, rng: np.random.Generator
 ) -> Sequence[Rival]:
     """What the choice of the family found, for its search to start from; where there was no choice, what simpler families find.
 
     These see a sample of the rows, if the family learns, and a search from one cluster can afford an ascent from two.
     """
-    if family.rivals or not problem.options.learn:
+    if family.rivals or not problem.options.learn or session.journal.is_over:
         return family.rivals
     rows = problem.source
     n_statistics = problem.model.likelihood.n_statistics
@@ -60,16 +60,16 @@ def rivals_of(
     affordable = affords_rival(smallest_sample(rows.n_rows, rows.row_size, n_statistics), 2, n_statistics)
     if not simpler or not grows or not affordable or not choices.algorithm(estimator).searches:
         return []
-    contest = _contest(estimator, rows, FEWEST_ROWS, executor, rng)
+    contest = _contest(estimator, rows, FEWEST_ROWS, session, rng)
     contest.enter(dict(reversed(simpler.items())))
     return [contest.rival(contest.best.found)]
 
 
-def _contest(estimator: Any, rows: ArraySource, n: int, executor: Executor, rng: np.random.Generator) -> RowContest:
+def _contest(estimator: Any, rows: ArraySource, n: int, session: Session, rng: np.random.Generator) -> RowContest:
     """Short searches of a sample of n of the rows."""
 
     def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
         learn = choices.learnt(estimator, likelihood)
-        return problem_of(estimator, likelihood, few, survey(estimator, likelihood, few, executor), learn)
+        return problem_of(estimator, likelihood, few, survey(estimator, likelihood, few, session.executor), learn)
 
-    return RowContest(problem, rows, executor, rng.spawn(1)[0], n)
+    return RowContest(problem, rows, session, rng.spawn(1)[0], n)

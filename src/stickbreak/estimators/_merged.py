@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
-from ..inference import Executor, Options, Refit
+from ..inference import Executor, Options, Refit, Session
 from ..model.learning import settled
 from ..moves.agglomeration import with_groups
 from . import _memory as memory
@@ -61,7 +61,7 @@ def _refit(model: E, groups: list[list[int]], read: Callable[[E, Executor], Agai
         batches = memory.n_batches(model, begun.likelihood, data.source)
         options = Options(batches, model.max_laps, model.tol, learn=data.learn)
         total, found, history, trouble, _ = model._best_of(
-            [rng], partial(Refit, moves=()), begun, data.source, executor, options, lambda rng: start
+            [rng], partial(Refit, moves=()), begun, data.source, Session(executor), options, lambda rng: start
         )
         model._set_fitted(found, total, data.source.dtype, history, model._table())
         if data.labels is not None:

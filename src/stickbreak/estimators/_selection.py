@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..inference import Executor, LearningSearch, Options, Session
+from ..inference import Journal, LearningSearch, Options, Session
 from ..inference.init import one_cluster
 from ..inference.learning_search import Rival
 from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
@@ -26,6 +26,7 @@ FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others s
 MOST_LAPS = 100  # to begin a search with one family
 SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more than these
 PLENTY = 100  # rows for each statistic of all covariances
+FAMILY = "family"  # of a fit, among the results in its journal
 MANY_TIMES = 2.0  # as many clusters as a fuller family finds: more are pieces of these
 
 
@@ -92,6 +93,17 @@ class Family:
         return (model, start) if found is None else (found.model, lambda rng: found.total)
 
 
+def remembered(journal: Journal, decide: Callable[[], Family]) -> Family:
+    """The family of a fit, which is not decided again if the fit is over."""
+    known = journal.results.get(FAMILY)
+    if journal.is_over and isinstance(known, Family):
+        return known
+    family = decide()
+    journal.results[FAMILY] = Family(family.likelihood, family.candidates)
+    journal.check(journal.results[FAMILY])
+    return family
+
+
 class Entry(NamedTuple):
     """A likelihood, before it has seen data, and what a search with it found."""
 
@@ -145,7 +157,7 @@ class RowContest(Contest):
 
     problem: Callable[[Likelihood, ArraySource], Problem]
     source: ArraySource
-    executor: Executor
+    session: Session
     rng: np.random.Generator
     rows: int
     sample: ArraySource = field(init=False)
@@ -169,7 +181,7 @@ class RowContest(Contest):
         rivals = [self.rival(self.best.found)] if self.entries else []
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         stream = self.rng.spawn(1)[0]
-        search = LearningSearch(model, few, MOVES, Session(self.executor), stream, options, rivals=rivals)
+        search = LearningSearch(model, few, MOVES, self.session.aside(), stream, options, rivals=rivals)
         fuller = all(self._fullness(likelihood) > self._fullness(other) for other in before)
         if fuller or self.best.found.total.K == 1:
             search.begin(one_cluster(model))

@@ -202,7 +202,7 @@ def choose_start(
     estimator: Any,
     model: Model,
     source: SequenceSource,
-    executor: Executor,
+    session: Session,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
@@ -210,7 +210,7 @@ def choose_start(
     init = estimator.init
     if not isinstance(init, str):
         if hasattr(init, "fit"):
-            return _from_model(init, estimator.levels_, model, source, executor)
+            return _from_model(init, estimator.levels_, model, source, session.executor)
         return _from_labels(init, model, source)
     if init == "blocks":
         K = min(estimator.n_init_states, model.allocation.max_clusters)
@@ -219,7 +219,7 @@ def choose_start(
     if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_ROWS, rng)
         options = choices.learning(Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE)), learn)
-        search = StateSearch(model, sample, choices.MOVES, Session(executor), rng, options)
+        search = StateSearch(model, sample, choices.MOVES, session.aside(), rng, options)
         search.run(one_cluster(model))
         return search.total * (source.total_weight / sample.total_weight)
     return one_cluster(model)

@@ -95,7 +95,7 @@ def stability(
     for state in np.random.SeedSequence(seed).generate_state(n_fits):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # known since the first fit
-            fitted = fit(clone(model).set_params(random_state=int(state)))
+            fitted = fit(clone(model).set_params(random_state=int(state), checkpoint=None))
         K = fitted.summary_.K
         views.append(view(fitted, fitted.hierarchy_.cut(K if n is None else min(n, K))))
         found.append(int(K))

@@ -35,7 +35,7 @@ def choose_start(
     model: Model,
     source: ArraySource,
     collapsed: Collapsed | None,
-    executor: Executor,
+    session: Session,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
@@ -46,13 +46,13 @@ def choose_start(
     """
     init = estimator.init
     if isinstance(init, type(estimator)):
-        return _from_model(init, estimator.levels_, model, source, executor)
+        return _from_model(init, estimator.levels_, model, source, session.executor)
     if not isinstance(init, str):
-        return _from_array(as_array(init, "init"), model, source, collapsed, executor)
+        return _from_array(as_array(init, "init"), model, source, collapsed, session.executor)
     if init != "one":
         return STARTS[init](model, source, estimator.n_init_clusters, rng=rng)
     if not choices.algorithm(estimator).searches:
-        return _found_on_sample(estimator, model, source, executor, rng, learn)
+        return _found_on_sample(estimator, model, source, session, rng, learn)
     return _alone(model, source, rng)
 
 
@@ -65,13 +65,13 @@ def _found_on_sample(
     estimator: Any,
     model: Model,
     source: ArraySource,
-    executor: Executor,
+    session: Session,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
     sample = source.sample(SEARCH_ROWS, rng)
     options = Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE), learn=learn)
-    search = LearningSearch(model, sample, choices.MOVES, Session(executor), rng, options)
+    search = LearningSearch(model, sample, choices.MOVES, session.aside(), rng, options)
     search.run(_alone(model, sample, rng))
     return search.total * (source.total_weight / sample.total_weight)
 

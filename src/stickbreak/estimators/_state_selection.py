@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data import SequenceSource
-from ..inference import Executor, Options, Session, StateSearch
+from ..inference import Options, Session, StateSearch
 from ..inference.init import one_cluster
 from ..likelihoods import AutoregressiveGaussian, DiagonalGaussian, Likelihood
 from ..model import SEQUENCES
@@ -26,7 +26,7 @@ TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has the
 WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autoregressive rows to be tried
 
 
-def decide_family(estimator: Any, source: SequenceSource, executor: Executor, seed: int) -> Family:
+def decide_family(estimator: Any, source: SequenceSource, session: Session, seed: int) -> Family:
     """The family of the states of a fit."""
     if not choices.automatically(estimator):
         return Family(sequences.likelihood(estimator, source))
@@ -36,16 +36,16 @@ def decide_family(estimator: Any, source: SequenceSource, executor: Executor, se
         return Family(first)
 
     def problem(likelihood: Likelihood, few: SequenceSource) -> Problem:
-        columns = survey(estimator, likelihood, few.flat, executor)
+        columns = survey(estimator, likelihood, few.flat, session.executor)
         return problem_of(estimator, likelihood, sequences.collapsed(few), columns)
 
-    survey(estimator, first, source.flat, executor)  # refuses what no family can use, by its row
+    survey(estimator, first, source.flat, session.executor)  # refuses what no family can use, by its row
     sequences.check_observed(source)
     grown = isinstance(estimator.init, str) and estimator.init == "one"
     moves = choices.moves(estimator) if grown else choices.MOVES
     rng = np.random.default_rng([seed, 1])  # of its own: the fit is the same as with the likelihood given
     steps = max(sequences.lags(family) for family in found.values())
-    contest = StateContest(problem, source, steps, moves, executor, rng)
+    contest = StateContest(problem, source, steps, moves, session, rng)
     contest.enter(found)
     return Family(contest.best.likelihood, contest.candidates)
 
@@ -95,7 +95,7 @@ class StateContest(Contest):
     source: SequenceSource
     lags: int
     moves: tuple[str, ...]
-    executor: Executor
+    session: Session
     rng: np.random.Generator
     whole: SequenceSource = field(init=False)
     sample: SequenceSource = field(init=False)
@@ -110,7 +110,7 @@ class StateContest(Contest):
         sample = self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)
         model, few, options = self.problem(likelihood, sample)
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS), tol=max(options.tol, TOLERANCE))
-        search = StateSearch(model, few, self.moves, Session(self.executor), self.rng.spawn(1)[0], options)
+        search = StateSearch(model, few, self.moves, self.session.aside(), self.rng.spawn(1)[0], options)
         search.begin(one_cluster(model), ENOUGH)
         each = self.whole.total_weight / few.total_weight
         total = search.total * each

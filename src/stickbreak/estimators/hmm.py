@@ -26,6 +26,7 @@ from ._base import Columns, survey
 from ._check import checked
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
+from ._selection import remembered
 from ._sequences import SequenceReader
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._state_selection import decide_family, problem_of
@@ -93,6 +94,14 @@ class HMM(ClusterMixin, Estimator):
         Threads; None and -1 use all processors.  The result does not depend on it.
     random_state : int, RandomState or None, default None
         Seed of everything random.
+    checkpoint : path or None, default None
+        A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
+        or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
+        the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
+        except ``max_laps``, ``n_jobs`` and ``verbose``; remove the file to begin anew.  Where it cannot be written, a
+        UserWarning says so, and the fit goes on.
+    checkpoint_seconds : float >= 0, default 30
+        The least time between two writings, which is longer where writing takes more than a hundredth of it.
     verbose : bool, default False
         Show a progress line on a terminal.
 
@@ -172,6 +181,8 @@ class HMM(ClusterMixin, Estimator):
         tol: float = 0.005,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 30.0,
         verbose: bool = False,
     ) -> None:
         self.likelihood = likelihood
@@ -191,6 +202,8 @@ class HMM(ClusterMixin, Estimator):
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
@@ -400,10 +413,11 @@ class HMM(ClusterMixin, Estimator):
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
         with self._executor() as executor:
-            family = decide_family(self, source, executor, seed)
+            session = self._session(executor, source)
+            seed = self._seed(session.journal)
+            rng = np.random.default_rng(seed)
+            family = remembered(session.journal, lambda: decide_family(self, source, session, seed))
             source = source.with_lags(sequences.lags(family.likelihood))
             columns, self.data_check_ = checked(self, family.likelihood, source.flat, executor)
             sequences.check_observed(source)
@@ -412,11 +426,11 @@ class HMM(ClusterMixin, Estimator):
             total, model, history, trouble, sampled = self._ascend(
                 model,
                 source,
-                executor,
+                session,
                 rng,
                 options,
                 lambda rng: sequences.choose_start(
-                    self, model, source, executor, rng, options.learn + options.learn_late
+                    self, model, source, session, rng, options.learn + options.learn_late
                 ),
                 StateSearch,
             )

@@ -29,6 +29,7 @@ from ._estimator import Estimator, Table
 from ._family import decide_family, problem_of, rivals_of
 from ._merged import Again, merged
 from ._reader import Reader, by_chunk
+from ._selection import remembered
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
 
@@ -101,6 +102,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Threads; None and -1 use all processors.  The result does not depend on it.
     random_state : int, RandomState or None, default None
         Seed of everything random.
+    checkpoint : path or None, default None
+        A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
+        or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
+        the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
+        except ``max_laps``, ``n_jobs`` and ``verbose``; remove the file to begin anew.  Where it cannot be written, a
+        UserWarning says so, and the fit goes on.
+    checkpoint_seconds : float >= 0, default 30
+        The least time between two writings, which is longer where writing takes more than a hundredth of it.
     verbose : bool, default False
         Show a progress line on a terminal.
 
@@ -179,6 +188,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         tol: float = 0.01,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 30.0,
         verbose: bool = False,
     ) -> None:
         self.likelihood = likelihood
@@ -196,6 +207,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -460,20 +473,20 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with self._executor() as executor:
+            session = self._session(executor, source)
             collapsed = collapse(source) if choices.algorithm(self).takes_weights else None
             rows = source if collapsed is None else collapsed.source
-            rng = np.random.default_rng(seed)
-            family = decide_family(self, source, rows, executor, rng)
+            rng = np.random.default_rng(self._seed(session.journal))
+            family = remembered(session.journal, lambda: decide_family(self, source, rows, session, rng))
             likelihood = family.likelihood
             self.levels_ = choices.known_levels(self, likelihood, source.n_columns)
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, executor)
             problem = problem_of(self, choices.continued(self, likelihood, source, learn), rows, columns, learn)
-            rivals = rivals_of(self, family, problem, columns, executor, rng)
+            rivals = rivals_of(self, family, problem, columns, session, rng)
             model, start = family.begin(
-                problem.model, lambda rng: choose_start(self, problem.model, rows, collapsed, executor, rng, learn)
+                problem.model, lambda rng: choose_start(self, problem.model, rows, collapsed, session, rng, learn)
             )
             birth = published_birth(self)
             search: Callable[..., Search]
@@ -482,7 +495,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             else:
                 search = partial(PUBLISHED[type(birth)], birth=birth)
             total, model, history, trouble, sampled = self._ascend(
-                model, rows, executor, rng, problem.options, start, search
+                model, rows, session, rng, problem.options, start, search
             )
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)

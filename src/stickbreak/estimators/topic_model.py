@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, GammaConcentration, HierarchicalDirichletProcess, LatentDirichlet
@@ -92,6 +91,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Threads; None and -1 use all processors.  The result does not depend on it.
     random_state : int, RandomState or None, default None
         Seed of everything random.
+    checkpoint : path or None, default None
+        A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
+        or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
+        the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
+        except ``max_laps``, ``n_jobs`` and ``verbose``; remove the file to begin anew.  Where it cannot be written, a
+        UserWarning says so, and the fit goes on.
+    checkpoint_seconds : float >= 0, default 30
+        The least time between two writings, which is longer where writing takes more than a hundredth of it.
     verbose : bool, default False
         Show a progress line on a terminal.
 
@@ -161,6 +168,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         tol: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 30.0,
         verbose: bool = False,
     ) -> None:
         self.likelihood = likelihood
@@ -179,6 +188,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
@@ -414,9 +425,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = documents.as_documents(self, X, lengths, reset=True)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        rng = np.random.default_rng(seed)
         with self._executor() as executor:
+            session = self._session(executor, source)
+            rng = np.random.default_rng(self._seed(session.journal))
             likelihood = documents.likelihood(self, source)
             learn = documents.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source.flat, executor)
@@ -430,10 +441,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             total, model, history, trouble, _ = self._ascend(
                 model,
                 source,
-                executor,
+                session,
                 rng,
                 options,
-                lambda rng: documents.choose_start(self, model, source, executor, rng, learn),
+                lambda rng: documents.choose_start(self, model, source, session, rng, learn),
                 partial(TopicSearch, make_chain=partial(documents.make_chain, self, model, source, learn)),
             )
             names = getattr(self, "feature_names_in_", None)

@@ -31,6 +31,7 @@ class AdoptedSearch(Search):
 
     def run(self, start: Summary) -> None:
         """Lap from the parameters that ``start`` implies, and after births; the outcome is ``best``."""
+        self.session.journal.keeps_batches = True  # births begin with the summaries of those of the best model
         late = replace(self.options, learn=(), learn_late=(*self.options.learn, *self.options.learn_late))
         self.best = self._laps(self.model, self.moves, late)
         self.best.run(start)

@@ -41,11 +41,13 @@ class Algorithm(Protocol):
     searches : whether moves change the number of clusters meanwhile; if not, they are found on a sample before
     takes_weights : whether a row may count as several, so that equal rows are visited once
     takes : the kinds of data it takes, by their units (`stickbreak.model.Kind`)
+    resumes : whether it notes how far it is (`stickbreak.inference.Journal`), so that a fit can go on from a checkpoint
     """
 
     searches: ClassVar[bool]
     takes_weights: ClassVar[bool]
     takes: ClassVar[tuple[str, ...]]
+    resumes: ClassVar[bool]
 
     @property
     def seats(self) -> bool:
@@ -82,6 +84,7 @@ class Memoized:
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     takes: ClassVar[tuple[str, ...]] = ("rows", "documents", "sequences")
+    resumes: ClassVar[bool] = True
     seats: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from ..data import ArraySource
 from ..model import Drawn, Model, Posterior, Summary
 from ..moves import BatchBirth, Proposal, Schedule
 from ..moves.better import accepts
+from .known import check_state
 from .lap import Record, first_lap, lap
 from .samplers.draws import Sampled
 from .session import Leg, Session
@@ -192,10 +193,16 @@ class Laps:
         journal = self.session.journal
         history = self.session.history
         known = journal.next()
+        if known is not None and not self._is_own(known, first is not None):
+            known = None
         laps = [] if known is None else list(known.laps)
-        if known is not None and laps:
-            history += laps
-            self._last = known.state, laps[-1]
+        if known is not None:
+            check_state(known.state, problem, self.start_model)
+            if laps:
+                self.session.known(laps)
+                self._last = known.state, laps[-1]
+            else:
+                self._change(known.state)
         elif first is not None:
             laps.append(self._record(problem, *first(problem)))
             journal.note(Leg(self.state, tuple(laps)))
@@ -204,6 +211,14 @@ class Laps:
             journal.note(Leg(self.state, tuple(laps)))
         if known is None and not laps:
             journal.note(Leg(self.state, ()))
+
+    def _is_own(self, known: Leg, begins: bool) -> bool:
+        """Whether what a journal has is of this ascent: with more laps than before, others may come first."""
+        if not known.laps:
+            return not begins
+        first = known.laps[0]
+        own = (self._ascent, self.origin, self.sample_rows)
+        return first.number == len(self.history) + 1 and own == (first.ascent, first.origin, first.sample_rows)
 
     def _record(self, problem: Problem, state: State, record: Record) -> Lap:
         """Make a state that of the ascent, and tell of the lap that led to it."""

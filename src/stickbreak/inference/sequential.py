@@ -66,6 +66,7 @@ class Sequential:
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     takes: ClassVar[tuple[str, ...]] = ("rows",)
+    resumes: ClassVar[bool] = False
     seats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from ..model import Model, Posterior, Summary
 from ..model.learning import tuned
 from ..moves.better import NEGLIGIBLE
 from .executor import Executor
+from .known import check_posterior
 from .laps import Result
 from .prior_search import with_learnt_prior
 from .search import Search
@@ -46,6 +47,7 @@ class Stochastic:
     searches: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
     takes: ClassVar[tuple[str, ...]] = ("rows", "documents", "sequences")
+    resumes: ClassVar[bool] = True
     seats: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -179,7 +181,8 @@ class StochasticLaps:
         if known is not None and known.laps:
             laps = list(known.laps)
             state: StochasticState = known.state
-            history += laps
+            check_posterior(state.posterior, self.model, self.source.n_columns)
+            self.session.known(laps)
             self._keep(state, laps[-1])
         else:
             model, _ = with_learnt_prior(self.model, start, self.learner)

@@ -66,6 +66,7 @@ class TruncationFree:
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = False
     takes: ClassVar[tuple[str, ...]] = ("rows",)
+    resumes: ClassVar[bool] = True
     seats: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

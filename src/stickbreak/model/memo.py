@@ -48,6 +48,13 @@ class Memo:
         self.batches = [summary and edit.applied(summary, part) for summary, part in zip(self.batches, parts)]
         self.refresh()
 
+    def only_local(self) -> "Memo":
+        """A memo of what is known of single documents, and the total."""
+        twin = Memo(len(self.batches))
+        twin.batches = [summary and summary.only_local() for summary in self.batches]
+        twin._total = self._total
+        return twin
+
     def copy(self) -> "Memo":
         """A memo with the same contents, sharing the summaries."""
         twin = Memo(len(self.batches))

@@ -7,13 +7,16 @@ import numpy as np
 
 from .values import Tensors, encode, encode_parameters
 
+OF_THE_MACHINE = ("checkpoint", "checkpoint_seconds")  # parameters that a model file neither has nor may have
+
 
 def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
     """Everything of a fitted estimator that is not an array, as JSON values; its arrays go to ``tensors``."""
+    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name not in OF_THE_MACHINE}
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "estimator": type(estimator).__name__,
-        "parameters": encode_parameters(estimator.get_params(deep=False), tensors),
+        "parameters": encode_parameters(parameters, tensors),
         "likelihood": encode(estimator.model_.likelihood, "likelihood", tensors),
         "allocation": encode(estimator.model_.allocation, "allocation", tensors),
         "summary": encode(estimator.summary_, "summary", tensors),

@@ -4,7 +4,7 @@ import os
 
 from ..data.atomic import as_path
 from ..estimators._estimator import Estimator
-from .container import RECORD, ModelFileError, checksum_of, one_line, package_version, read
+from .container import RECORD, ModelFileError, check_sum, one_line, package_version, read
 from .restore import restore
 from .values import parse
 
@@ -29,8 +29,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     """
     path = as_path(path)
     metadata, tensors = read(path)
-    if metadata.pop("checksum", None) != checksum_of(metadata, tensors):
-        raise ModelFileError(f"{path} is damaged: its contents do not match their checksum.")
+    check_sum(path, metadata, tensors)
     try:
         text = tensors.pop(RECORD).tobytes() if "model" not in metadata else metadata["model"]
         return restore(parse(text), tensors, metadata["stickbreak_version"] == package_version())

@@ -22,6 +22,7 @@ from ..inference import Lap
 from ..likelihoods import Likelihood, Multinomial
 from ..model import BAGS, GROUPS, ROWS, SEQUENCES, Kind, Model, Summary
 from ..moves import MoveRecord
+from .describe import OF_THE_MACHINE
 from .older import as_known, with_learn
 from .values import (
     SUMMARIES,
@@ -139,6 +140,7 @@ def _estimator(name: str, record: Any, tensors: Tensors) -> Any:
     if not isinstance(record, dict):
         raise TypeError(f"parameters must be a table; got {record!r:.80}.")
     parameters = {key: decode(value, tensors, known_classes()) for key, value in with_learn(record).items()}
+    expect(not parameters.keys() & set(OF_THE_MACHINE), "parameters", sorted(parameters), "those of a model")
     home = ESTIMATORS[name]
     estimator = home.estimator(**parameters)
     home.check(estimator)

@@ -37,7 +37,7 @@ def parse(text: str | bytes) -> Any:
 def encode(value: Any, name: str, tensors: Tensors) -> Any:
     """A JSON value for a scalar, string, sequence, array or known dataclass; arrays are put in ``tensors``."""
     if isinstance(value, (np.ndarray, np.number, np.bool_)):
-        return _encode_array(value, name, tensors)
+        return encode_array(value, name, tensors)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -55,7 +55,7 @@ def encode(value: Any, name: str, tensors: Tensors) -> Any:
     return {"class": kind.__name__, "fields": record}
 
 
-def _encode_array(value: Any, name: str, tensors: Tensors) -> dict[str, Any]:
+def encode_array(value: Any, name: str, tensors: Tensors) -> dict[str, Any]:
     """Put an array or NumPy scalar in ``tensors``, C-ordered and in native byte order, and refer to it by name."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
@@ -94,15 +94,16 @@ def decode(value: Any, tensors: Tensors, classes: Classes) -> Any:
     if keys == {"dict"}:
         return {as_text("key", key): decode(item, tensors, classes) for key, item in as_list("dict", value["dict"])}
     if keys == {"tensor", "scalar", "order"}:
-        return _decode_array(value, tensors)
+        return decode_array(value, tensors)
     expect_keys("value", value, {"class", "fields"})
     kind = classes.get(as_text("class", value["class"]))
     if kind is None:
         raise ValueError(f"unknown class {value['class']!r:.40}; expected one of {', '.join(sorted(classes))}.")
-    return _made(kind, {name: decode(item, tensors, classes) for name, item in value["fields"].items()})
+    return made(kind, {name: decode(item, tensors, classes) for name, item in value["fields"].items()})
 
 
-def _decode_array(value: dict[str, Any], tensors: Tensors) -> Any:
+def decode_array(value: dict[str, Any], tensors: Tensors) -> Any:
+    """The array or NumPy scalar that `encode_array` was given; ``tensors`` loses it."""
     name = as_text("tensor", value["tensor"])
     order = value["order"]
     array = tensors.pop(name)
@@ -114,7 +115,7 @@ def _decode_array(value: dict[str, Any], tensors: Tensors) -> Any:
     return array[()]
 
 
-def _made(kind: type, values: dict[str, Any]) -> Any:
+def made(kind: type, values: dict[str, Any]) -> Any:
     """A dataclass; fields declared as numbers or truth values must hold these."""
     for f in fields(kind):
         if f.name in values and f.type in (bool, int, float):

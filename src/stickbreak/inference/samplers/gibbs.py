@@ -83,6 +83,7 @@ class Gibbs:
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = False
     takes: ClassVar[tuple[str, ...]] = ("rows", "sequences")
+    resumes: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("n_draws", "n_chains", "thin", "truncation"):
