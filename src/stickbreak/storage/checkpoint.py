@@ -114,12 +114,12 @@ class Checkpoint(Journal):
                 "results": encoder.encode(self.results),
             }
             write(json.dumps(record, allow_nan=False), encoder.tensors, self.path, CHECKPOINT)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self._warn(error)
         ended = time.monotonic()
         self._next_write = ended + max(self.seconds, (ended - began) / SHARE)
 
-    def _warn(self, error: OSError) -> None:
+    def _warn(self, error: Exception) -> None:
         if not self._warned:
             warnings.warn(
                 f"the checkpoint was not written: {one_line(error)}.  The fit goes on and tries again; the last checkpoint, if "
