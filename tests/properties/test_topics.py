@@ -1,5 +1,6 @@
 """The bound of topic models: below the evidence, never falling, the same for any batches and threads."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -94,6 +95,25 @@ def test_the_bound_never_falls(kind, allocation, turn):
         assert found.model.bound(found.total) == found.bound
         assert found.total.N.sum() == pytest.approx(source.total_weight, rel=1e-9)
         assert source.n_rows == found.total.D
+
+
+@pytest.mark.parametrize("L", [1, 2, 3, 4])
+@pytest.mark.parametrize("kind", ["words", "diagonal"])
+def test_the_bound_never_falls_with_few_topics_a_document(kind, L, turn):
+    """With a limit, too, whatever moves do; and no document has more topics than the limit."""
+    births = 0
+    for seed in range(2):
+        allocation = ALLOCATIONS[(turn + seed + L) % 3]
+        model, source, start = problem(kind, allocation, seed)
+        model = replace(model, kind=replace(model.kind, most_kept=L))
+        n_batches = (1, 3)[(turn + seed) % 2]
+        found = laps(model, source, start, ("birth", "merge", "delete"), n_batches, seed=seed)
+        bounds = np.array([lap.lower_bound for lap in found.history])
+        assert (np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])).all()
+        assert found.total.N.sum() == pytest.approx(source.total_weight, rel=1e-9)
+        assert (found.counts > 0.0).sum(axis=0).max() == min(L, found.total.K)
+        births += sum(record.tried for lap in found.history for record in lap.moves if record.kind == "birth")
+    assert births > 0
 
 
 @every

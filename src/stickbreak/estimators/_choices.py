@@ -290,6 +290,7 @@ def check_topics(estimator: Any) -> None:
     """The same for the parameters of topic models."""
     _check_fit(estimator)
     _require(count(estimator.n_init_topics), "n_init_topics", estimator, COUNT)
+    _require(estimator.most_kept is None or count(estimator.most_kept), "most_kept", estimator, f"None or {COUNT}")
     none = type(estimator.restarts) is int and estimator.restarts == 0
     _require(none or count(estimator.restarts), "restarts", estimator, "a whole number of at least 0, below 2^31")
     _require_algorithm_of(estimator, BAGS)

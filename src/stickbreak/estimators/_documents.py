@@ -21,7 +21,7 @@ from ..kernels.document_statistics import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods.features import features
 from ..model import BAGS, GROUPS, DocumentSummary, Kind, Model, Summary
-from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, tables
+from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, same_limit, tables
 from ..model.seeding import hard_summary
 from . import _choices as choices
 from ._base import Columns, as_source, survey, whole_numbers
@@ -267,6 +267,7 @@ class DocumentReader:
 
     log_words : (V, K) of words, or None for rows in groups;  prior : (K,);  rest : of topics not in use
     restarts : topics of each document that are emptied on trial
+    most_kept : the most topics that a document has
     """
 
     model: Model
@@ -275,16 +276,17 @@ class DocumentReader:
     prior: Array
     rest: float
     restarts: int = 0
+    most_kept: int | None = None
 
     @classmethod
-    def of(cls, model: Model, summary: Summary, bags: bool, restarts: int = 0) -> Self:
+    def of(cls, model: Model, summary: Summary, bags: bool, restarts: int = 0, most_kept: int | None = None) -> Self:
         """A reader of bags of words, or of groups of rows."""
         a = model.posterior(summary).step.prior
         assert a is not None
         words = None
         if bags:
             words = np.log(model.likelihood.posterior(summary.N, summary.S).probabilities).T
-        return cls(model, summary, words, a[: summary.K], float(a[summary.K]), restarts)
+        return cls(model, summary, words, a[: summary.K], float(a[summary.K]), restarts, most_kept)
 
     def proportions(self, X: Any) -> Array:
         """E[pi_d] of every document over the topics in use, (n, K)."""
@@ -314,7 +316,9 @@ class DocumentReader:
         return float(entries.counts @ (np.log(mass) + own.shift[entries.rows]))
 
     def _read(self, X: Any) -> tuple[DocumentSummary, Kept]:
-        return document_step(self._tables(X), self._entries(X), NOTHING, None, restarts=self.restarts)
+        entries = self._entries(X)
+        limits = same_limit(self.most_kept, len(entries.indptr) - 1)
+        return document_step(self._tables(X), entries, NOTHING, None, restarts=self.restarts, limits=limits)
 
     def _entries(self, X: Any) -> Entries:
         return (GROUPS if self.log_words is None else BAGS).entries(X)

@@ -77,6 +77,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
+    most_kept : int >= 1 or None, default None
+        L, the most topics that a document has, in `fit` and `transform` alike (Thesis 7.3, where the limit is for each token);
+        1 is hard assignment of documents, None is no limit.  The ELBO is exact for the topics that are kept.
     restarts : int >= 0, default 0
         Topics of each document, the smallest first, that are emptied on trial whenever it is read, in `fit` and `transform`
         alike, and stay so if its part of the ELBO is higher (Thesis Alg. 5.2); 25 is the number of the Thesis.  They raise the
@@ -163,6 +166,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
+        most_kept: int | None = None,
         restarts: int = 0,
         learn: bool | Sequence[str] = True,
         tol: float = 0.03,
@@ -183,6 +187,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.moves = moves
         self.n_init = n_init
         self.max_laps = max_laps
+        self.most_kept = most_kept
         self.restarts = restarts
         self.learn = learn
         self.tol = tol
@@ -257,7 +262,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 )
             if not second.total_weight > 0.0:
                 raise ValueError("B holds no tokens to score.")
-            reader = DocumentReader.of(self.model_, self.summary_, True, self.restarts)
+            reader = DocumentReader.of(self.model_, self.summary_, True, self.restarts, self.most_kept)
             found = executor.over(first, partial(documents.completion_of, reader, second), first.batches(1)[0])
             return float(sum(found) / second.total_weight)
 
@@ -414,7 +419,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _kind(self, kind: Kind) -> Kind:
         """Documents of a kind, with the settings of this estimator."""
         assert isinstance(kind, DocumentKind)
-        return replace(kind, restarts=self.restarts)
+        return replace(kind, restarts=self.restarts, most_kept=self.most_kept)
 
     def _sized(self, sizes: Sizes, source: Any) -> Sizes:
         if isinstance(source, GroupSource):
@@ -480,5 +485,5 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             summary = self.summary_
             if columns.missing.any():
                 model, summary = widened(model, summary, columns.missing)
-            reader = DocumentReader.of(model, summary, isinstance(source, BagSource), self.restarts)
+            reader = DocumentReader.of(model, summary, isinstance(source, BagSource), self.restarts, self.most_kept)
             return source.total_weight, list(by_chunk(source, executor, task(reader)))

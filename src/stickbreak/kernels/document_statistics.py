@@ -63,6 +63,19 @@ def _own_topics(own, E, p, room, q, Z):
 
 
 @_jit
+def _kept_topics(own, E, N, p, room, q, Z):
+    """The same of a document that has the topics with counts N (K,) alone; p (K,) becomes 0 for the others."""
+    for k in range(p.size):
+        if not N[k] > 0.0:
+            p[k] = 0.0
+    m = above(p, 0.0, room.topics)
+    q[:] = p
+    take(q, room.topics[:m])
+    _masses(copied(E, own, room.topics[:m], room), room.order[: own.size], q[:m], Z)
+    return m
+
+
+@_jit
 def _add_shares(table, at, counts, Z, log_mass, acc, logs):
     """Add a document's sums of c_e E_ek / Z_e, and of these times log Z_e - log_mass_e.
 
@@ -154,15 +167,17 @@ def _add_single(own, counts, mass, prior, data, rho, N, R, sums):
 
 
 @_jit
-def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, choose, single, N, p, log_Z, R, sums):
+def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, limits, choose, single, N, p, log_Z, R, sums):
     """The exact responsibilities that document-topic counts N imply, in float64, and what the bound needs of them.
 
     p = exp(psi(N + prior)) and r = E p / Z; then N <- sum_e c_e r_e, and theta = N + prior is optimal for these r.  Topics that
     are left out of a document have r = 0 there.  Where a single topic for all tokens of a document has the higher bound
-    (`stickbreak.kernels.single_topic`), p has the probabilities of the topics, and r = p.
+    (`stickbreak.kernels.single_topic`), p has the probabilities of the topics, and r = p.  Documents with limits have only the
+    topics that have counts in N, or the most probable ones as their single topic.
 
     log_mass : (nnz,) in: log of the mass of which each count is a part (restricted steps), or (0,) for none
     E : (V, K) float64 in, at most 1, scores : log E;  prior : (K,) in;  N : (n, K) float64 in: start, out: counts
+    limits : (n,) in: the most topics of each document, or (0,) for no limits
     choose : whether documents may have a single topic, if that has the higher bound, or are as ``single`` says
     single : (n,) bool in and out: whether a document has a single topic
     p : (n, K), log_Z : (nnz,) out: the factors of the responsibilities, 0 of topics left out
@@ -171,7 +186,7 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, choose
         of documents of a single topic, the last has entropies and sum_e c_e p_k scores_ek
     """
     K = E.shape[1]
-    room = room_for(indptr, rows, E)
+    room = room_for(indptr, rows, E, min(limits.max(), K) if limits.size else 0)
     work = _Work(np.empty(K), np.empty(K), np.empty(K), np.empty(K))
     data = np.empty(K)
     known = prior_for(prior)
@@ -183,21 +198,26 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, choose
         own = rows[some]
         c = counts[some]
         mass = log_mass[some] if log_mass.size else log_mass
+        limit = limits[d] if limits.size else K
         sums[0] += known.psi
         sums[1] += known.log_gamma
         if single[d] and not choose:
             share = math.exp(mass[0]) if mass.size else 1.0
-            single_topic(own, c, share, scores, known, -np.inf, data, p[d])
+            single_topic(own, c, share, scores, known, -np.inf, limit, data, p[d])
             log_Z[some] = 0.0
             _add_single(own, c, share, known, data, p[d], N[d], R, sums)
             continue
         for k in range(K):
             p[d, k] = max(np.exp(digamma(N[d, k] + prior[k])), FLOOR) if N[d, k] > 0.0 else factor[k]
-        m = _own_topics(own, E, p[d], room, work.q, log_Z[some])
+        if limits.size:
+            m = _kept_topics(own, E, N[d], p[d], room, work.q, log_Z[some])
+        else:
+            m = _own_topics(own, E, p[d], room, work.q, log_Z[some])
         table = E if m == K else room.table[: own.size * m].reshape(own.size, m)
         at = own if m == K else room.order[: own.size]
         bound = _mixed(table, at, c, log_Z[some], mass, known, room.topics, m, work)
-        single[d] = choose and K > 1 and c.sum() >= 1.0 and single_topic(own, c, 1.0, scores, known, bound, data, p[d])
+        may = choose and K > 1 and c.sum() >= 1.0
+        single[d] = may and single_topic(own, c, 1.0, scores, known, bound, limit, data, p[d])
         if single[d]:
             log_Z[some] = 0.0
             _add_single(own, c, 1.0, known, data, p[d], N[d], R, sums)

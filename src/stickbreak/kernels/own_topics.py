@@ -27,14 +27,19 @@ class Room(NamedTuple):
 
 
 @_jit
-def room_for(indptr, rows, E):
-    """Room for any of the documents."""
+def room_for(indptr, rows, E, fewest=0):
+    """Room for any of the documents, and at least for the likelihoods of its ``fewest`` topics."""
     longest = 0
     for d in range(indptr.size - 1):
         longest = max(longest, indptr[d + 1] - indptr[d])
     K = E.shape[1]
     order = np.arange(longest).astype(rows.dtype)
-    return Room(np.empty(min(longest * K, MOST), E.dtype), order, np.empty(K, np.int64), np.empty(K, np.int64))
+    return Room(
+        np.empty(max(min(longest * K, MOST), longest * fewest), E.dtype),
+        order,
+        np.empty(K, np.int64),
+        np.empty(K, np.int64),
+    )
 
 
 @_jit

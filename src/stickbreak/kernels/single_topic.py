@@ -80,8 +80,18 @@ def _log_likelihoods(own, counts, scores, least, data):
 
 
 @_jit
-def single_topic(own, counts, mass, scores, prior, least, data, rho):
+def _cut(x, limit):
+    """Make all but the largest ``limit`` of the numbers x (K,) -inf; of equal ones the first are kept."""
+    order = np.argsort(-x, kind="mergesort")
+    for k in order[limit:]:
+        x[k] = -np.inf
+
+
+@_jit
+def single_topic(own, counts, mass, scores, prior, least, limit, data, rho):
     """The best probabilities rho (K,) of topics of which one explains all of a document; whether their bound beats another.
+
+    At most ``limit`` topics have any: the most probable ones, renormalised, which are the best so many (Thesis Alg. 7.2).
 
     own, counts : the entries; counts are those of the tokens times ``mass``, the probability that they have one of these topics
     least : the bound to beat: if it is not beaten, rho means nothing; -inf for none
@@ -100,6 +110,8 @@ def single_topic(own, counts, mass, scores, prior, least, data, rho):
     for k in range(K):
         rho[k] = data[k] + _rise(prior, k, n) if data[k] > lowest else -np.inf
         best = max(best, rho[k])
+    if limit < K:
+        _cut(rho, limit)
     total = 0.0
     for k in range(K):
         total += math.exp(rho[k] - best) if rho[k] > -np.inf else 0.0

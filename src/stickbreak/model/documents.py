@@ -11,9 +11,10 @@ from scipy.special import gammaln, psi
 from ..allocations.topics import TopicPrior
 from ..kernels.document_statistics import document_statistics, entry_mass
 from ..kernels.documents import FLOOR, document_counts
+from ..kernels.kept_topics import kept_counts
 from ..kernels.restarts import restart_documents
 from ..likelihoods import Likelihood
-from .kind import Batch, Recipe
+from .kind import Batch, Recipe, share_of_limit
 from .parameters import Parameters
 from .products import add_product
 from .summary import Summary, cluster_axes, local_field
@@ -24,6 +25,7 @@ CHANGE = 1e-3  # mean change of a document's counts at which it has converged
 ITERATIONS = 100
 FLOOR32, TINY32 = 1e-11, 1e-37  # of likelihoods in float32, so that their product with exp(-60) is a number
 NOTHING = np.empty(0)
+NO_LIMITS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,12 @@ class DocumentKind(ABC):
     ----------
     restarts : int >= 0
         Topics of each document that are emptied on trial in its local step, the smallest first (Thesis Alg. 5.2).
+    most_kept : int >= 1, or None
+        L, the most topics that a document has (Thesis 7.3); 1 is hard assignment of documents.
     """
 
     restarts: int = 0
+    most_kept: int | None = None
 
     units: ClassVar[str] = "documents"
     allocations: ClassVar[type] = TopicPrior
@@ -172,8 +177,10 @@ class DocumentKind(ABC):
         start = batch.start
         own = self.observed(likelihood, prepared, X)
         entries = self.entries(X)
-        warm = None if start is None or start.shape[1] != len(entries.indptr) - 1 else start.T
-        summary, kept = document_step(own.tables, entries, NOTHING, warm, None, own.T, self.restarts)
+        n = len(entries.indptr) - 1
+        warm = None if start is None or start.shape[1] != n else start.T
+        limits = same_limit(self.most_kept, n)
+        summary, kept = document_step(own.tables, entries, NOTHING, warm, None, own.T, self.restarts, limits)
         if base:
             summary.base[...] = self.log_base(likelihood, X)
         return summary, kept
@@ -211,9 +218,23 @@ class DocumentKind(ABC):
         if len(stays):
             start += summary.counts[stays].T
         parts = entries._replace(counts=entries.counts * mass)
-        tracked, _ = document_step(shared, parts, np.log(mass), start, kept, T)
+        limits = NO_LIMITS if self.most_kept is None else _rooms(self.most_kept, kept, columns)
+        tracked, _ = document_step(shared, parts, np.log(mass), start, kept, T, limits=limits)
         nothing = np.zeros(())
         return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing)
+
+
+def same_limit(most_kept: int | None, n: int) -> NDArray[np.int64]:
+    """The limit of each of n documents, (0,) where there is none."""
+    return NO_LIMITS if most_kept is None else np.full(n, most_kept)
+
+
+def _rooms(most_kept: int, kept: Kept, columns: NDArray[np.integer]) -> NDArray[np.int64]:
+    """How many topics each document may use in place of those of a set; all that there may be where it has none of these."""
+    own = kept.p > 0.0
+    inside = own[:, columns].sum(axis=1)
+    total = np.maximum(own.sum(axis=1), 1)
+    return np.where(inside > 0, share_of_limit(most_kept, inside, total), most_kept)
 
 
 def tables(scores: Array, prior: Any, words: bool = True) -> Tables:
@@ -239,6 +260,7 @@ def document_step(
     whole: Kept | None = None,
     T: Any = None,
     restarts: int = 0,
+    limits: NDArray[np.int64] = NO_LIMITS,
 ) -> tuple[DocumentSummary, Kept]:
     """Iterate documents to their fixed point, and sum up.
 
@@ -247,6 +269,7 @@ def document_step(
     whole : what is known of the documents of which the counts are a part
     T : features of the rows of the tables, by default one-hot
     restarts : topics of each document that are emptied on trial, at most
+    limits : (n,) the most topics of each document, (0,) for no limits
     """
     n = len(entries.indptr) - 1
     K = own.E.shape[1]
@@ -258,9 +281,13 @@ def document_step(
         totals = np.diff(np.append(0.0, np.cumsum(entries.counts))[entries.indptr]) + own.prior.sum() + own.rest
     if start is None:
         start = np.full((n, K), np.nan if K > 1 else 0.0)
-    kind = own.coarse.dtype
+    if not (limits < K).any():
+        limits = NO_LIMITS
+    kind = np.dtype(np.float64) if len(limits) else own.coarse.dtype
     N = np.array(start, kind, order="C")
-    if K > 1:
+    if len(limits):
+        kept_counts(*entries, own.E, own.scores, own.prior, limits, CHANGE, ITERATIONS, N)
+    elif K > 1:
         tiny = np.float32(TINY32) if kind == np.float32 else FLOOR**2
         counts = entries.counts.astype(kind)
         prior = own.prior.astype(kind)
@@ -273,7 +300,7 @@ def document_step(
     R = np.zeros(own.E.shape)
     sums = np.zeros((4, K))
     choose = own.words and whole is None
-    document_statistics(*entries, log_mass, own.E, own.scores, own.prior, choose, single, N, p, log_Z, R, sums)
+    document_statistics(*entries, log_mass, own.E, own.scores, own.prior, limits, choose, single, N, p, log_Z, R, sums)
     psi_totals = psi(totals).sum()
     P = sums[0] - psi_totals
     Q = sums[1] - own.prior * P

@@ -16,6 +16,17 @@ Array = NDArray[np.floating]
 THRESHOLD = 0.1  # rows with more responsibility than this represent a cluster (2013 supplement, Eq. 23)
 
 
+def share_of_limit(most_kept: int, inside: NDArray[np.integer], total: NDArray[np.integer]) -> NDArray[np.int64]:
+    """How many clusters may take the place of those in a set of clusters, of rows or documents with at most ``most_kept``.
+
+    In proportion to how many of their clusters are in the set, rounded down, so that moves of the same lap, whose sets have no
+    cluster in common, stay within the limit together.
+
+    inside, total : (n,) how many clusters each has in the set, and in all; at least one
+    """
+    return np.asarray(most_kept * inside.astype(np.int64) // total)
+
+
 class Batch(NamedTuple):
     """A chunk of data as a visit reads it: rows, documents or sequences X, and their weights.
 

@@ -13,7 +13,7 @@ from ..data.distinct import distinct_rows
 from ..kernels.assign import gather_mass, select_rows
 from ..likelihoods import Likelihood
 from ..likelihoods.features import Rows
-from .kind import THRESHOLD, Batch, Drawn, Recipe
+from .kind import THRESHOLD, Batch, Drawn, Recipe, share_of_limit
 from .local import Responsibilities, local_step, restricted_step
 from .parameters import Parameters
 from .summary import Summary
@@ -103,9 +103,9 @@ ROWS = RowKind()
 def _room(
     most_kept: int, kept: Responsibilities, member: NDArray[np.bool_], rows: NDArray[np.integer]
 ) -> NDArray[np.integer]:
-    """How many clusters each of some rows may use in place of the clusters of a set, beside those outside it."""
-    outside = np.concatenate([[0], np.cumsum(~member[kept.indices])])
-    return np.asarray(most_kept - np.diff(outside[kept.indptr])[rows])
+    """How many clusters each of some rows, which have clusters of a set, may use in place of these."""
+    inside = np.concatenate([[0], np.cumsum(member[kept.indices])])
+    return share_of_limit(most_kept, np.diff(inside[kept.indptr])[rows], np.diff(kept.indptr)[rows])
 
 
 def drawn_rows(batch: Batch, kept: Responsibilities, limits: Array, salt: int) -> Drawn:
