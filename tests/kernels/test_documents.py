@@ -45,17 +45,16 @@ def dense_statistics(counts, E, prior, start):
     return N, p, np.log(Z[:, :, 0]), r.sum(axis=0), np.array(sums)
 
 
-def statistics(X, E, prior, start, single=None, mass=1.0, most=None):
+def statistics(X, E, prior, start, single=None, mass=1.0):
     """What the kernel makes of documents: N, p, log_Z, R, sums, and which have a single topic.
 
     single : of a restricted step, whose documents have this probability ``mass``; by default one for all topics
-    most : the most topics of each document
     """
     n = X.shape[0]
     N, p, log_Z = start.copy(), np.empty(start.shape), np.empty(X.nnz)
     R, sums = np.zeros(E.shape), np.zeros((4, E.shape[1]))
     log_mass = np.empty(0) if single is None else np.full(X.nnz, np.log(mass))
-    limits = np.empty(0, np.int64) if most is None else np.full(n, most)
+    limits = np.empty(0, np.int64)
     choose = single is None
     single = np.zeros(n, bool) if single is None else single.copy()
     counts = mass * X.data
