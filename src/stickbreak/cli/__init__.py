@@ -235,15 +235,14 @@ def info(model: Path, /, *, clusters: int = 20, search: bool = False) -> None:
     """
     from rich.console import Console
 
-    from ..report.tables import cluster_table, search_table, topic_table
+    from ..report.tables import search_table, summary_table
 
     estimator: Any = load(model)
     for name, text in description(estimator, model):
         print(f"{name:8}{text}")
     print()
-    table = topic_table if isinstance(estimator, TopicModel) else cluster_table
     console = Console(markup=False, emoji=False)  # names are shown as they are
-    console.print(table(estimator, clusters))
+    console.print(summary_table(estimator, clusters))
     if search:
         console.print(search_table(estimator.history_))
 

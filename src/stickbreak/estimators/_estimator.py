@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Self
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -35,6 +34,7 @@ from ..likelihoods import REGISTRY
 from ..model import Kind, Model, Summary
 from . import _choices as choices
 from ._hierarchy import Hierarchy
+from ._presented import Presented
 
 Array = NDArray[np.floating]
 
@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     sampled: Sampled | None = None
 
 
-class Estimator(BaseEstimator, ABC):
+class Estimator(Presented, ABC):
     """The skeleton of an estimator; the state of a fit is ``model_`` and ``summary_``, the rest follows from them."""
 
     model_: Model

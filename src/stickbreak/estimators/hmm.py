@@ -372,10 +372,10 @@ class HMM(ClusterMixin, Estimator):
 
     def summary(self, n_states: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the most frequent states and what sets each apart, with the names of columns if known."""
-        from ..report.tables import cluster_table, print_table
+        from ..report.tables import print_table, summary_table
 
         check_is_fitted(self)
-        print_table(cluster_table(self, n_states, feature_names))
+        print_table(summary_table(self, n_states, feature_names))
 
     @property
     def plot(self) -> "StatePlots":

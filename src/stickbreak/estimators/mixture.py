@@ -441,10 +441,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def summary(self, n_clusters: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the largest clusters and what sets each apart; columns by name where names are known or given."""
-        from ..report.tables import cluster_table, print_table
+        from ..report.tables import print_table, summary_table
 
         check_is_fitted(self)
-        print_table(cluster_table(self, n_clusters, feature_names))
+        print_table(summary_table(self, n_clusters, feature_names))
 
     @property
     def plot(self) -> "MixturePlots":

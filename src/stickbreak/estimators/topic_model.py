@@ -360,10 +360,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def summary(self, n_topics: int = 20, vocabulary: Sequence[str] | None = None) -> None:
         """Print a table of the largest topics and their top words, by name where words are known or given."""
-        from ..report.tables import print_table, topic_table
+        from ..report.tables import print_table, summary_table
 
         check_is_fitted(self)
-        print_table(topic_table(self, n_topics, vocabulary))
+        print_table(summary_table(self, n_topics, vocabulary))
 
     @property
     def plot(self) -> "TopicPlots":

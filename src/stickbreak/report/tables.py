@@ -1,58 +1,78 @@
-"""Fitted models as tables on the console."""
+"""Fitted models as tables: on the console, and as frames of pandas."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from .._arguments import check_count
 from ..inference import Lap, ascents
+from ..plots._clusters import counted, thing
 from .distinctive import Distinctive, shares
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-def cluster_table(model: Any, n_clusters: int = 20, names: Sequence[str] | None = None) -> Table:
-    """The largest clusters, or states: weight, rows, and the values in which each differs most from the rest.
+FORMATS = {"weight": ".4f", "share": ".4f", "rows": ",.0f", "observations": ",.0f", "steps": ",.1f"}
+WORDS = ("most distinctive", "top words")  # the columns of text
 
-    Of states also how many steps they last.  Each value is shown with its difference from the whole model, in standard
-    deviations, or its ratio for chances.
+Columns = dict[str, list[Any]]
+
+
+def summary_columns(model: Any, n: int | None = None, names: Sequence[str] | None = None) -> Columns:
+    """The n largest clusters, states or topics of a fitted model, all by default: the columns of its table by title.
+
+    Clusters and states: weight, rows, and the values in which each differs most from the whole model, with that difference
+    in standard deviations, or the ratio of chances; states also how many steps they last.  Topics: share, observations and
+    top words, where the observations are words.
+
+    names : of the columns of the data, by default those at the fit
     """
-    profile, values, center, z = Distinctive.of(model, names)
-    states = hasattr(model, "n_states_")
+    shown = model.summary_.K if n is None else max(0, min(n, model.summary_.K))
+    of = _topic_columns if thing(model) == "topic" else _cluster_columns
+    return of(model, shown, names)
+
+
+def texts(columns: Columns) -> list[list[str]]:
+    """The rows of a table as people read them."""
+    formatted = [[format(value, FORMATS.get(title, "")) for value in values] for title, values in columns.items()]
+    return [list(row) for row in zip(*formatted)]
+
+
+def summary_table(model: Any, n: int = 20, names: Sequence[str] | None = None) -> Table:
+    """The table of the n largest clusters, states or topics, for the console."""
     K = model.summary_.K
-    weights = shares(model)
-    thing = "state" if states else "cluster"
-    table = Table(title=f"{K} {thing}s, ELBO {model.lower_bound_:,.1f}", title_justify="left")
-    for title in (thing, "weight", "rows", *(("steps",) if states else ())):
-        table.add_column(title, justify="right")
-    table.add_column("most distinctive")
-    for k in range(min(n_clusters, K)):
-        top = np.argsort(-np.abs(z[k]), kind="stable")[:4]
-        words = "  ".join(
-            f"{values[j]} {value:.4g} "
-            + (f"(x{value / center[j]:.2g})" if profile.chances[j] else f"({z[k, j]:+.1f} sd)")
-            for j, value in zip(top, profile.means[k, top])
-        )
-        lasts = (f"{model.durations()[k]:,.1f}",) if states else ()
-        table.add_row(str(k), f"{weights[k]:.4f}", f"{model.summary_.N[k]:,.0f}", *lasts, words)
-    if n_clusters < K:
-        table.add_row("", "", "", *([""] if states else []), f"and {K - n_clusters} smaller {thing}s")
+    what = thing(model)
+    columns = summary_columns(model, n, names)
+    bound = "" if what == "topic" else f", ELBO {model.lower_bound_:,.1f}"
+    table = Table(title=f"{counted(K, what)}{bound}", title_justify="left")
+    for name in columns:
+        table.add_column(name, justify="left" if name in WORDS else "right")
+    for row in texts(columns):
+        table.add_row(*row)
+    if n < K:
+        table.add_row(*[""] * (len(columns) - 1), f"and {K - n} smaller {what}s")
     return table
 
 
-def topic_table(model: Any, n_topics: int = 20, names: Sequence[str] | None = None) -> Table:
-    """The largest topics of a `TopicModel`: share, tokens and top words, or means where the observations are no words."""
-    table = Table(title=f"{model.n_topics_} topics", title_justify="left")
-    for title in ("topic", "share", "observations"):
-        table.add_column(title, justify="right")
-    table.add_column("top words")
-    words = model.top_words(names) if hasattr(model, "topics_") else [[]] * model.n_topics_
-    for k in range(min(n_topics, model.n_topics_)):
-        top = " ".join(word for word, _ in words[k])
-        table.add_row(str(k), f"{model.topic_shares_[k]:.4f}", f"{model.summary_.N[k]:,.0f}", top)
-    if model.n_topics_ > n_topics:
-        table.add_row("", "", "", f"and {model.n_topics_ - n_topics} smaller topics")
-    return table
+def summary_frame(model: Any, n: int | None = None, names: Sequence[str] | None = None) -> "DataFrame":
+    """The table of the n largest clusters, states or topics, all by default, as a frame of pandas.
+
+    Raises
+    ------
+    ImportError : pandas is not installed.
+    TypeError, ValueError : n is not a whole number of at least 1.
+    """
+    if n is not None:
+        check_count(n, "n")
+    try:
+        make: Callable[[Columns], DataFrame] = import_module("pandas").DataFrame
+    except ImportError as error:
+        raise ImportError("summary_frame needs pandas: pip install stickbreak[frames]") from error
+    return make(summary_columns(model, n, names))
 
 
 def search_table(history: Sequence[Lap]) -> Table:
@@ -77,3 +97,39 @@ def search_table(history: Sequence[Lap]) -> Table:
 def print_table(table: Table) -> None:
     """Print a table to the console."""
     Console(markup=False, emoji=False).print(table)
+
+
+def _cluster_columns(model: Any, n: int, names: Sequence[str] | None) -> Columns:
+    found = Distinctive.of(model, names)
+    what = thing(model)
+    columns: Columns = {
+        what: list(range(n)),
+        "weight": shares(model)[:n].tolist(),
+        "rows": model.summary_.N[:n].tolist(),
+    }
+    if what == "state":
+        columns["steps"] = np.asarray(model.durations())[:n].tolist()
+    columns["most distinctive"] = [_most_distinctive(found, k) for k in range(n)]
+    return columns
+
+
+def _most_distinctive(found: Distinctive, k: int) -> str:
+    """The four values in which a cluster differs most from the whole model."""
+    top = np.argsort(-np.abs(found.z[k]), kind="stable")[:4]
+    return "  ".join(f"{found.names[j]} {found.profile.means[k, j]:.4g} {_difference(found, k, j)}" for j in top)
+
+
+def _difference(found: Distinctive, k: int, j: int) -> str:
+    if found.profile.chances[j]:
+        return f"(x{found.profile.means[k, j] / found.center[j]:.2g})"
+    return f"({found.z[k, j]:+.1f} sd)"
+
+
+def _topic_columns(model: Any, n: int, names: Sequence[str] | None) -> Columns:
+    words = model.top_words(names) if hasattr(model, "topics_") else [[]] * model.n_topics_
+    return {
+        "topic": list(range(n)),
+        "share": model.topic_shares_[:n].tolist(),
+        "observations": model.summary_.N[:n].tolist(),
+        "top words": [" ".join(str(word) for word, _ in top) for top in words[:n]],
+    }
