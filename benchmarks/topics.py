@@ -1,16 +1,18 @@
-"""Topic models of 20 Newsgroups, all judged by one procedure: seconds, held-out completion, and coherence of the topics.
+"""Topic models of 20 Newsgroups or of short texts, judged by one procedure: seconds, held-out completion and coherence.
 
-A random tenth of the 11,214 documents is kept from all fits to test them.  The tokens of a test document are split in random
+A random tenth of the documents is kept from all fits to test them: of the 11,214 of 20 Newsgroups or, with --windows, of the
+46,405 windows of six words into which texts of the BBC news are cut.  The tokens of a test document are split in random
 halves; its proportions of topics are estimated from the one, given the topics (K, V) of a model, and the other is scored: mean
 log predictive probability in nats per token, higher is better.  The prior of the proportions is alpha times the topics' shares
-of all tokens, for every model with the alpha of 2, 5, 10, 20 and 40 that is best on 100 other documents.  Coherence is the mean
+of all tokens, for every model with the alpha of those in `ALPHAS` that is best on other documents.  Coherence is the mean
 NPMI of the pairs of a topic's ten top words, by the documents fitted.  Words that occur in none of these are left out.
 
 stickbreak and tomotopy's HDP infer the number of topics; the others are given it (200).  All have their defaults but:
 tomotopy 590 sweeps; gensim `LdaModel` 10 passes and alpha="auto", on one core; scikit-learn 10 iterations.  "seconds" are those
 of the fit, with the documents ready in the form that the library takes.  Peers that are not installed are left out.
 
-    python benchmarks/topics.py [--models stickbreak tomotopy tomotopy-hdp gensim scikit-learn] [--seeds 3] [--topics 200]
+    python benchmarks/topics.py [--models stickbreak tomotopy tomotopy-hdp gensim scikit-learn] [--seeds 3] [--topics 200 ...]
+        [--windows]
 """
 
 import argparse
@@ -26,10 +28,12 @@ from scipy.special import psi
 from sklearn.exceptions import ConvergenceWarning
 
 from common import newsgroups, report
+from right_topics import windows
 from stickbreak import TopicModel
 from stickbreak.report.topics import coherence
 
-ALPHAS = (2.0, 5.0, 10.0, 20.0, 40.0)
+ALPHAS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+OTHERS = 1000  # windows to choose alpha on
 SWEEPS, PASSES, ITERATIONS = 590, 10, 10  # of tomotopy, gensim and scikit-learn
 
 
@@ -55,6 +59,16 @@ def split(n_documents: int | None) -> Split:
     chosen = np.random.default_rng(0).permutation(X.shape[0])[:n_documents]
     n_test = len(chosen) // 10
     fitted, test = X[np.sort(chosen[n_test:])], X[np.sort(chosen[:n_test])]
+    used = np.flatnonzero(fitted.sum(axis=0))
+    return Split(fitted[:, used], halves(others[:, used]), halves(test[:, used]))
+
+
+def split_windows(n_documents: int | None) -> Split:
+    """The same of windows of short texts."""
+    X = windows(0).X
+    chosen = np.random.default_rng(0).permutation(X.shape[0])[:n_documents]
+    n_test = len(chosen) // 10
+    fitted, others, test = X[chosen[n_test + OTHERS :]], X[chosen[n_test : n_test + OTHERS]], X[chosen[:n_test]]
     used = np.flatnonzero(fitted.sum(axis=0))
     return Split(fitted[:, used], halves(others[:, used]), halves(test[:, used]))
 
@@ -154,6 +168,7 @@ FITS: dict[str, Callable[[sparse.csr_array, int, int], Topics]] = {
     "gensim": gensim,
     "scikit-learn": scikit_learn,
 }
+GIVEN = ("tomotopy", "gensim", "scikit-learn")  # models that do not find the number of topics
 
 
 def measure(topics: Topics, data: Split) -> dict[str, float]:
@@ -178,22 +193,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", nargs="+", choices=FITS, default=list(FITS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--topics", type=int, default=200, help="of the models that do not find their number")
+    parser.add_argument(
+        "--topics", type=int, nargs="+", default=[200], metavar="K", help="of the models that do not find their number"
+    )
+    parser.add_argument("--windows", action="store_true", help="short texts instead")
     parser.add_argument("--documents", type=int, help="how many, of which a tenth for testing; all by default")
     arguments = parser.parse_args()
-    data, rows = split(arguments.documents), []
+    data = (split_windows if arguments.windows else split)(arguments.documents)
+    rows = []
     for name in arguments.models:
-        runs = []
-        try:
-            for seed in range(arguments.seeds):
-                runs.append(measure(FITS[name](data.fitted, arguments.topics, seed), data))
-                print({"model": name, "seed": seed} | runs[-1], flush=True)
-        except ModuleNotFoundError as error:
-            print(f"{name} is left out: {error}")
-            continue
-        rows.append({"model": name} | {key: over_seeds([run[key] for run in runs]) for key in runs[0]})
+        for K in arguments.topics if name in GIVEN else arguments.topics[:1]:
+            runs = []
+            try:
+                for seed in range(arguments.seeds):
+                    runs.append(measure(FITS[name](data.fitted, K, seed), data))
+                    print({"model": name, "seed": seed} | runs[-1], flush=True)
+            except ModuleNotFoundError as error:
+                print(f"{name} is left out: {error}")
+                break
+            rows.append({"model": name} | {key: over_seeds([run[key] for run in runs]) for key in runs[0]})
     if rows:
-        report("topics", rows)
+        report("topics_of_windows" if arguments.windows else "topics", rows)
 
 
 if __name__ == "__main__":
