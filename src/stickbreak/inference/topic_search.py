@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import SparseSource
-from ..model import Summary
+from ..model import Model, Summary
 from ..moves.agglomeration import level_start, levels_of
 from ..moves.better import WORTH
 from .document_survey import DocumentSurvey, document_survey
@@ -80,6 +80,10 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _wanted: int = 0  # topics from which the first long ascent begins, if growth has told
+    _first: Model = field(init=False)  # with the alpha from which ascents from topics alone begin
+
+    def __post_init__(self) -> None:
+        self._first = self.model
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -210,14 +214,19 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         if found is None:
             return
         best = self.outcome
-        model = replace(found.model, allocation=best.model.allocation)
-        if "document_concentration" in self.options.learn:
-            allocation: Any = model.allocation
-            model = replace(model, allocation=replace(allocation, document_concentration=TUNING.unmixed))
-        trial = self._laps(model, (), options, best, origin="one topic each", patience=TUNING.fresh_patience)
-        trial.run(model.kind.start(found.topics), found.counts)
-        self._keep(best, trial)
+        first = self._unmixed(found.model)
+        trial = self._laps(first, (), options, best, origin="one topic each", patience=TUNING.fresh_patience)
+        trial.run(first.kind.start(found.topics), found.counts)
+        if self._keep(best, trial) > 0.0:
+            self._first = first
         self._merge_all(trial, options)
+
+    def _unmixed(self, model: Model) -> Model:
+        """The model with an alpha next to zero, where that is learnt."""
+        if "document_concentration" not in self.options.learn:
+            return model
+        allocation: Any = model.allocation
+        return replace(model, allocation=replace(allocation, document_concentration=TUNING.unmixed))
 
     def _ever_more(self, chain: Chain) -> Iterator[Summary]:
         """Annealed topics, twice as many each time."""
@@ -319,11 +328,11 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         return self.outcome.bound - bound
 
     def _ascend_alone(self, total: Summary, moves: tuple[str, ...], options: Options) -> None:
-        """An ascent from topics without what is known of documents, with the first alpha."""
+        """An ascent from topics without what is known of documents."""
         if self._laps_left <= 0:
             return
         best = self.outcome
-        again = self._laps(self.model, moves, options, best, origin="topics alone", patience=TUNING.fresh_patience)
+        again = self._laps(self._first, moves, options, best, origin="topics alone", patience=TUNING.fresh_patience)
         again.run(total.as_start)
         self._keep(best, again)
 
