@@ -125,9 +125,10 @@ class WishartPrior(Likelihood):
         as_far = np.ones(len(powers))
         for exponents in [(powers + rows) / rows, as_far] if rows > 0.0 else [as_far]:
             times = np.ones(len(self.scale))
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # what is no number is not taken
                 times[columns] = change**exponents
-            yield self._with(scale=self.scale * np.outer(times, times))
+                scale = self.scale * np.outer(times, times)
+            yield self._with(scale=scale)
 
     def _with(self, **hyperparameters: Any) -> Self:
         return replace(self, **hyperparameters)
