@@ -221,6 +221,39 @@ def predict(
 
 
 @app.command
+def report(
+    model: Path,
+    /,
+    *,
+    data: Path,
+    out: Path,
+    sequence: str | None = None,
+    reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
+) -> None:
+    """Write a page of HTML that shows what a model found in data, and why.
+
+    Parameters
+    ----------
+    model: Path
+        Model file.
+    data: Path
+        Table, documents or sequences with the columns the model was fitted to.
+    out: Path
+        Page to write, such as page.html; it holds all it needs and opens without a network.
+    sequence: str
+        For states: the column, by name or number from 0, that says which sequence a row belongs to.
+    """
+    check_output(out, model, data)
+    estimator: Any = load(model)
+    with one_line_warnings():
+        table, lengths, _ = read(data, type(estimator), sequence, reading)
+    check_columns(estimator, table.names, data)
+    with one_line_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
+        estimator.report(out, with_levels(table, estimator.levels_), **lengths)
+
+
+@app.command
 def info(model: Path, /, *, clusters: int = 20, search: bool = False) -> None:
     """Show what is in a model file.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import HMM, Mixture, TopicModel
+from ..report.family import family, lead
 from ..storage import file_version
 
 THINGS: dict[type, str] = {Mixture: "cluster", TopicModel: "topic", HMM: "state"}
@@ -67,16 +68,8 @@ def one_line_warnings() -> Iterator[None]:
 
 def _choice(model: Any) -> list[tuple[str, str]]:
     """The family that was chosen, and how far it is from the best of the others."""
-    candidates = getattr(model, "selection_", [])
-    if not candidates:
-        return []
-    chosen, second, *_ = candidates
-    ahead = chosen.lower_bound - second.lower_bound
-    if ahead >= 0.0:
-        distance = f"by {ahead:,.1f} nats before {second.family}"
-    else:
-        distance = f"{-ahead:,.1f} nats behind {second.family}, which needs {count(second.n_clusters, 'cluster')}"
-    return [("family", f"{chosen.family}, {distance}, of {len(candidates)} tried")]
+    distance = lead(model)
+    return [("family", f"{family(model)}, {distance}")] if distance else []
 
 
 def _units(model: Any) -> str:

@@ -1,4 +1,4 @@
-"""How fitted models present themselves: in notebooks and as frames."""
+"""How fitted models present themselves: in notebooks, as frames and as pages."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,24 @@ class Presented(BaseEstimator):
 
         check_is_fitted(self)
         return summary_frame(self, n, names)
+
+    def report(self, path: Any, X: Any, lengths: Any = None) -> None:
+        """Write a page of HTML that shows what was found in X and why; it holds all it needs and opens without a network.
+
+        Parameters
+        ----------
+        path : file to write, such as "page.html"
+        X, lengths : data as in `fit`; mixtures have no lengths
+
+        Raises
+        ------
+        ImportError
+            If jinja2 or matplotlib is missing (``pip install stickbreak[report]``).
+        """
+        from ..report.page import write_page
+
+        check_is_fitted(self)
+        write_page(self, path, X, lengths)
 
     def _repr_html_inner(self) -> str:
         if not hasattr(self, "model_"):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..likelihoods import Likelihood, Product
 from ..plots._clusters import counted, thing
+from .family import family
 from .tables import WORDS, summary_columns, texts
 
 SHOWN = 8  # clusters
@@ -30,12 +30,6 @@ def fitted_html(model: Any) -> str:
     )
 
 
-def family(model: Any) -> str:
-    """The family of the clusters of a fitted model in words, with the columns of each where there are several."""
-    candidates = getattr(model, "selection_", [])
-    return str(candidates[0].family) if candidates else _named(model.model_.likelihood)
-
-
 def sparkline(values: Sequence[float], width: int = 160, height: int = 28) -> str:
     """A curve of some numbers without axes, as inline SVG in the colour of the text around it."""
     y = np.asarray(values, dtype=float)
@@ -50,12 +44,6 @@ def sparkline(values: Sequence[float], width: int = 160, height: int = 28) -> st
         f'<svg role="img" aria-label="{says}" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
         f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
     )
-
-
-def _named(likelihood: Likelihood) -> str:
-    if isinstance(likelihood, Product):
-        return ", ".join(f"{_named(part)} ({counted(len(d), 'column')})" for part, d in likelihood.parts.values())
-    return type(likelihood).__name__
 
 
 def _table(columns: dict[str, list[Any]]) -> str:
