@@ -165,10 +165,10 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             continue
         sizes = sorted(self._tried)
         bounds = [self._tried[K] for K in sizes]
-        i = int(np.argmax(bounds))
-        if 0 < i < len(sizes) - 1:
+        i = min(int(np.argmax(bounds)), len(sizes) - 2)  # the last may be as good as the one before
+        if i > 0:
             top = np.exp(_top(np.log(sizes[i - 1 : i + 2]), bounds[i - 1 : i + 2]))
-            self._wanted = min(int(np.ceil(TUNING.longer * top)), self.model.max_clusters)
+            self._wanted = min(int(np.ceil(TUNING.longer * min(top, sizes[i + 1]))), self.model.max_clusters)
 
     def _note(self, laps: Laps) -> None:
         """Keep the bound of an ascent of the growth."""
@@ -362,7 +362,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
 
 def _top(x: Array, y: Sequence[float]) -> float:
-    """Where the parabola through three points, x increasing and the second y the highest, has its top."""
+    """Where the parabola through three points, x increasing, has its top; the last x if it has none."""
     first = (y[1] - y[0]) / (x[1] - x[0])
     second = (y[2] - y[1]) / (x[2] - x[1])
+    if not first > second:
+        return float(x[2])
     return float(0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second))
