@@ -3,42 +3,21 @@
 import numpy as np
 import pytest
 
+from published_births import CORNERS, MODELS, fitted_with, model_of, rows
 from stickbreak import HMM, Mixture, load
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.data import ArraySource
 from stickbreak.inference import AdoptedSearch, Options, Session, Threads
 from stickbreak.inference.adopted_births import adopted
 from stickbreak.inference.init import from_seeds
 from stickbreak.inference.state import Problem
 from stickbreak.inference.visit import visit
-from stickbreak.likelihoods import Gaussian, Sample, StudentT
-from stickbreak.model import Memo, Model, RowKind
+from stickbreak.model import Memo
 from stickbreak.model.local import responsibilities_of
 from stickbreak.moves import AdoptedBirth, BatchBirth
 
-CORNERS = np.array([[-20.0, 0.0], [0.0, 20.0], [20.0, 0.0]])
-MODELS = {
-    "gaussian": (Gaussian(), DirichletProcess(1.0), RowKind()),
-    "latent scales": (StudentT(), DirichletProcess(1.0), RowKind()),
-    "two kept": (Gaussian(), DirichletProcess(1.0), RowKind(2)),
-    "at most four": (Gaussian(), FiniteDirichlet(4), RowKind()),
-    "power law": (Gaussian(), PitmanYor(1.0, 0.3), RowKind()),
-}
-
-
-def rows(n=360, seed=0, centres=CORNERS):
-    rng = np.random.default_rng(seed)
-    return centres[rng.integers(len(centres), size=n)] + rng.standard_normal((n, 2))
-
-
-def model_of(X, name="gaussian"):
-    likelihood, allocation, kind = MODELS[name]
-    return Model(likelihood.resolve(Sample.of(X)), allocation, kind)
-
 
 def fitted(X, birth=None, **options):
-    moves = (AdoptedBirth(n_new=6) if birth is None else birth, "merge", "delete")
-    return Mixture("gaussian", moves=moves, n_batches=3, **({"random_state": 0, "n_jobs": 1} | options)).fit(X)
+    return fitted_with(AdoptedBirth(n_new=6) if birth is None else birth, X, **options)
 
 
 def test_the_total_after_an_adoption_is_that_of_the_responsibilities(naive):
