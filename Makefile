@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack lint types examples bench
+.PHONY: help demo test attack lint types examples bench wheel
 .NOTPARALLEL:
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make types     check types"
 	@echo "make examples  run the examples of the README, the tutorial and the docstrings"
 	@echo "make bench     list the benchmarks"
+	@echo "make wheel     build the wheel and try it, core alone, on every Python from 3.11 at hand"
 
 demo: $(VENV)/.demo
 	@$(BIN)/stickbreak demo --out demo
@@ -42,6 +43,9 @@ bench:
 	@echo "Each benchmark is one command, run in an environment made by 'make test' ($(BIN)/python):"
 	@grep -hE '^ *python benchmarks/' benchmarks/*.py | sed -E 's/^ */  /'
 
+wheel: $(VENV)/.release
+	@$(BIN)/python .ci/wheel.py
+
 $(VENV)/.demo: pyproject.toml | $(BIN)/pip
 	@echo "installing stickbreak and what the demo needs into $(VENV)"
 	@$(PIP) -e '.[plot]'
@@ -50,6 +54,11 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/pip
 $(VENV)/.test: pyproject.toml | $(BIN)/pip
 	@echo "installing stickbreak and what the tests need into $(VENV)"
 	@$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.release: pyproject.toml | $(BIN)/pip
+	@echo "installing what a release needs into $(VENV)"
+	@$(PIP) -e '.[release]'
 	@touch $@
 
 # The first Python that is new enough and can make an environment; set PYTHON to choose.
