@@ -1,5 +1,6 @@
 """A model: a likelihood, an allocation and a kind of data; and its posterior given a summary of the data."""
 
+import math
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -73,7 +74,7 @@ class Model:
         It is what each e-fold of rows adds to their cost.  None for clusters as narrow as rounding allows.
         """
         try:
-            return np.asarray(self.parameter_cost(summary * np.e) - self.parameter_cost(summary))
+            return np.asarray(self.parameter_cost(summary * math.e) - self.parameter_cost(summary))
         except FloatingPointError:
             return None
 
