@@ -200,7 +200,7 @@ def test_files_that_do_not_go_together(tmp_path):
         assert words in refusal(read_sequences, paths)
     assert "leave out column 'a'" in refusal(read_sequences, one, column="a")
     (tmp_path / "empty").mkdir()
-    assert "holds nothing" in refusal(read_sequences, tmp_path / "empty")
+    assert "without files" in refusal(read_sequences, tmp_path / "empty")
 
 
 # Tables ----------------------------------------------------------------------------------------------------------------

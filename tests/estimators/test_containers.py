@@ -115,7 +115,7 @@ WRONG = {
     "records": (np.rec.fromarrays(VALUES.T), "holds records"),
     "matrix": (VALUES.view(np.matrix), "np.matrix"),
     "scalar": (3.0, "Expected 2D array, got scalar"),
-    "word": ("abc", "text is no number"),
+    "word": ("abc", "there is no file abc"),
     "none": (None, "got None"),
     "dict": ({"a": [1.0]}, "got a dict"),
     "set": ({1.0}, "got a set"),

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from .. import HMM, Mixture, TopicModel, __version__
 from ..data.bed_files import write_bed
 from ..data.frames import column_name
+from ..data.opening import as_data
 from ..data.sequence_files import is_binarised
 from ..data.table import DEFAULT, DataError, ReadOptions
 from ..storage import load
-from .files import check_bed, check_columns, check_output, named, read, with_levels, write_labels
+from .files import check_bed, check_columns, check_output, read, write_labels
 from .words import THINGS, count, description, listed, one_line_warnings, outcome
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
@@ -165,7 +166,7 @@ def fit(
         of = f"{count(len(sequences), 'sequence')}, " if sequences else ""
         print(f"{data}: {of}{X.shape[0]:,} rows, {X.shape[1]} columns{listed(table.names)}", file=sys.stderr)
     with one_line_warnings():
-        estimator.fit(named(table._replace(X=X)), **lengths)
+        estimator.fit(as_data(table._replace(X=X)), **lengths)
     if table.names is not None:
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
     estimator.save(out)
@@ -212,8 +213,8 @@ def predict(
         table, lengths, sequences = read(data, type(estimator), sequence, reading)
     check_columns(estimator, table.names, data)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
-        result = _predicted(estimator, with_levels(table, estimator.levels_), lengths, proba)
+        warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")  # checked above
+        result = _predicted(estimator, as_data(table, estimator.levels_), lengths, proba)
     if bin_size is None:
         write_labels(out, result, THINGS[type(estimator)])
     else:
@@ -249,8 +250,8 @@ def report(
         table, lengths, _ = read(data, type(estimator), sequence, reading)
     check_columns(estimator, table.names, data)
     with one_line_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # checked above
-        estimator.report(out, with_levels(table, estimator.levels_), **lengths)
+        warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")  # checked above
+        estimator.report(out, as_data(table, estimator.levels_), **lengths)
 
 
 @app.command

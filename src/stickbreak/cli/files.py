@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from .. import HMM, TopicModel
 from ..data.atomic import replacing
 from ..data.corpus import is_corpus, open_bags
-from ..data.files import read_table
-from ..data.frames import Encoded
+from ..data.opening import open_table
 from ..data.sequence_files import read_sequences
 from ..data.table import DataError, ReadOptions, Table
 from .words import listed
@@ -35,7 +34,7 @@ def read(data: Path, kind: type, sequence: str | None, reading: ReadOptions) -> 
         raise DataError(f"--sequence {sequence} is for a hidden Markov model, not a {kind.__name__}; leave it out.")
     if kind is TopicModel and is_corpus(data):
         return Data(Table(*open_bags(data, reading)), {}, [])
-    return Data(read_table(data, reading), {}, [])
+    return Data(open_table(data, reading), {}, [])
 
 
 def check_output(out: Path, *inputs: Path, option: str = "--out") -> None:
@@ -71,21 +70,6 @@ def check_columns(model: Any, names: list[str] | None, data: Path) -> None:
     if names is None or expected is None or names == list(expected):
         return
     raise DataError(f"{data} has the columns{listed(names)}; the model was fitted to{listed(list(expected))}.")
-
-
-def named(table: Table) -> Any:
-    """What `fit` takes: dense rows with the names of their columns, where these have any."""
-    if table.names is None or not isinstance(table.X, np.ndarray):
-        return with_levels(table)
-    return Encoded(table.X, table.names, table.levels)
-
-
-def with_levels(table: Table, known: Mapping[int, Any] | None = None) -> Any:
-    """What an estimator takes: the numbers, with the levels of categories where there are, or should be, any."""
-    if not table.levels and not known:
-        return table.X
-    names = table.names or [f"x{d}" for d in range(table.X.shape[1])]
-    return Encoded(table.X, names, table.levels)
 
 
 def write_labels(out: Path, result: NDArray[Any], thing: str) -> None:

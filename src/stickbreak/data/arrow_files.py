@@ -18,9 +18,7 @@ def read_parquet(path: Path, options: ReadOptions) -> Table:
     """All columns of a .parquet file."""
     with damage(path, "a parquet file"), parquet.ParquetFile(path) as file:
         metadata = file.metadata
-        stored = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-        options.check_size(path, stored, "its columns unpack to")
-        _check_shape(path, options, metadata.num_rows, file.schema_arrow)
+        check_metadata(path, options, metadata, file.schema_arrow)
         rows = max(1, min(1 << 16, CELLS_AT_ONCE // len(file.schema_arrow)))
         return _table(path, options, file.schema_arrow, file.iter_batches(batch_size=rows))
 
@@ -32,7 +30,15 @@ def read_feather(path: Path, options: ReadOptions) -> Table:
         return _table(path, options, file.schema, batches)
 
 
-def _check_shape(path: Path, options: ReadOptions, n_rows: int, schema: Any) -> None:
+def check_metadata(path: Path, options: ReadOptions, metadata: Any, schema: Any) -> None:
+    """Refuse a .parquet file without rows, or whose columns would take more bytes than it may ask for."""
+    stored = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    options.check_size(path, stored, "its columns unpack to")
+    check_shape(path, options, metadata.num_rows, schema)
+
+
+def check_shape(path: Path, options: ReadOptions, n_rows: int, schema: Any) -> None:
+    """Refuse a table without rows or columns, or with more than its file may ask for."""
     if n_rows == 0 or len(schema) == 0:
         raise DataError(f"{path} holds no data: {n_rows} rows and {len(schema)} columns.")
     options.check_size(path, 8 * n_rows * len(schema), f"{n_rows:,} rows of {len(schema)} columns take")
@@ -41,7 +47,7 @@ def _check_shape(path: Path, options: ReadOptions, n_rows: int, schema: Any) -> 
 def _table(path: Path, options: ReadOptions, schema: Any, batches: Iterable[Any]) -> Table:
     """Batches of columns as one array, float32 if every column is; at most two copies are held at once."""
     for field in schema:
-        _check_type(path, field)
+        check_type(path, field)
     dtype = np.float32 if all(field.type == pa.float32() for field in schema) else np.float64
     categories = {j: Categories() for j, field in enumerate(schema) if is_text(field.type)}
     pieces = []
@@ -50,12 +56,12 @@ def _table(path: Path, options: ReadOptions, schema: Any, batches: Iterable[Any]
         batch.validate(full=True)  # offsets and codes that point beyond their arrays
         n_rows += batch.num_rows
         if batch.num_rows:
-            _check_shape(path, options, n_rows, schema)
+            check_shape(path, options, n_rows, schema)
         piece = np.empty((batch.num_rows, len(schema)), dtype)
         for j, column in enumerate(batch.columns):
-            piece[:, j] = categories[j].codes(column) if j in categories else _numbers(column)
+            piece[:, j] = categories[j].codes(column) if j in categories else numbers_of(column)
         pieces.append(piece)
-    _check_shape(path, options, n_rows, schema)
+    check_shape(path, options, n_rows, schema)
     return with_levels(stacked(pieces, n_rows), [field.name for field in schema], categories)
 
 
@@ -109,7 +115,8 @@ def is_text(kind: Any) -> bool:
     )
 
 
-def _check_type(path: Path, field: Any) -> None:
+def check_type(path: Path, field: Any) -> None:
+    """Refuse a column that holds neither numbers nor text."""
     numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     if not is_text(field.type) and not any(is_type(field.type) for is_type in numeric):
         raise DataError(
@@ -117,6 +124,7 @@ def _check_type(path: Path, field: Any) -> None:
         )
 
 
-def _numbers(column: Any) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+def numbers_of(column: Any, dtype: Any = np.float64) -> NDArray[np.floating]:
+    """The numbers of a column in a type of floats; NaN where they are missing."""
+    values: NDArray[np.floating] = column.cast(pa.from_numpy_dtype(dtype), safe=False).to_numpy(zero_copy_only=False)
     return values

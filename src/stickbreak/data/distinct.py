@@ -11,6 +11,7 @@ from .sources import ArraySource, SparseSource
 Array = NDArray[np.floating]
 
 WORTHWHILE = 0.7  # rows are collapsed if no more than this share of them are distinct
+MOST = 1 << 25  # rows that codes are sorted of
 PROBE = 5000  # rows looked at before all rows of a table of measurements are compared
 
 
@@ -57,10 +58,10 @@ def collapse(source: ArraySource) -> Collapsed | None:
     """The distinct rows, in the order in which they first appear.
 
     The weight of a distinct row is the sum of the weights of the rows like it, so every sum over rows, and with it the whole
-    model, is the same as without.  None where that would not save work.
+    model, is the same as without.  None where that would not save work, or codes of so many rows would take gigabytes.
     """
     N = source.n_rows
-    if isinstance(source, SparseSource) or not (_whole_numbers(source) or _repeats(source)):
+    if N > MOST or isinstance(source, SparseSource) or not (_whole_numbers(source) or _repeats(source)):
         return None
     chunks = source.batches(1)[0]
     codes = np.empty(N, np.uint64)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .sources import Array, ArraySource, Chunk, SparseSource, release_pages
+from .pages import release_pages
+from .sources import Array, ArraySource, Chunk, SparseSource
 
 ROWS_AT_ONCE = 1 << 14  # rows of groups in a chunk
 COUNTS_AT_ONCE = 1 << 20  # counts of bags that are read together
@@ -63,6 +64,11 @@ class BagSource(SparseSource):
     def sample(self, n: int, rng: np.random.Generator) -> "BagSource":
         """A source of n random documents, held in memory (all documents where there are fewer)."""
         return self if n >= self.n_rows else BagSource(self._take(np.sort(rng.permutation(self.present())[:n])))
+
+    @property
+    def _counts_all(self) -> bool:
+        """Documents may be empty."""
+        return False
 
     def present(self) -> NDArray[np.integer]:
         """The documents that are not empty."""

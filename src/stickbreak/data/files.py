@@ -39,7 +39,7 @@ def read_table(path: str | Path, options: ReadOptions = DEFAULT) -> Table:
         raise DataError(f"{path} is a directory; name a file in it.")
     if not path.exists():
         raise DataError(f"there is no file {path}.")
-    reader = READERS.get(_ending(path))
+    reader = READERS.get(ending(path))
     if reader is None:
         raise DataError(f"{path} has an unknown ending; known are {', '.join(READERS)}.")
     try:
@@ -52,7 +52,8 @@ def read_table(path: str | Path, options: ReadOptions = DEFAULT) -> Table:
     return table
 
 
-def _ending(path: Path) -> str:
+def ending(path: Path) -> str:
+    """The ending of a file's name, which says its format; that of what is packed together with .gz."""
     name = path.name.lower()
     return "".join(Path(name).suffixes[-2:]) if name.endswith(".gz") else Path(name).suffix
 
@@ -80,24 +81,30 @@ def _read_numpy(path: Path, options: ReadOptions) -> Table:
     return Table(read_npz(path, options, {name})[name], None)
 
 
+def require_arrow(path: Path) -> None:
+    """Refuse a file that takes an optional package to read, if that is missing."""
+    try:
+        import_module("pyarrow")
+    except ImportError as error:
+        raise DataError(f'reading {path} needs pyarrow: pip install "stickbreak[tables]"') from error
+
+
 def _with_arrow(module: str, function: str) -> Callable[[Path, ReadOptions], Table]:
     """A reader that needs an optional package."""
 
     def read(path: Path, options: ReadOptions) -> Table:
-        try:
-            import_module("pyarrow")
-        except ImportError as error:
-            raise DataError(f'reading {path} needs pyarrow: pip install "stickbreak[tables]"') from error
+        require_arrow(path)
         table: Table = getattr(import_module(f".{module}", __package__), function)(path, options)
         return table
 
     return read
 
 
+ARROW = (".parquet", ".feather", ".arrow")
 READERS: dict[str, Callable[[Path, ReadOptions], Table]] = {
     ".npy": _read_numpy,
     ".npz": _read_numpy,
     **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), _with_arrow("csv_files", "read_csv")),
-    ".parquet": _with_arrow("arrow_files", "read_parquet"),
-    **dict.fromkeys((".feather", ".arrow"), _with_arrow("arrow_files", "read_feather")),
+    ARROW[0]: _with_arrow("arrow_files", "read_parquet"),
+    **dict.fromkeys(ARROW[1:], _with_arrow("arrow_files", "read_feather")),
 }

@@ -187,11 +187,7 @@ def codes(values: Sequence[Any], levels: Sequence[Any], name: Any) -> NDArray[np
 def recode(table: Encoded, levels: Levels) -> Encoded:
     """A table with the codes of the given levels in place of its own."""
     X = np.array(table.X, dtype=np.float64)
-    for d in table.levels:
-        if d not in levels:
-            raise ValueError(
-                f"column {column_name(table.names, d)!r} holds categories, but held numbers when the model was fitted."
-            )
+    check_categories(table.names, table.levels, levels)
     for d, known in levels.items():
         own = table.levels.get(d)
         if own is not None and list(own) == list(known):
@@ -201,6 +197,15 @@ def recode(table: Encoded, levels: Levels) -> Encoded:
             values = [None if value != value else own[int(value)] for value in values]
         X[:, d] = codes(values, known, column_name(table.names, d))
     return Encoded(X, table.names, levels)
+
+
+def check_categories(names: Sequence[Any] | None, found: Levels, levels: Levels) -> None:
+    """Refuse categories in a column that has none of the given levels."""
+    for d in found:
+        if d not in levels:
+            raise ValueError(
+                f"column {column_name(names, d)!r} holds categories, but held numbers when the model was fitted."
+            )
 
 
 def decode(X: NDArray[np.floating], frame: Any, levels: Levels) -> Any:

@@ -1,7 +1,6 @@
 """Sequences in files: tables that say where each sequence ends, and ChromHMM's binarised text."""
 
 import os
-import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from .files import read_table
 from .frames import Levels
 from .numpy_files import is_archive, read_headers, read_npz
+from .opening import IN_MEMORY, natural, open_files
+from .stored import Stored, Without
 from .streams import open_stream
 from .table import DEFAULT, DataError, ReadOptions, Table
 
@@ -30,7 +30,7 @@ class SequenceTable(NamedTuple):
     Names of the columns, where the file has any, and levels of those with categories are as in `files.Table`.
     """
 
-    X: NDArray[np.float64]
+    X: Any
     lengths: NDArray[np.int64]
     names: list[str] | None
     sequences: list[str]
@@ -55,29 +55,30 @@ def read_sequences(
     ----------
     paths : a file, or several of ChromHMM.  ``.txt``, ``.txt.gz``: binarised text of ChromHMM, one chromosome a file: a
         line with the cell type and the chromosome, one with the names of the marks, then 0, 1, or 2 for missing, all
-        separated by tabs.  A folder stands for all its files, chr2 before chr10.  Anything else: one table as in
-        `files.read_table`, which is one sequence unless there is ``column`` or, in a ``.npz`` beside X, either
-        ``lengths`` (G,) or ``doc_range``, the rows 0, ..., T at which sequences start and end (G + 1,).
+        separated by tabs.  A folder stands for all its files, chr2 before chr10.  Anything else: a table, or a folder or
+        pattern of them, as in `opening.open_table`, each of which is one sequence unless there is ``column`` or, in a
+        ``.npz`` beside X, either ``lengths`` (G,) or ``doc_range``, the rows 0, ..., T at which sequences start and end
+        (G + 1,).
     column : name, or number from 0, of the column that says which sequence a row belongs to; it is taken out of X.
     options : what a table does not say itself, and the most bytes that a file may unpack to
 
     Returns
     -------
-    X (T, D), mapped if it is a ``.npy`` of float64; sequences are called by their chromosome (``cell_chromosome`` if
-    cell types share chromosomes) or their value of ``column``, else "0", "1", ...
+    X (T, D), which stays in its files as in `opening.open_table` where it is large; sequences are called by their
+    chromosome (``cell_chromosome`` if cell types share chromosomes) or their value of ``column``, else "0", "1", ...
 
     Raises
     ------
     DataError : a file is missing, damaged or does not go with another, or the rows of a sequence are not in one piece.
     """
     given = [Path(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
-    files = [file for path in given for file in (_folder(path) if path.is_dir() else [path])]
-    expect(bool(files), "there are no files to read; name at least one.")
-    other = next((path for path in files if not is_binarised(path)), None)
+    expect(bool(given), "there are no files to read; name at least one.")
+    other = next((path for path in given if not is_binarised(path)), None)
     if other is not None:
-        cure = "put all rows in one table with a column that names the sequence."
-        expect(len(files) == 1, f"{other} cannot be read with other files, as {BINARISED} can; {cure}")
+        cure = "name a folder or a pattern, or put all rows in one table with a column that names the sequence."
+        expect(len(given) == 1, f"{other} cannot be read with other files, as {BINARISED} can; {cure}")
         return _split_table(other, column, options)
+    files = [file for path in given for file in (_folder(path) if path.is_dir() else [path])]
     expect(column is None, f"{files[0]} is {BINARISED}, where each file is a sequence; leave out column {column!r}.")
     return _stack([_read_binarised(path, options) for path in files])
 
@@ -89,7 +90,9 @@ def expect(good: bool | np.bool_, message: str) -> None:
 
 
 def is_binarised(path: Path) -> bool:
-    """Whether a file is text of ChromHMM, by its ending."""
+    """Whether a file is text of ChromHMM, by its ending, or a folder holds such."""
+    if path.is_dir():
+        return any(map(is_binarised, path.iterdir()))
     return path.name.lower().endswith((".txt", ".txt.gz"))
 
 
@@ -98,11 +101,7 @@ def _folder(folder: Path) -> list[Path]:
     files = [path for path in folder.iterdir() if not path.name.startswith(".")]
     other = min((path.name for path in files if not is_binarised(path)), default=None if files else "nothing")
     expect(other is None, f"{folder} holds {other}; name a file in it, or a folder of {BINARISED} alone.")
-    return sorted(files, key=_natural)
-
-
-def _natural(path: Path) -> list[str | int]:
-    return [int(part) if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", path.name.lower()))]
+    return sorted(files, key=natural)
 
 
 def _stack(parts: Sequence[Binarised]) -> SequenceTable:
@@ -171,18 +170,25 @@ def _mistake(line: bytes, marks: list[str]) -> str | None:
 
 
 def _split_table(path: Path, column: str | None, options: ReadOptions) -> SequenceTable:
-    table = read_table(path, options)
+    table, sizes = open_files(path, options)
     lengths = _stored_lengths(path, options)
     expect(not sparse.issparse(table.X), f"{path} holds a sparse matrix; sequences need a dense one, X.toarray().")
     if column is not None:
         expect(lengths is None, f"{path} says where its sequences end; leave out column {column!r}.")
         return _split_by(path, table, column)
-    with np.errstate(invalid="ignore"):  # of signalling NaN
-        X = np.asarray(table.X, np.float64)
-    lengths = np.array([len(X)]) if lengths is None else lengths
+    X = table.X if isinstance(table.X, Stored) else _in_double(table.X)
+    lengths = sizes.astype(np.int64) if lengths is None else lengths
     total = sum(lengths.tolist())  # without overflow
     expect(total == len(X), f"{path}: the sequences have {total} rows together, but X has {len(X)}.")
     return SequenceTable(X, lengths, table.names, [str(g) for g in range(len(lengths))], table.levels)
+
+
+def _in_double(X: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in float64, but for large ones that are mapped, which stay in their file."""
+    if isinstance(X, np.memmap) and X.nbytes > IN_MEMORY:
+        return X
+    with np.errstate(invalid="ignore"):  # of signalling NaN
+        return np.asarray(X, np.float64)
 
 
 def _stored_lengths(path: Path, options: ReadOptions) -> NDArray[np.int64] | None:
@@ -215,7 +221,7 @@ def _split_by(path: Path, table: Table, column: str) -> SequenceTable:
     """Sequences of rows that have the same value in a column."""
     d = _position(path, table, column)
     where = f"{path}, column {column!r}"
-    values = np.asarray(table.X[:, d])
+    values = _column(table.X, d)
     missing = np.isnan(values)
     expect(not missing.any(), f"{where}: row {missing.argmax()} (from 0) is missing, so in no sequence; fill it in.")
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
@@ -225,10 +231,17 @@ def _split_by(path: Path, table: Table, column: str) -> SequenceTable:
     g = int((first[number] < np.arange(len(starts))).argmax())  # the first that is not new, or 0
     back = f"{sequences[g]!r} comes back in row {starts[g]} (from 0) after {sequences[g - 1]!r}"
     expect(g == 0, f"{where}: {back}; put the rows of each sequence together, or name its pieces apart.")
-    X = np.delete(np.asarray(table.X), d, axis=1).astype(np.float64, copy=False)
+    X = Without(table.X, d) if isinstance(table.X, Stored) else _in_double(np.delete(np.asarray(table.X), d, axis=1))
     names = None if table.names is None else table.names[:d] + table.names[d + 1 :]
     levels = {j - (j > d): known for j, known in table.levels.items() if j != d}
     return SequenceTable(X, np.diff(starts, append=len(values)), names, sequences, levels)
+
+
+def _column(X: Any, d: int) -> NDArray[np.floating]:
+    """The values of one column."""
+    if not isinstance(X, Stored):
+        return np.asarray(X[:, d])
+    return np.concatenate([X.group(g)[:, d].astype(np.float64) for g in range(len(X.edges) - 1)])
 
 
 def _position(path: Path, table: Table, column: str) -> int:

@@ -1,6 +1,5 @@
 """Rows in memory or in a memory map, dense or sparse, cut into batches and chunks."""
 
-import mmap
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -9,19 +8,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .arrays import working_precision
+from .pages import release_pages
+from .stored import Stored
 
 Array = NDArray[np.floating]
 Rows = Any  # (n, D): dense, missing values as NaN, or CSR
 
 CHUNK_NUMBERS = 1 << 21  # numbers in a chunk of rows, the unit of work of one thread: 16 MiB in float64
 CHUNK_ROWS = 4096
-
-
-def release_pages(X: Any) -> None:
-    """Let go of the pages of an array that is a memory map."""
-    mapped = isinstance(X, np.memmap) and X.mode != "c"  # pages changed in memory alone must not be dropped
-    if mapped and hasattr(X._mmap, "madvise"):
-        X._mmap.madvise(mmap.MADV_DONTNEED)
+LISTED = 1 << 24  # rows; where there are more, a sample is drawn without a list of all of them
 
 
 class Chunk(NamedTuple):
@@ -75,11 +70,15 @@ class ArraySource:
         """Sum of the sample weights."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
+    @property
+    def chunk_rows(self) -> int:
+        """Rows in a chunk, at most."""
+        return max(1, min(self.most_rows, CHUNK_NUMBERS // self.row_size))
+
     def batches(self, n_batches: int) -> list[list[Chunk]]:
         """Every row in exactly one chunk, chunk i in batch i mod ``n_batches``, so that sorted data are spread out."""
         per_batch = -(-self.n_rows // n_batches)
-        limit = max(1, min(self.most_rows, CHUNK_NUMBERS // self.row_size))
-        pieces = -(-per_batch // limit)
+        pieces = -(-per_batch // self.chunk_rows)
         if per_batch > 512:
             pieces += pieces % 2  # an even number keeps two threads level
         edges = np.linspace(0, self.n_rows, n_batches * pieces + 1).astype(int)
@@ -104,12 +103,16 @@ class ArraySource:
 
     def release(self) -> None:
         """Let go of the pages of a memory map that were read, so that they do not count as memory of this process."""
+        if isinstance(self.X, Stored):
+            self.X.release()
         release_pages(self.X)
 
     def _rows(self, chunk: Chunk) -> Rows:
         return np.asarray(self.X[chunk.start : chunk.stop], dtype=self.dtype)
 
     def _take(self, rows: NDArray[np.integer]) -> Rows:
+        if isinstance(self.X, Stored):
+            return np.asarray(self.X.take(rows), dtype=self.dtype)
         X = np.empty((len(rows), self.X.shape[1]), self.dtype)
         for start in range(0, len(rows), CHUNK_ROWS):
             X[start : start + CHUNK_ROWS] = self.X[rows[start : start + CHUNK_ROWS]]
@@ -120,7 +123,37 @@ class ArraySource:
         """A source of n random rows, held in memory (all rows where there are fewer)."""
         if n >= self.n_rows:
             return self
-        return type(self)(*self.take(np.sort(rng.permutation(self.present())[:n])))
+        return type(self)(*self.take(self._drawn(n, rng)))
+
+    def held(self, rows: NDArray[np.integer]) -> "ArraySource":
+        """A source that gives these rows: this one itself, but for files in which each look takes long."""
+        return self
+
+    def spaced(self, n: int) -> NDArray[np.integer]:
+        """About n of the rows with a positive weight, or all, evenly spaced."""
+        if self._counts_all:
+            return _spaced(self.n_rows, n)
+        rows = self.present()
+        return np.asarray(rows[_spaced(len(rows), n)])
+
+    def _drawn(self, n: int, rng: np.random.Generator) -> NDArray[np.integer]:
+        """The numbers of n random rows with a positive weight, in order."""
+        if not self._counts_all or self.n_rows <= LISTED:
+            return np.sort(rng.permutation(self.present())[:n])
+        found = np.empty(0, np.int64)
+        while len(found) < n:
+            found = np.unique(np.concatenate([found, rng.integers(self.n_rows, size=n - len(found))]))
+        return found
+
+    @property
+    def n_present(self) -> int:
+        """The number of rows with a positive weight."""
+        return self.n_rows if self._counts_all else len(self.present())
+
+    @property
+    def _counts_all(self) -> bool:
+        """Whether it is known that no row has a weight of zero."""
+        return self.weights is None
 
     def present(self) -> NDArray[np.integer]:
         """The rows with a positive weight."""
@@ -151,3 +184,8 @@ class SparseSource(ArraySource):
 
     def _take(self, rows: NDArray[np.integer]) -> Rows:
         return self.X[rows]
+
+
+def _spaced(n_rows: int, n: int) -> NDArray[np.integer]:
+    """About n numbers from 0 to n_rows - 1, evenly spaced."""
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, n)).astype(np.intp))

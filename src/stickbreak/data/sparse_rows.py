@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .sources import release_pages
+from .pages import release_pages
 
 Array = NDArray[np.floating]
 Integers = NDArray[np.integer]

@@ -14,8 +14,11 @@ from sklearn.utils.validation import validate_data
 from ..data import ArraySource, Chunk, SparseSource
 from ..data.arrays import NUMBERS, as_array, numbers, working_precision
 from ..data.check import Extremes, Watch
-from ..data.frames import Encoded, Levels, as_frame, encode, look_up, mixed_frame, recode
+from ..data.frames import Encoded, Levels, as_frame, check_categories, encode, look_up, mixed_frame, recode
+from ..data.opening import as_data, is_path, open_table
 from ..data.sparse_rows import sparse_rows
+from ..data.stored import Stored
+from ..data.stored_source import StoredSource
 from ..inference import Executor, memory
 from ..likelihoods import Likelihood
 
@@ -31,20 +34,29 @@ def as_source(
     """Check the shape and type of X and its weights, remember or compare the columns, and wrap them as a source.
 
     Arrays and frames become float64 (float32 stays), sparse matrices verified CSR; memory maps of any real type stay on disk.
-    Frames with columns that are not numbers are encoded, with the levels in ``estimator.levels_``.
+    Frames with columns that are not numbers are encoded, with the levels in ``estimator.levels_``.  Paths are opened
+    (`stickbreak.data.opening.open_table`), and what is large stays in its files.
 
     Raises
     ------
+    stickbreak.data.DataError
+        If a path does not name files that can be read together.
     ValueError, TypeError
         As scikit-learn's `validate_data`.
     MemoryError
         If there are more columns than memory has room for.
     """
     known = {} if reset else estimator.levels_
-    table = _encoded(estimator, X, known, reset)
-    if table is not None:
-        array = table.X
-        levels = dict(table.levels)
+    if is_path(X):
+        table = open_table(X)
+        check_columns(estimator, table.names, table.X.shape[1], reset)
+        X = as_data(table, known)
+    if isinstance(X, Stored):
+        return _stored(estimator, X, sample_weight, reset, y)
+    encoded = _encoded(estimator, X, known, reset)
+    if encoded is not None:
+        array = encoded.X
+        levels = dict(encoded.levels)
         if 0 in array.shape:
             what = "sample" if len(array) == 0 else "feature"
             raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
@@ -60,6 +72,19 @@ def as_source(
     if sparse.issparse(array):
         return SparseSource(array, weights)
     return ArraySource(array, weights)
+
+
+def _stored(estimator: Any, X: Stored, sample_weight: Any, reset: bool, y: Any) -> ArraySource:
+    """Rows in files as a source, remembering or comparing their columns."""
+    if y is not None or not (reset or estimator.n_targets_ == 0):
+        raise ValueError("targets of rows in files are columns of the files; leave out y, and fit to such files, too.")
+    check_columns(estimator, X.names, X.shape[1], reset)
+    if reset:
+        estimator.levels_ = dict(X.levels)
+    elif X.levels or estimator.levels_:
+        check_categories(X.names, X.levels, estimator.levels_)
+        X = X.with_levels(estimator.levels_)
+    return StoredSource(X, _weights(sample_weight, X))
 
 
 def whole_numbers(name: str, given: Any, least: int, total: int) -> NDArray[np.int64]:

@@ -151,9 +151,7 @@ def model(
 
     room : the most clusters that memory has room for
     """
-    rows = source.present()
-    spaced = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), PRIOR_ROWS)).astype(np.intp))
-    X, weights = source.take(rows[spaced])
+    X, weights = source.take(source.spaced(PRIOR_ROWS))
     names = _names(estimator, source)
     sample = Sample(X.astype(np.float64, copy=False), weights, *columns, names, estimator.levels_)
     return Model(likelihood.resolve(sample), allocation, kind, room)

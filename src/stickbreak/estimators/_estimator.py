@@ -239,8 +239,11 @@ class Estimator(Presented, ABC):
         names = getattr(self, "feature_names_in_", None)
         return Table(self.n_features_in_, self.n_targets_, names, self.levels_, self.grouped_)
 
-    def _set_labels(self, labels: Callable[[], NDArray[np.intp]]) -> str | None:
-        """Set ``labels_``, and say if an interrupt left it unset."""
+    def _set_labels(self, labels: Callable[[], NDArray[np.intp]] | None) -> str | None:
+        """Set ``labels_``, and say if an interrupt left it unset; None: those of so many rows are not wanted."""
+        if labels is None:
+            self.__dict__.pop("labels_", None)
+            return None
         try:
             self.labels_ = labels()
         except KeyboardInterrupt:
@@ -248,7 +251,7 @@ class Estimator(Presented, ABC):
             return "interrupted while labelling the rows: the model is complete, but labels_ is not set."
         return None
 
-    def _set_drawn(self, sampled: Sampled | None, labels: Callable[[], NDArray[np.intp]]) -> str | None:
+    def _set_drawn(self, sampled: Sampled | None, labels: Callable[[], NDArray[np.intp]] | None) -> str | None:
         """Set ``labels_``, and ``draws_`` of a sampler, and say if an interrupt left ``labels_`` unset."""
         if sampled is None:
             return self._set_labels(labels)

@@ -12,11 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
 from ..allocations.markov import ChainPrior
-from ..data import ArraySource, Sequences, SequenceSource
+from ..data import ArraySource, Sequences, SequenceSource, SparseSource
 from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
 from ..data.frames import Encoded, Levels, as_column, as_frame, encode
+from ..data.opening import as_data, is_path
+from ..data.sequence_files import read_sequences
 from ..data.sources import CHUNK_ROWS, Chunk
+from ..data.table import Table
 from ..inference import Executor, Options, Session, StateSearch
 from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
@@ -120,13 +123,28 @@ def _table(x: Any, position: int) -> NDArray[Any]:
 
 def as_sequences(estimator: Any, X: Any, lengths: Any, lags: int, reset: bool) -> SequenceSource:
     """Rows and the lengths of their sequences as a source, remembering or comparing the columns."""
+    X, lengths = _of_files(estimator, X, lengths, reset)
     X, lengths = stacked(estimator, X, lengths, reset)
     source = as_source(estimator, X, reset=reset)
-    if type(source) is not ArraySource:
+    if isinstance(source, SparseSource):
         raise TypeError("sequences must be dense; pass X.toarray().")
     T = source.n_rows
     sizes = whole_numbers("lengths", [T] if lengths is None else lengths, 1, T)
     return SequenceSource(source.X, sizes, lags)
+
+
+def _of_files(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, Any]:
+    """The rows of files and the lengths of their sequences, where X is a path and ``lengths`` at most names a column."""
+    if not is_path(X):
+        if isinstance(lengths, str):
+            raise ValueError(
+                f"lengths={lengths!r} names a column of files, and X is no path; pass the number of rows of each sequence."
+            )
+        return X, lengths
+    known = {} if reset else estimator.levels_
+    rows = read_sequences(X, lengths if isinstance(lengths, str) else None)
+    data = as_data(Table(rows.X, rows.names, rows.levels), known)
+    return data, rows.lengths if lengths is None or isinstance(lengths, str) else lengths
 
 
 def collapsed(source: SequenceSource) -> SequenceSource:

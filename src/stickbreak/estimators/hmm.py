@@ -1,6 +1,6 @@
 """The hidden Markov model estimator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -16,6 +16,8 @@ from ..allocations import Allocation, Duration, GammaConcentration
 from ..allocations.markov import ChainPrior
 from ..data import SequenceSource
 from ..data.frames import values_of
+from ..data.label_files import check_labels, write_labels
+from ..data.opening import in_files
 from ..inference import Algorithm, Executor, StateSearch
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
@@ -212,10 +214,13 @@ class HMM(ClusterMixin, Estimator):
         Parameters
         ----------
         X : array, frame or memory map (T, D), the rows of all sequences one after another; or a list of arrays, a sequence
-            each.  Values may be missing (NaN) where the likelihood can use such rows, and whole rows of any likelihood.
+            each; or a path.  Values may be missing (NaN) where the likelihood can use such rows, and whole rows of any
+            likelihood.  A path names a file, a folder or a pattern, as in `stickbreak.data.sequence_files.read_sequences`:
+            each file is a sequence, and ``labels_`` are not set.
         y : ignored
-        lengths : array of int, default one sequence
-            The number of consecutive rows of X that belong to each sequence.
+        lengths : array of int, or of files a str; default one sequence, or one for each file
+            The number of consecutive rows of X that belong to each sequence; or the column that says which sequence a row
+            belongs to, by its name, or its number from "0" on.
 
         Returns
         -------
@@ -226,9 +231,11 @@ class HMM(ClusterMixin, Estimator):
         choices.check_states(self)
         return self._guarded(lambda: self._fit(X, lengths))
 
-    def fit_predict(self, X: Any, y: Any = None, lengths: Any = None) -> NDArray[np.intp]:
-        """Fit, and return ``labels_``."""
-        return np.asarray(self.fit(X, y, lengths).labels_)
+    def fit_predict(self, X: Any, y: Any = None, lengths: Any = None) -> NDArray[np.integer]:
+        """Fit, and return the most probable path of states through each sequence, (T,)."""
+        self.fit(X, y, lengths)
+        known: NDArray[np.integer] | None = getattr(self, "labels_", None)
+        return self.predict(X, lengths) if known is None else known
 
     def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn from more sequences in one visit each: the first call fits, later ones add what their sequences say.
@@ -240,9 +247,30 @@ class HMM(ClusterMixin, Estimator):
         learn = self._add if hasattr(self, "model_") else self._fit
         return self._guarded(lambda: learn(X, lengths))
 
-    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.intp]:
-        """The most probable path of states through each sequence (Viterbi), (T,)."""
-        return self.decode(X, lengths)
+    def predict(self, X: Any, lengths: Any = None, *, out: Any = None) -> NDArray[np.integer]:
+        """The most probable path of states through each sequence (Viterbi), (T,).
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`, with the same columns
+        out : path of a .npy file, optional
+            Where to write the states as int32, some at a time; the file appears when all are written.  What is returned is
+            mapped from it.
+
+        Raises
+        ------
+        ValueError
+            If ``out`` does not end with .npy, or is the file X.
+        FileNotFoundError
+            If the folder of ``out`` does not exist.
+        """
+        if out is None:
+            return self.decode(X, lengths)
+        path = check_labels(out, X)
+        with self._executor() as executor:
+            source, columns = self._source(X, lengths, executor)
+            pieces = self._by_chunk(source, columns, executor, SequenceReader.path)
+            return write_labels(path, source.n_rows, pieces)
 
     def decode(self, X: Any, lengths: Any = None, method: str = "viterbi") -> NDArray[np.intp]:
         """The states of all rows, (T,).
@@ -366,7 +394,7 @@ class HMM(ClusterMixin, Estimator):
             n,
             n_fits,
             lambda model: model.fit(X, lengths=lengths),
-            lambda model, groups: Grouped.of(model.predict(X, lengths) if model is self else model.labels_, groups),
+            lambda model, groups: Grouped.of(self._labels_in(model, X, lengths), groups),
             OF_LABELS,
         )
 
@@ -389,6 +417,11 @@ class HMM(ClusterMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
+
+    def _labels_in(self, model: Self, X: Any, lengths: Any) -> NDArray[np.intp]:
+        """The states of X in this model, or in another that was fitted to it."""
+        known = model is not self and not in_files(X)
+        return np.asarray(model.labels_ if known else model.predict(X, lengths), np.intp)
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         allocation = model.allocation
@@ -437,7 +470,8 @@ class HMM(ClusterMixin, Estimator):
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
-            trouble = self._set_drawn(sampled, lambda: self._paths(source, columns, executor)) or trouble
+            labels = None if in_files(X) else lambda: self._paths(source, columns, executor)
+            trouble = self._set_drawn(sampled, labels) or trouble
         self.converged_ = trouble is None
         return trouble
 
@@ -446,15 +480,14 @@ class HMM(ClusterMixin, Estimator):
             source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
             self._absorb(source, executor)
-            return self._set_labels(lambda: self._paths(source, columns, executor))
+            return self._set_labels(None if in_files(X) else lambda: self._paths(source, columns, executor))
 
     def _again(self, X: Any, lengths: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
         source, columns = self._source(X, lengths, executor)
         sequences.check_observed(source)
-        return Again(
-            source, columns.missing, sequences.learnt_again(self), lambda: self._paths(source, columns, executor)
-        )
+        labels = None if in_files(X) else lambda: self._paths(source, columns, executor)
+        return Again(source, columns.missing, sequences.learnt_again(self), labels)
 
     def _source(self, X: Any, lengths: Any, executor: Executor) -> tuple[SequenceSource, Columns]:
         check_is_fitted(self)
@@ -466,16 +499,17 @@ class HMM(ClusterMixin, Estimator):
         """The results of a task on every chunk."""
         with self._executor() as executor:
             source, columns = self._source(X, lengths, executor)
-            return self._by_chunk(source, columns, executor, task)
+            return list(self._by_chunk(source, columns, executor, task))
 
     def _by_chunk(
         self, source: SequenceSource, columns: Columns, executor: Executor, task: Callable[..., Any]
-    ) -> list[Any]:
+    ) -> Iterator[Any]:
+        """The results of a task on every chunk, in order."""
         reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
-        found = list(executor.over(source, partial(sequences.of_chunk, reader, task), source.whole()))
-        source.release()
-        return found
+        for found in executor.over(source, partial(sequences.of_chunk, reader, task), source.whole()):
+            source.release()
+            yield found
 
     def _paths(self, source: SequenceSource, columns: Columns, executor: Executor) -> NDArray[np.intp]:
         """The most probable path of states through each sequence, (T,)."""
-        return np.concatenate(self._by_chunk(source, columns, executor, SequenceReader.path))
+        return np.concatenate(list(self._by_chunk(source, columns, executor, SequenceReader.path)))

@@ -17,6 +17,8 @@ from ..allocations.mixture import MixturePrior
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
+from ..data.label_files import check_labels, write_labels
+from ..data.opening import in_files
 from ..inference import Algorithm, Executor, LearningSearch, Search, Sequential
 from ..likelihoods import Dust, Likelihood
 from ..model import Kind, Model, RowKind, Summary
@@ -132,7 +134,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         scale: income", with its ELBO, clusters and seconds on a sample (all rows, where they are few); the one chosen first,
         then the others, best first.  Empty where there was nothing to choose.
     labels_ : array (N,)
-        The most probable cluster of each row; of a sampler that in the partition nearest to its draws.
+        The most probable cluster of each row; of a sampler that in the partition nearest to its draws.  Not of a fit to files.
     draws_ : `stickbreak.inference.Draws`
         With ``algorithm=Gibbs(...)``: "labels", "n_clusters", "concentration" and "log_joint" of every draw, by name, in
         arrays with axes (chains, draws, ...), co-clustering probabilities and convergence.  A model file does not keep them.
@@ -216,8 +218,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
         Parameters
         ----------
-        X : array, frame, sparse matrix or memory map (N, D)
-            Missing values, where the likelihood can use them, are NaN, masked, or missing in a frame.
+        X : array, frame, sparse matrix or memory map (N, D), or a path
+            Missing values, where the likelihood can use them, are NaN, masked, or missing in a frame.  A path names a file, a
+            folder, or a pattern such as ``"data/*.parquet"`` (`stickbreak.data.opening.open_table`); what is large is read
+            while rows are visited, and ``labels_`` are not set: write them with `predict`.
         y : array (N,) or (N, q), optional
             For a likelihood of targets, such as `LinearRegression`: its targets, where they are not columns of X; otherwise
             ignored.
@@ -244,11 +248,34 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         learn = self._add if hasattr(self, "model_") else self._fit
         return self._guarded(lambda: learn(X, y, sample_weight))
 
-    def predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
-        """The most probable cluster of each row, (n,), given the values that are not missing."""
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.integer]:
+        """Fit, and return the most probable cluster of each row, (n,)."""
+        self.fit(X, y, sample_weight)
+        known: NDArray[np.integer] | None = getattr(self, "labels_", None)
+        return self.predict(X) if known is None else known
+
+    def predict(self, X: Any, y: Any = None, *, out: Any = None) -> NDArray[np.integer]:
+        """The most probable cluster of each row, (n,), given the values that are not missing.
+
+        Parameters
+        ----------
+        X, y : as in `fit`, with the same columns
+        out : path of a .npy file, optional
+            Where to write the labels as int32, some at a time; the file appears when all are written.  What is returned is
+            mapped from it.  So neither rows nor labels need to fit memory.
+
+        Raises
+        ------
+        ValueError
+            If ``out`` does not end with .npy, or is the file X.
+        FileNotFoundError
+            If the folder of ``out`` does not exist.
+        """
+        path = None if out is None else check_labels(out, X)
         with self._executor() as executor:
             source, reader = self._checked(X, y, executor)
-            return np.concatenate(list(by_chunk(source, executor, reader.labels)))
+            pieces = by_chunk(source, executor, reader.labels)
+            return np.concatenate(list(pieces)) if path is None else write_labels(path, source.n_rows, pieces)
 
     def predict_proba(self, X: Any, y: Any = None) -> Array:
         """Responsibilities (n, K): the probability of each cluster for each row, given the values that are not missing."""
@@ -435,7 +462,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             n,
             n_fits,
             lambda model: model.fit(X, y, sample_weight),
-            lambda model, groups: Grouped.of(model.predict(X, y) if model is self else model.labels_, groups),
+            lambda model, groups: Grouped.of(self._labels_in(model, X, y), groups),
             OF_LABELS,
         )
 
@@ -457,6 +484,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     @property
     def _n_features_out(self) -> int:
         return self.n_clusters_
+
+    def _labels_in(self, model: Self, X: Any, y: Any) -> NDArray[np.intp]:
+        """The clusters of X in this model, or in another that was fitted to it."""
+        known = model is not self and not in_files(X)
+        return np.asarray(model.labels_ if known else model.predict(X, y), np.intp)
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         self.n_clusters_, self.weights_ = summary.K, model.allocation.mean_weights(summary)
@@ -501,7 +533,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
-            trouble = self._set_drawn(sampled, lambda: self._labels_of(rows, collapsed, columns, executor)) or trouble
+            labels = None if in_files(X) else lambda: self._labels_of(rows, collapsed, columns, executor)
+            trouble = self._set_drawn(sampled, labels) or trouble
         self.converged_ = trouble is None
         return trouble
 
@@ -521,7 +554,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             if isinstance(algorithm, Sequential):
                 known = algorithm.grown(self.model_, known, source, executor)
             self._absorb(source, executor, known)
-            return self._set_labels(lambda: self._labels_of(source, None, columns, executor))
+            return self._set_labels(None if in_files(X) else lambda: self._labels_of(source, None, columns, executor))
 
     def _again(self, X: Any, y: Any, sample_weight: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
@@ -529,7 +562,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         collapsed = collapse(source)
         rows = source if collapsed is None else collapsed.source
         learn = choices.learnt_again(self)
-        return Again(rows, columns.missing, learn, lambda: self._labels_of(rows, collapsed, columns, executor))
+        labels = None if in_files(X) else lambda: self._labels_of(rows, collapsed, columns, executor)
+        return Again(rows, columns.missing, learn, labels)
 
     def _checked(self, X: Any, y: Any, executor: Executor) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""

@@ -76,6 +76,7 @@ def poor_targets(
     Several children begin among all of those rows, or one with the worst 500, 125, 31 or 7.
     """
     W = model.likelihood.weights(total.N, total.S)[0]
+    source = _held(source, drawn, poor.rows)
     found = []
     for k, identity in enumerate(ids):
         worst, shares = poor.of(k)
@@ -107,6 +108,12 @@ def _taken(source: ArraySource, rows: NDArray[np.integer], shares: Array) -> tup
     return distinct_rows(X, weights * shares[order])
 
 
+def _held(source: ArraySource, drawn: Sequence[Drawn], more: NDArray[np.integer] | tuple[int, ...] = ()) -> ArraySource:
+    """A source that gives the rows drawn, and more, as often as they are wanted."""
+    rows = [np.asarray(more, np.int64), *(part.rows for part in drawn)]
+    return source.held(np.concatenate(rows))
+
+
 def targets(
     model: Model,
     total: Summary,
@@ -117,6 +124,7 @@ def targets(
     rng: np.random.Generator,
 ) -> list[Target]:
     """Samples of the clusters k for which ``children(k)``, how many to fit, is at least two."""
+    source = _held(source, drawn)
     found = []
     for k, identity in enumerate(ids):
         J = children(k)

@@ -91,14 +91,13 @@ class SampledRows:
 
 def sampled_rows(source: ArraySource) -> SampledRows | None:
     """Rows of a source, drawn evenly; None of sparse rows, which are not checked, or where there are none."""
-    rows = source.present()
-    if isinstance(source, SparseSource) or not len(rows):
+    n_rows = source.n_present
+    if isinstance(source, SparseSource) or n_rows == 0:
         return None
     D = source.n_columns
     wide = max(FEWEST_ROWS, min(FEW_ROWS, MOST_NUMBERS // D))
-    n = min(len(rows), max(wide, min(MOST_ROWS, FEW_NUMBERS // D)))
-    spaced = np.unique(np.linspace(0, len(rows) - 1, n).astype(np.intp))
-    return SampledRows(source.take(rows[spaced])[0].astype(np.float64), len(rows))
+    n = max(wide, min(MOST_ROWS, FEW_NUMBERS // D))
+    return SampledRows(source.take(source.spaced(n))[0].astype(np.float64), n_rows)
 
 
 class Extremes(NamedTuple):
