@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import HMM, TopicModel
 from ..data.atomic import replacing
-from ..data.corpus import is_corpus, open_bags
+from ..data.document_files import open_documents
 from ..data.opening import open_table
 from ..data.sequence_files import read_sequences
 from ..data.table import DataError, ReadOptions, Table
@@ -32,8 +32,8 @@ def read(data: Path, kind: type, sequence: str | None, reading: ReadOptions) -> 
         return Data(Table(X, names, levels), {"lengths": lengths}, sequences)
     if sequence is not None:
         raise DataError(f"--sequence {sequence} is for a hidden Markov model, not a {kind.__name__}; leave it out.")
-    if kind is TopicModel and is_corpus(data):
-        return Data(Table(*open_bags(data, reading)), {}, [])
+    if kind is TopicModel:
+        return Data(open_documents(data, reading), {}, [])
     return Data(open_table(data, reading), {}, [])
 
 

@@ -176,6 +176,19 @@ def _batches(path: Path, group: int, names: list[str] | None = None) -> Iterator
         yield batch if names is None else batch.select(names)
 
 
+def batches_of(path: Path, options: ReadOptions, names: list[str]) -> Iterator[Any]:
+    """Some columns of a file, a batch of rows at a time."""
+    if is_parquet(path):
+        with parquet.ParquetFile(path) as file:
+            check_metadata(path, options, file.metadata, file.schema_arrow)
+            n_groups = file.metadata.num_row_groups
+    else:
+        with pa.memory_map(str(path)) as source, ipc.open_file(source) as file:
+            n_groups = file.num_record_batches
+    for group in range(n_groups):
+        yield from _batches(path, group, names)
+
+
 def _check_schema(path: Path, schema: Any) -> None:
     """Refuse columns of the same name, or that hold neither numbers nor text."""
     twice = next((name for name in schema.names if schema.names.count(name) > 1), None)

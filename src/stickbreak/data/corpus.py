@@ -13,6 +13,7 @@ from scipy import sparse
 
 from .atomic import as_path, check_folder, remove_leftovers, replacing_folder
 from .bag_files import ENDINGS, MOST, blocks, is_ldac, read_corpus, vocabulary
+from .files import READERS, ending
 from .numpy_files import map_npy
 from .sparse_rows import sparse_rows
 from .table import DEFAULT, DataError, ReadOptions
@@ -90,9 +91,11 @@ def open_corpus(folder: str | Path) -> sparse.csr_array:
 
 
 def is_corpus(path: str | Path) -> bool:
-    """Whether a path is a folder, or a text file of bags of words by its ending."""
+    """Whether a path is a folder without tables in it, or a text file of bags of words by its ending."""
     name = Path(path).name.lower().removesuffix(".gz")
-    return Path(path).is_dir() or Path(name).suffix in ENDINGS
+    if not Path(path).is_dir():
+        return Path(name).suffix in ENDINGS
+    return (Path(path) / RECORD).exists() or not any(ending(file) in READERS for file in Path(path).rglob("*"))
 
 
 def open_bags(path: str | Path, options: ReadOptions = DEFAULT) -> tuple[sparse.csr_array, list[str] | None]:

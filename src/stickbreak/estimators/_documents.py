@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource, BagSource, Chunk, GroupSource, SparseSource
 from ..data.arrays import as_array, numbers
+from ..data.document_files import open_documents
 from ..data.frames import Encoded, Levels, as_frame
+from ..data.opening import as_data, is_path
 from ..inference import Chain, Executor, Options, Session, TopicSearch
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
@@ -24,7 +26,7 @@ from ..model import BAGS, GROUPS, DocumentSummary, Kind, Model, Summary
 from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, same_limit, tables
 from ..model.seeding import hard_summary
 from . import _choices as choices
-from ._base import Columns, as_source, survey, whole_numbers
+from ._base import Columns, as_source, check_columns, survey, whole_numbers
 from ._reader import Reader
 from ._start import OfModel, Translation, label_codes
 
@@ -46,9 +48,16 @@ def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource
     if not reset and estimator.grouped_ != (lengths is not None):
         how = "rows in groups: pass lengths=" if estimator.grouped_ else "counts of words: pass no lengths"
         raise ValueError(f"this model was fitted to {how}.")
+    names = None
+    if lengths is None and is_path(X):
+        table = open_documents(X, n_words=None if reset else estimator.n_features_in_)
+        names = table.names
+        X = as_data(table)
     if lengths is None:
         _refuse_text(X)
     source = as_source(estimator, X, reset=reset)
+    if names is not None:
+        check_columns(estimator, names, source.n_columns, reset)
     if lengths is None:
         dense = not isinstance(source, SparseSource)
         return BagSource(sparse.csr_array(np.asarray(source.X, dtype=source.dtype)) if dense else source.X)

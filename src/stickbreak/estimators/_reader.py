@@ -15,7 +15,7 @@ from ..inference import Executor
 from ..likelihoods import Latent
 from ..likelihoods.features import Rows
 from ..model import Model, Parameters, Summary
-from ..model.local import latent_means_of, responsibilities_of
+from ..model.local import latent_means_of, likeliest, responsibilities_of
 
 Array = NDArray[np.floating]
 
@@ -42,7 +42,7 @@ class Reader:
 
     def labels(self, X: Rows) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,)."""
-        return np.asarray(self.responsibilities(X).argmax(axis=1))
+        return likeliest(self.model.likelihood, self.parameters, X)
 
     def latent_means(self, latent: Latent, X: Rows) -> Array:
         """The means of the latent variables of rows, (n, K)."""

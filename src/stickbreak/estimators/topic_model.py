@@ -203,7 +203,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Parameters
         ----------
         X : array, frame or sparse matrix (N, V) of counts, a document in each row; also a corpus of
-            `stickbreak.data.corpus.open_corpus`, which stays on disk.  Numbers that are not whole, such as tf-idf, raise
+            `stickbreak.data.corpus.open_corpus`, which stays on disk, or a path: a corpus, bags of words in text, tables, or
+            lists of words (`stickbreak.data.document_files.open_documents`).  Numbers that are not whole, such as tf-idf, raise
             a UserWarning.  With ``lengths``: dense rows of all documents.
         y : ignored
         lengths : array of int, optional

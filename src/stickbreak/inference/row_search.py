@@ -34,6 +34,8 @@ class Tuning:
     nothing : nats: a change made in vain is not made again before so much was gained
     chance : times what parameters gain on rows of one cluster: what a split must gain, to be worth an excursion
     fast : numbers that a lap looks at, beyond which laps take long
+    vast : the same, beyond which what a telling sample shows is not looked for again: each lap takes minutes
+    telling : rows of a sample, for each cluster, in which splits and merges that pay show
     fewest_rows, rows_per_statistic : rows of a sample, at least: so many, and so many for each statistic
     smaller : a search of many rows begins on one in so many
     worth_a_sample : times the fewest rows of a sample: more begin on one
@@ -49,6 +51,8 @@ class Tuning:
     nothing: float = 0.1
     chance: float = 1.5
     fast: int = 1 << 24
+    vast: int = 1 << 37
+    telling: int = 10_000
     fewest_rows: int = 5000
     rows_per_statistic: int = 100
     smaller: int = 8
@@ -94,9 +98,12 @@ class RowSearch(MergingSearch[Survey]):
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
     when that gains next to nothing, too, or changes no cluster where laps take long.  Where they do and there are as many
     clusters as on the sample, only births and splits from larger samples are tried, since the search there has tried all else.
+    Where laps take minutes and the sample had ten thousand rows of each cluster, only births from the rows that clusters
+    explain worst are, which a sample cannot show.
     """
 
     _found_on_sample: int = 0  # clusters
+    _rows_of_sample: int = 0
     _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 4)  # bounds at which each change did not help
 
     def run(self, start: Summary) -> None:
@@ -144,6 +151,7 @@ class RowSearch(MergingSearch[Survey]):
         rows = sample_rows(self.source.n_rows, self.source.row_size, self.model.likelihood.n_statistics)
         if start.K == 1 and self._may_grow() and rows > 0 and self._laps_left > 1:
             start = self._begin_with(self._sampled(rows, self.options), start)
+            self._rows_of_sample = rows
             self._found_on_sample = start.K
         self._begin(start, self._coarse(start.K))
 
@@ -162,11 +170,19 @@ class RowSearch(MergingSearch[Survey]):
         self.best.run(start)
 
     def _known(self, K: int) -> bool:
-        """Whether as many clusters were found on a sample, and laps take long."""
-        return self._found_on_sample == K and self._is_large(K)
+        """Whether as many clusters were found on a sample, or as many as there are to find, and laps take long."""
+        return self._is_large(K) and (self._found_on_sample == K or self._has_been_told(K))
+
+    def _has_been_told(self, K: int) -> bool:
+        """Whether laps take minutes, and a sample has shown all that one can show."""
+        return self._numbers(K) > TUNING.vast and self._rows_of_sample >= TUNING.telling * K
 
     def _is_large(self, K: int) -> bool:
-        return self.source.n_rows * K * self.model.likelihood.n_statistics > TUNING.fast
+        return self._numbers(K) > TUNING.fast
+
+    def _numbers(self, K: int) -> int:
+        """The numbers that a lap looks at."""
+        return self.source.n_rows * K * self.model.likelihood.n_statistics
 
     def _round(self, options: Options) -> None:
         """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
@@ -204,8 +220,10 @@ class RowSearch(MergingSearch[Survey]):
         rng = self.rng.spawn(1)[0]
         targets = poor_targets(laps.model, laps.total, laps.identities, self.source, laps.drawn, poor, rng)
         births = self.executor.map(partial(propose_birth, laps.model), targets)
-        laps.offer([birth for birth in births if birth.estimate > 0.0])
-        laps.polish(options)
+        promising = [birth for birth in births if birth.estimate > 0.0]
+        if promising or not self._has_been_told(laps.total.K):
+            laps.offer(promising)
+            laps.polish(options)
         return False
 
     def _split_all(self, laps: Laps, options: Options) -> bool:
@@ -215,7 +233,7 @@ class RowSearch(MergingSearch[Survey]):
 
     def _split_again(self, laps: Laps, options: Options) -> bool:
         """The same of clusters whose samples are too small to tell splits that pay, from larger ones."""
-        may = self._may_grow()
+        may = self._may_grow() and not self._has_been_told(laps.total.K)
         drawn = self._survey(laps).seen.drawn if may else []
         return len(drawn) > 0 and self._split_from(laps, self._telling_splits(laps, drawn), options)
 
@@ -257,7 +275,9 @@ class RowSearch(MergingSearch[Survey]):
         ]
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> Survey:
-        draw = self._larger_samples(laps) if "birth" in self.moves else None
+        draw = None
+        if "birth" in self.moves and not self._has_been_told(laps.total.K):
+            draw = self._larger_samples(laps)
         return survey(laps.model, laps.total, self.source, self.executor, parents, draw)
 
     def _larger_samples(self, laps: Laps) -> Draw | None:

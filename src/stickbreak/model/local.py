@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels.assign import accumulate, count_and_entropy, keep_largest, softmax_rows
+from ..kernels.assign import accumulate, count_and_entropy, keep_largest, owners, softmax_rows
 from ..kernels.latent import multiplied
 from ..kernels.sparse import csr_accumulate, csr_scores
 from ..likelihoods import Latent, Likelihood
@@ -78,6 +78,15 @@ def responsibilities_of(likelihood: Likelihood, parameters: Parameters, X: Rows)
     R = np.zeros((n, summary.K), dtype=X.dtype)
     R[np.repeat(np.arange(n), np.diff(kept.indptr)), kept.indices] = kept.values
     return R
+
+
+def likeliest(likelihood: Likelihood, parameters: Parameters, X: Rows) -> NDArray[np.intp]:
+    """The most probable cluster of each of rows X (n, D), (n,)."""
+    n = X.shape[0]
+    owner = np.empty(n, np.int64)
+    _, kept = local_step(likelihood, parameters, X, np.ones(n), base=False)
+    owners(*kept, owner, np.empty(n))
+    return owner
 
 
 def latent_means_of(likelihood: Likelihood, latent: Latent, parameters: Parameters, X: Rows) -> tuple[Array, Array]:
