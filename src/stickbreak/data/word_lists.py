@@ -32,8 +32,8 @@ def blocks(paths: Sequence[Path], options: ReadOptions) -> Iterator[sparse.csr_a
             names = [name for name in (WORDS, COUNTS) if name in schema.names]
             if WORDS not in names or not all(_is_list(schema.field(name).type) for name in names):
                 raise DataError(
-                    f"{path} needs a column {WORDS!r} with the list of the words of each document, by their numbers from 0, and "
-                    f"may have one {COUNTS!r} of as many numbers."
+                    f"{path} needs a column {WORDS!r} with the list of the words of each document, by their numbers from 0, "
+                    f"and may have one {COUNTS!r} of as many numbers."
                 )
             for batch in batches_of(path, options, names):
                 yield _counts(path, *(batch.column(name) for name in names))
