@@ -17,6 +17,7 @@ Rows = Any  # (n, D): dense, missing values as NaN, or CSR
 CHUNK_NUMBERS = 1 << 21  # numbers in a chunk of rows, the unit of work of one thread: 16 MiB in float64
 CHUNK_ROWS = 4096
 LISTED = 1 << 24  # rows; where there are more, a sample is drawn without a list of all of them
+MANY_CHUNKS, LARGEST_CHUNK = 64, 1 << 14  # where there are many rows, chunks are larger, up to so many rows
 
 
 class Chunk(NamedTuple):
@@ -37,8 +38,6 @@ class ArraySource:
     X : array (N, D), any real dtype; float32 stays float32, everything else becomes float64
     weights : array (N,) of non-negative numbers, or None for ones
     """
-
-    most_rows = CHUNK_ROWS
 
     def __init__(self, X: Any, weights: Array | None = None) -> None:
         self.X = X
@@ -70,10 +69,16 @@ class ArraySource:
         """Sum of the sample weights."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
+    @staticmethod
+    def rows_per_chunk(n_rows: int, row_size: int) -> int:
+        """The most rows of a chunk, for rows of so many numbers."""
+        rows = min(max(CHUNK_ROWS, n_rows // MANY_CHUNKS), LARGEST_CHUNK)
+        return max(1, min(rows, CHUNK_NUMBERS // max(row_size, 1)))
+
     @property
     def chunk_rows(self) -> int:
         """Rows in a chunk, at most."""
-        return max(1, min(self.most_rows, CHUNK_NUMBERS // self.row_size))
+        return self.rows_per_chunk(self.n_rows, self.row_size)
 
     def batches(self, n_batches: int) -> list[list[Chunk]]:
         """Every row in exactly one chunk, chunk i in batch i mod ``n_batches``, so that sorted data are spread out."""
@@ -169,7 +174,10 @@ class SparseSource(ArraySource):
     weights : array (N,) of non-negative numbers, or None for ones
     """
 
-    most_rows = CHUNK_NUMBERS  # large chunks, since each has a summary as wide as the vocabulary
+    @staticmethod
+    def rows_per_chunk(n_rows: int, row_size: int) -> int:
+        """The most rows of a chunk: many, since each chunk has a summary as wide as the vocabulary."""
+        return max(1, CHUNK_NUMBERS // max(row_size, 1))
 
     @property
     def row_size(self) -> int:

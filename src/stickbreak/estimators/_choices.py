@@ -276,6 +276,8 @@ def check(estimator: Any) -> None:
     known = _positive_or_prior(estimator.concentration)
     _require(known, "concentration", estimator, "a positive number or a GammaConcentration")
     _require(estimator.most_kept is None or count(estimator.most_kept), "most_kept", estimator, f"None or {COUNT}")
+    several = count(estimator.candidates) and estimator.candidates > 1
+    _require(estimator.candidates is None or several, "candidates", estimator, "None or a whole number of at least 2")
     _named("allocation", estimator, ("dp", "pitman-yor", "finite"), "update")
     _require_allocation(estimator, ROWS)
     if algorithm(estimator).seats:

@@ -38,7 +38,7 @@ def problem_of(
 ) -> Problem:
     """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
     room = memory.room(estimator, likelihood, rows, columns)
-    kind = RowKind(estimator.most_kept)
+    kind = RowKind(estimator.most_kept, estimator.candidates)
     model = choices.model(estimator, likelihood, rows, columns, choices.allocation(estimator), kind, room)
     batches = memory.n_batches(estimator, model.likelihood, rows)
     return Problem(model, rows, Options(batches, estimator.max_laps, estimator.tol, learn=learn))

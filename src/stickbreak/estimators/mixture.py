@@ -92,6 +92,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     most_kept : int >= 1 or None, default None
         L, the most clusters that a row has responsibilities for while fitting (Thesis 7.1); 1 is hard assignment, None is no
         limit.  The ELBO is exact for the responsibilities that are kept.  Predictions have no limit.
+    candidates : int >= 2 or None, default 16
+        C, the clusters nearest to its own that a row chooses among in most laps of a large fit with 3 C clusters or more;
+        None: always all clusters.  The ELBO is exact in every lap, a lap that lowers it is undone, and the last one looks at
+        all clusters.
     learn : bool or sequence of str, default True
         The hyperparameters to learn between laps, to values that raise the ELBO (empirical Bayes).  True: those of the
         likelihood that are not given.  False: none.  Names, such as "scale", "mean_precision" or "degrees_of_freedom": those,
@@ -186,6 +190,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         n_init: int = 1,
         max_laps: int = 1000,
         most_kept: int | None = None,
+        candidates: int | None = 16,
         learn: bool | Sequence[str] = True,
         tol: float = 0.01,
         n_jobs: int | None = None,
@@ -205,6 +210,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.n_init = n_init
         self.max_laps = max_laps
         self.most_kept = most_kept
+        self.candidates = candidates
         self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
@@ -500,7 +506,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _kind(self, kind: Kind) -> Kind:
         """The kind of rows, with the settings of this estimator."""
-        return RowKind(self.most_kept)
+        return RowKind(self.most_kept, self.candidates)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""

@@ -1,6 +1,6 @@
 """What a journal says of an ascent, checked against the problem: it may come from a file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,6 +44,9 @@ def check_state(state: Any, problem: Problem, model: Model) -> None:
         _expect(state.before.summary.K == K, f"{K} clusters a lap before")
     _expect(len(state.schedule.ids) == K, f"{K} identities")
     _expect(state.schedule.recipe == model.kind.recipe, "the recipe of its kind of data")
+    if state.owners:
+        sizes = [sum(chunk.stop - chunk.start for chunk in batch) for batch in problem.batches]
+        _check_owners(state.owners, sizes)
     most_rows = max(problem.source.n_rows, problem.source.flat.n_rows)  # of documents, or of their rows
     for drawn in state.drawn:
         _check_drawn(drawn, most_rows)
@@ -84,6 +87,13 @@ def _check_summary(summary: Any, model: Model, K: int, whole: bool = True) -> No
         ends = (F,) if name == "S" else np.shape(values)[1:] if field["local"] else ()
         fits = isinstance(values, np.ndarray) and values.shape == shape + ends and values.dtype.kind == "f"
         _expect(fits and bool(np.isfinite(values).all()), f"finite {name} of {K} clusters")
+
+
+def _check_owners(owners: Any, sizes: Sequence[int]) -> None:
+    """Refuse identities of the clusters of rows that are not those of batches of so many rows."""
+    arrays = isinstance(owners, tuple) and all(isinstance(own, np.ndarray) and own.dtype.kind == "i" for own in owners)
+    _expect(arrays and [own.shape for own in owners] == [(n,) for n in sizes], "a cluster of each row")
+    _expect(all(own.min(initial=0) >= 0 for own in owners), "identities of the clusters of rows")
 
 
 def _check_drawn(drawn: Any, n_rows: int) -> None:

@@ -16,6 +16,7 @@ from ..moves.better import NEGLIGIBLE
 from ..moves.verify import Verdict
 from .batch_births import BatchBirths, births_left, births_of
 from .leap import Leap, leap_from
+from .sight import Sight
 from .state import Problem, State
 from .visit import visit
 
@@ -44,6 +45,7 @@ class Tuning:
 
 TUNING = Tuning()
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
+NOTHING = np.empty(0, np.int32)
 ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
 
 
@@ -61,6 +63,8 @@ class Record(NamedTuple):
 class Pass(NamedTuple):
     """What a pass over all batches brings back: their summaries, those of the proposals, rows drawn, and its speed.
 
+    near : whether it looked only at clusters near those of the last visit
+    owners : for each batch, the identities of the clusters of its rows, where these are kept
     births : those that single batches decided on, if they do
     """
 
@@ -69,6 +73,8 @@ class Pass(NamedTuple):
     drawn: list[Drawn]
     step: float
     rows_per_second: float
+    near: bool
+    owners: tuple[NDArray[np.integer], ...]
     births: BatchBirths | None = None
 
 
@@ -95,7 +101,8 @@ def first_lap(
     sizes = np.full(start.K, problem.source.total_weight / start.K)
     starts = [_of_batch(counts, batch) for batch in problem.batches]
     seen = _pass(problem, begun, model, leap, sizes, starts)
-    begun = begun._replace(posterior=model.posterior(seen.memo.total), memo=seen.memo, drawn=seen.drawn)
+    posterior = model.posterior(seen.memo.total)
+    begun = begun._replace(posterior=posterior, memo=seen.memo, drawn=seen.drawn, owners=seen.owners, near=True)
     return _finished(problem, begun, [], seen.rows_per_second)
 
 
@@ -113,6 +120,8 @@ def judged(problem: Problem, state: State, after: State) -> State:
     done = _hopeless(problem, after.bound - state.bound, after.bound) or (settled and after.settle < 0)
     if settled and not done:  # nothing is left to wait for; moves are yet to be tried
         return after._replace(quiet=0, settle=0, done=False)
+    if settled and after.looked_near:  # the last lap looks at all clusters
+        return after._replace(quiet=quiet, near=False, done=False)
     return after._replace(quiet=quiet, done=done)
 
 
@@ -125,10 +134,12 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     seen = _pass(problem, state, model, leap, state.total.N)
     posterior = model.posterior(seen.memo.total)
     speed = seen.rows_per_second
-    state = state._replace(drawn=seen.drawn, step=seen.step)  # rows drawn stay: they show new clusters, too
+    state = state._replace(drawn=seen.drawn, step=seen.step, looked_near=seen.near)  # rows drawn show new clusters, too
     lowered = not posterior.bound >= state.bound
     if lowered and leap.taken:
         return state._replace(before=None, step=seen.step * TUNING.slower, stalled=False), Record((), speed)
+    if seen.near and posterior.bound < state.bound - _rounding(problem, state.bound):
+        return state._replace(before=None, near=False, stalled=False), Record((), speed)
     _check(problem, posterior.bound, state.bound, "a lap")
     stalled = not leap.taken and not posterior.bound > state.bound
     births = [] if seen.births is None else [seen.births.record]
@@ -145,7 +156,13 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     )
     reported = problem.reported(state.bound, state.total.K).bound
     lapped = state._replace(
-        posterior=posterior, memo=seen.memo, bound=posterior.bound, before=before, step=step, stalled=stalled
+        posterior=posterior,
+        memo=seen.memo,
+        bound=posterior.bound,
+        before=before,
+        step=step,
+        stalled=stalled,
+        owners=seen.owners,
     )
     moved, records = _moved(problem, lapped, seen.tracked, posterior.bound - reported)
     return _finished(problem, moved, births + records, speed, state.bound)
@@ -175,11 +192,14 @@ def _pass(
     tracked: list[list[Summary]] = [[] for _ in batches]
     local = source.n_rows * len(sizes) * 4 <= LOCAL
     births = births_of(problem, state) if starts is None and not leap.taken else None
+    sight, model = Sight.of(problem, state, model)
+    owners: list[NDArray[np.integer]] = [NOTHING for _ in batches]
     for visited, b in enumerate(state.rng.permutation(len(batches)), 1):
         known = memo.batches[b]
         target = None if births is None else births.target(model.posterior(memo.total), known)
         if births is not None:
             draw = None if known is None or target is None else births.draw(model, target, known.N)
+        warm = starts[b] if known is None and starts is not None else known and known.warm_start
         seen = visit(
             model,
             parameters,
@@ -189,10 +209,13 @@ def _pass(
             state.proposals,
             draw,
             None if known is None else known.base,
-            starts[b] if known is None and starts is not None else known and known.warm_start,
+            sight.owners[b] if warm is None else warm,
             local,
+            sight.keeps,
         )
         memo.replace(int(b), seen.summary)
+        if sight.keeps:
+            owners[b] = sight.identities_of(seen)
         tracked[b] = seen.tracked
         if births is not None and target is not None:
             memo = births.judged(model, parameters, memo, int(b), target, seen.drawn)
@@ -205,10 +228,12 @@ def _pass(
             parameters, _, step = leap_from(posterior, state.before, step, source.dtype)
             continue
         parameters = posterior.parameters(source.dtype)
-        if problem.options.check:
+        if problem.options.check and not sight.near:
             last = _check(problem, posterior.bound, last, f"a visit to batch {b}")
     memo.refresh()
-    return Pass(memo, tracked, drawn, step, source.n_rows / max(time.perf_counter() - began, 1e-9), births)
+    speed = source.n_rows / max(time.perf_counter() - began, 1e-9)
+    kept = tuple(owners) if sight.keeps else ()
+    return Pass(memo, tracked, drawn, step, speed, sight.near, kept, births)
 
 
 def _moved(
@@ -231,8 +256,8 @@ def _moved(
     if before is not None:
         before = _exchanged(before, verdict)
     bound = state.bound + sum(min(gain, 0.0) for gain in verdict.gains.values())  # what moves may give back
-    state = state._replace(posterior=state.model.posterior(memo.total), memo=memo, before=before, bound=bound)
-    return state, records
+    posterior = state.model.posterior(memo.total)
+    return state._replace(posterior=posterior, memo=memo, before=before, bound=bound, near=True), records
 
 
 def _exchanged(before: Posterior, verdict: Verdict) -> Posterior | None:
@@ -325,10 +350,15 @@ def _changed_little(problem: Problem, state: State, after: State) -> bool:
     moved = np.abs(np.sort(total.N) - np.sort(counts)).max()
     if moved > options.moved * max(float(total.N.sum()), 1.0):
         return False
-    least = max(options.tol * total.K, ROUNDING[problem.source.dtype.name] * abs(after.bound))
+    least = max(options.tol * total.K, _rounding(problem, after.bound))
     if options.share > 0.0 and after.learns:
         least = max(least, options.share * float(after.posterior.cost.sum()))
     return after.bound - state.bound <= least
+
+
+def _rounding(problem: Problem, bound: float) -> float:
+    """By how much bounds may differ that only rounding tells apart."""
+    return ROUNDING[problem.source.dtype.name] * abs(bound)
 
 
 def _hopeless(problem: Problem, gain: float, bound: float) -> bool:

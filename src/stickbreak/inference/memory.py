@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.documents import ROWS_AT_ONCE
 from ..data.sequences import STEPS
-from ..data.sources import CHUNK_NUMBERS, CHUNK_ROWS
+from ..data.sources import CHUNK_NUMBERS, ArraySource, SparseSource
 from ..model.documents import DocumentKind
 from ..model.local import block_rows
 from ..model.messages import BLOCK, KEPT, LANES, padded
@@ -23,6 +23,7 @@ from ..moves.segments import MOST as SEGMENTS
 from .gibbs import TOKENS
 from .lap import LOCAL
 from .row_search import most_larger, sample_rows
+from .sight import BYTES as OWNERS
 
 NUMBER = 8  # bytes
 SMALL = 1 << 28  # bytes; a fit that needs less is not worth asking how much there is
@@ -43,8 +44,8 @@ class Footprint:
 
     def rows_per_chunk(self, sizes: "Sizes") -> int:
         """Rows in a chunk at most."""
-        most = CHUNK_NUMBERS if sizes.sparse else CHUNK_ROWS
-        return max(1, min(most, CHUNK_NUMBERS // max(1, sizes.columns)))
+        source = SparseSource if sizes.sparse else ArraySource
+        return source.rows_per_chunk(sizes.rows, sizes.columns)
 
     def chunk(self, sizes: "Sizes", K: int) -> float:
         """Of one chunk, while it is visited: features and scores of a block, what is kept of them, the rows, S = R' T."""
@@ -56,8 +57,8 @@ class Footprint:
         return 0.0
 
     def whole(self, sizes: "Sizes", K: int) -> float:
-        """Of all rows, as long as the fit goes on."""
-        return 0.0
+        """Of all rows, as long as the fit goes on: their clusters at the last two visits; beyond a limit they are not kept."""
+        return sizes.rows if 4 * sizes.rows <= OWNERS else 0.0
 
     def search(self, sizes: "Sizes", K: int) -> float:
         """Of a search between laps: a sample of the rows, and samples of that, as large as one third of it; or larger samples

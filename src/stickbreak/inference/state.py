@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
 from ..model import Drawn, Memo, Model, Posterior, Summary
@@ -110,6 +111,10 @@ class State(NamedTuple):
     before : the posterior one lap ago, with today's clusters; None where the next lap cannot extrapolate
     step : how far to extrapolate
     stalled : whether the last lap gained nothing
+    owners : for each batch, the identity of the cluster of each row at the last visit, where these are kept
+    near : whether laps may look only at clusters near these: until one lowers the bound, or nothing is left to gain; moves
+        that are accepted bring it back
+    looked_near : whether the last lap did
     quiet, barren : laps in a row that changed little, and without births
     learns : whether what is learnt late is learnt now
     done : whether the ascent is over
@@ -126,6 +131,9 @@ class State(NamedTuple):
     before: Posterior | None = None
     step: float = 0.0
     stalled: bool = False
+    owners: tuple[NDArray[np.integer], ...] = ()
+    near: bool = False
+    looked_near: bool = False
     quiet: int = 0
     barren: int = 0
     learns: bool = True

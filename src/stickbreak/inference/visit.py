@@ -19,18 +19,19 @@ Array = NDArray[np.floating]
 
 @dataclass
 class Visit:
-    """What a visit brings back: the batch's summary, that of each proposal, and the rows drawn."""
+    """What a visit brings back: the batch's summary, that of each proposal, the rows drawn, and the clusters of all rows."""
 
     summary: Summary
     tracked: list[Summary]
     drawn: list[Drawn] = field(default_factory=list)
+    owners: list[NDArray[np.integer]] = field(default_factory=list)
 
 
 class Piece(NamedTuple):
-    """A chunk to visit, and counts (K, n) of its documents to start from, if there are any."""
+    """A chunk to visit, and what is known of its documents or rows to start from, if anything (`Batch.start`)."""
 
     chunk: Chunk
-    start: Array | None
+    start: NDArray[Any] | None
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class VisitTask:
     draw : how rows are drawn, if they are
     base : whether to sum up the base measure, which depends on the data alone
     local : whether to bring back what is known of single documents
+    owners : whether to bring back the cluster of each row
     """
 
     kind: Kind
@@ -51,6 +53,7 @@ class VisitTask:
     draw: Draw | None
     base: bool
     local: bool
+    owners: bool
 
     def __call__(self, source: ArraySource, piece: Piece) -> Visit:
         """Summary, proposals and rows drawn of a chunk of the source."""
@@ -64,7 +67,8 @@ class VisitTask:
         if not self.local:
             summary = summary.without_local()
             tracked = [t.without_local() for t in tracked]
-        return Visit(summary, tracked, drawn)
+        owners = [kind.owners(kept)] if self.owners else []
+        return Visit(summary, tracked, drawn, owners)
 
 
 def visit(
@@ -76,20 +80,22 @@ def visit(
     proposals: Sequence[Proposal] = (),
     draw: Draw | None = None,
     base: Array | None = None,
-    starts: Array | None = None,
+    starts: NDArray[Any] | None = None,
     local: bool = True,
+    owners: bool = False,
 ) -> Visit:
     """Visit a batch given as chunks.  The results are added in order.
 
     base : the log base measure of the batch, where it is known from an earlier visit
-    starts : (K, n) for documents, counts to start from, where there are any
+    starts : (K, n) for documents, counts to start from, where there are any; (n,) for rows, their clusters
     local : whether to bring back what is known of single documents
+    owners : whether to bring back the cluster of each row
     """
     kind = model.kind
     likelihood = model.likelihood
     prepared = kind.prepare(likelihood, parameters, source)
     candidates = [(p.removed, p.parameters and kind.prepare(likelihood, p.parameters, source)) for p in proposals]
-    task = VisitTask(kind, likelihood, prepared, candidates, draw, base is None, local)
+    task = VisitTask(kind, likelihood, prepared, candidates, draw, base is None, local, owners)
     results = executor.over(source, task, _pieces(chunks, starts))
     whole = next(results)
     parts = [Visit(whole.summary, list(whole.tracked))]
@@ -98,6 +104,7 @@ def visit(
         for mine, its in zip(whole.tracked, part.tracked):
             mine.add_in_place(its)
         whole.drawn += part.drawn
+        whole.owners += part.owners
         parts.append(Visit(part.summary.only_local(), [t.only_local() for t in part.tracked]))  # the sums are added
     whole.summary = whole.summary.of_chunks([part.summary for part in parts])
     whole.tracked = [t.of_chunks([part.tracked[i] for part in parts]) for i, t in enumerate(whole.tracked)]
@@ -107,9 +114,9 @@ def visit(
     return whole
 
 
-def _pieces(chunks: list[Chunk], starts: Array | None) -> list[Piece]:
-    """The chunks of a batch, each with its part of what is known of the documents of the batch."""
+def _pieces(chunks: list[Chunk], starts: NDArray[Any] | None) -> list[Piece]:
+    """The chunks of a batch, each with its part of what is known of the documents or rows of the batch."""
     if starts is None:
         return [Piece(chunk, None) for chunk in chunks]
     ends = np.cumsum([chunk.stop - chunk.start for chunk in chunks])
-    return [Piece(c, starts[:, end - (c.stop - c.start) : end]) for c, end in zip(chunks, ends)]
+    return [Piece(c, starts[..., end - (c.stop - c.start) : end]) for c, end in zip(chunks, ends)]

@@ -209,6 +209,27 @@ def merged_entropies(indptr, indices, values, weights, parents, H):
 
 
 @_jit
+def rearranged(indptr, indices, values, order, new_indptr, new_indices, new_values):
+    """Put the responsibilities of rows taken in another order back into their own: entry i is of row ``order[i]``.
+
+    order : (n,) in, a permutation
+    new_indptr, new_indices, new_values : out, as large as those in
+    """
+    n = order.size
+    new_indptr[0] = 0
+    for i in range(n):
+        new_indptr[order[i] + 1] = indptr[i + 1] - indptr[i]
+    for i in range(n):
+        new_indptr[i + 1] += new_indptr[i]
+    for i in range(n):
+        place = new_indptr[order[i]]
+        for p in range(indptr[i], indptr[i + 1]):
+            new_indices[place] = indices[p]
+            new_values[place] = values[p]
+            place += 1
+
+
+@_jit
 def owners(indptr, indices, values, owner, share):
     """The cluster with the largest responsibility for each row, and that responsibility; owner (n,), share (n,) out."""
     for i in range(indptr.size - 1):

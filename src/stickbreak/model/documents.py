@@ -1,6 +1,7 @@
 """The local step of topic models: documents to topic counts to a summary."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -164,6 +165,14 @@ class DocumentKind(ABC):
     @abstractmethod
     def indifferent(self, likelihood: Likelihood, X: Any, n: int) -> Observed:
         """The same of a single cluster that takes everything, for n rows of a table."""
+
+    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: Any) -> Self:
+        """Itself: topics that a document does not have are left out anyway."""
+        return self
+
+    def owners(self, kept: Any) -> NDArray[np.int64]:
+        """Nothing."""
+        return np.empty(0, np.int64)
 
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
         """The same: tables of likelihoods are made in float64."""

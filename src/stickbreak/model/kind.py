@@ -1,6 +1,6 @@
 """A kind of data: what differs between rows, bags of words, groups of rows and sequences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -31,13 +31,13 @@ class Batch(NamedTuple):
     """A chunk of data as a visit reads it: rows, documents or sequences X, and their weights.
 
     first : the number of the first
-    start : of documents, what the last visit left to start from (`Summary.warm_start`)
+    start : of documents, what the last visit left to start from (`Summary.warm_start`); of rows, their clusters then
     """
 
     X: Any
     weights: Array
     first: int = 0
-    start: Array | None = None
+    start: NDArray[Any] | None = None
 
 
 class Drawn(NamedTuple):
@@ -98,6 +98,17 @@ class Kind(Protocol):
 
     def start(self, rows: Summary) -> Summary:
         """A start for such data, of which only rows are known."""
+        ...
+
+    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: Any) -> "Kind":
+        """The same kind for visits that look only at clusters near those of the last visit; itself where that saves no time.
+
+        divergences : (K, K) of the clusters, made if it is asked for (`Posterior.divergences`)
+        """
+        ...
+
+    def owners(self, kept: Any) -> NDArray[np.integer]:
+        """The cluster of each row, (n,), from which such a visit starts (`Batch.start`)."""
         ...
 
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:

@@ -1,24 +1,43 @@
 """Exchangeable rows, each in one cluster: the data of mixtures."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..allocations.mixture import MixturePrior
-from ..data import ArraySource
+from ..data import ArraySource, SparseSource
 from ..data.distinct import distinct_rows
 from ..kernels.assign import gather_mass, select_rows
+from ..kernels.assign import owners as largest_shares
 from ..likelihoods import Likelihood
-from ..likelihoods.features import Rows
+from ..likelihoods.features import Rows, prefers_sparse
 from .kind import THRESHOLD, Batch, Drawn, Recipe, share_of_limit
 from .local import Responsibilities, local_step, restricted_step
+from .near import near_step, nearest_clusters
 from .parameters import Parameters
 from .summary import Summary
 
 Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/near_laps.py.
+
+    Attributes
+    ----------
+    many : times the candidates of a row: with fewer clusters visits look at all of them
+    large : numbers that a visit to all rows and clusters looks at, with fewer of which it takes no time
+    """
+
+    many: int = 3
+    large: int = 1 << 28
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -29,9 +48,12 @@ class RowKind:
     ----------
     most_kept : int >= 1, or None
         L, the most clusters that a row has responsibilities for (Thesis 7.1); 1 is hard assignment.
+    candidates : int >= 2, or None
+        C, the clusters near its own that a row chooses among, where there are many clusters and rows; None: all of them.
     """
 
     most_kept: int | None = None
+    candidates: int | None = None
     units: ClassVar[str] = "rows"
     allocations: ClassVar[type] = MixturePrior
     summary: ClassVar[type[Summary]] = Summary
@@ -50,6 +72,22 @@ class RowKind:
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
         """Weights and bias in this precision."""
         return Parameters(parameters.W.astype(dtype, copy=False), parameters.bias.astype(dtype, copy=False))
+
+    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: ArraySource) -> "RowKind":
+        """Rows that choose among clusters near their own, where that saves time; itself otherwise."""
+        C = self.candidates
+        if C is None or TUNING.many * C > K or source.n_rows * K * likelihood.n_statistics < TUNING.large:
+            return self
+        if likelihood.latent is not None or prefers_sparse(likelihood) or isinstance(source, SparseSource):
+            return self
+        return NearRows(self.most_kept, C, nearest=nearest_clusters(divergences(), C))
+
+    def owners(self, kept: Responsibilities) -> NDArray[np.int64]:
+        """The cluster of each row with its largest responsibility."""
+        n = len(kept.indptr) - 1
+        clusters = np.empty(n, np.int64)
+        largest_shares(*kept, clusters, np.empty(n))
+        return clusters
 
     def prepare(self, likelihood: Likelihood, parameters: Parameters, source: ArraySource) -> Parameters:
         """What the local step of every chunk shares: the parameters alone."""
@@ -95,6 +133,28 @@ class RowKind:
     def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Rows, Array]:
         """The rows drawn for one cluster, equal ones together, and their weights, which add up to its ``mass``."""
         return sampled_rows(source, drawn, cluster, mass)
+
+
+@dataclass(frozen=True, eq=False)
+class NearRows(RowKind):
+    """Rows that choose among the clusters near the one that they had at the last visit; of a batch without these, among all.
+
+    nearest : (K, C) the clusters that rows of each cluster may choose, ascending
+    """
+
+    nearest: NDArray[np.int32] = field(kw_only=True)
+
+    def local_step(
+        self, likelihood: Likelihood, parameters: Parameters, batch: Batch, base: bool, keep: bool
+    ) -> tuple[Summary, Responsibilities]:
+        """Responsibilities and summary of a chunk of rows."""
+        if batch.start is None:
+            return super().local_step(likelihood, parameters, batch, base, keep)
+        X = batch.X
+        summary, kept = near_step(likelihood, parameters, self.nearest, X, batch.weights, batch.start, self.most_kept)
+        if base:
+            summary.base[...] = np.dot(likelihood.log_base(X), batch.weights)
+        return summary, kept
 
 
 ROWS = RowKind()

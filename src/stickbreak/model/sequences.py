@@ -1,9 +1,9 @@
 """Hidden Markov models: sequences to smoothed states to a summary."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,14 @@ class SequenceKind:
     def start(self, rows: Summary) -> Summary:
         """A start that knows of no transition."""
         return StateStart(rows.N, rows.S, rows.H, rows.base)
+
+    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: Any) -> Self:
+        """Itself: messages need every state."""
+        return self
+
+    def owners(self, kept: Any) -> NDArray[np.int64]:
+        """Nothing."""
+        return np.empty(0, np.int64)
 
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
         """Weights in this precision; messages are in float64."""

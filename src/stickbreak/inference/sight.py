@@ -1,0 +1,55 @@
+"""Which clusters the visits of a lap look at: all of them, or for each row those near its own at the last visit."""
+
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Model
+from ..model.near import UNKNOWN
+from .state import Problem, State
+from .visit import Visit
+
+BYTES = 1 << 30  # for the clusters of all rows, four each
+
+
+class Sight(NamedTuple):
+    """What the visits of a lap look at.
+
+    Attributes
+    ----------
+    near : whether they look only at clusters near those of the last visit
+    keeps : whether they are to say which cluster each row has
+    owners : for each batch, the place of the cluster of each row at the last visit, or -1; None where nothing is known
+    identities : of the clusters
+    """
+
+    near: bool
+    keeps: bool
+    owners: list[NDArray[np.integer] | None]
+    identities: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, problem: Problem, state: State, model: Model) -> tuple[Self, Model]:
+        """What the visits of the next lap look at, and the model for them.
+
+        Those that begin clusters in single batches look at all.
+        """
+        identities = np.array(state.schedule.ids, np.int32)
+        posterior = state.posterior
+        source = problem.source
+        kind = model.kind
+        if problem.birth is None and 4 * source.n_rows <= BYTES:
+            kind = kind.near(model.likelihood, len(identities), lambda: posterior.divergences, source)
+        nothing: list[NDArray[np.integer] | None] = [None for _ in problem.batches]
+        if kind is model.kind or not (state.near and state.owners):
+            return cls(False, kind is not model.kind, nothing, identities), model
+        most = max(identities.max(), *(owners.max(initial=0) for owners in state.owners))
+        places = np.full(1 + most, UNKNOWN, np.int32)
+        places[identities] = np.arange(len(identities))
+        return cls(True, True, [places[owners] for owners in state.owners], identities), replace(model, kind=kind)
+
+    def identities_of(self, seen: Visit) -> NDArray[np.int32]:
+        """The identities of the clusters of the rows of a batch after a visit, in order."""
+        return self.identities[np.concatenate(seen.owners)]

@@ -1,0 +1,186 @@
+"""Visits that look only at clusters near those of the last one: exact, and undone where they lower the bound."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import softmax
+
+import stickbreak
+from stickbreak import Mixture
+from stickbreak.inference import sight
+from stickbreak.inference.known import _check_owners
+from stickbreak.kernels.assign import rearranged
+from stickbreak.likelihoods.features import prefers_sparse
+from stickbreak.model import Batch, RowKind, local_step
+from stickbreak.model import rows as row_kind
+from stickbreak.model.near import UNKNOWN, near_step, nearest_clusters
+
+FLOAT = np.dtype(float)
+K = 6
+
+
+def masked(nearest, owners):
+    """Whether each row may have each cluster (n, K)."""
+    allowed = np.zeros((len(owners), K), bool)
+    for row, owner in zip(allowed, owners):
+        row[nearest[owner] if owner != UNKNOWN else slice(None)] = True
+    return allowed
+
+
+@pytest.mark.parametrize("L", [None, 1, 2])
+def test_rows_choose_among_the_clusters_near_their_own(problem, naive, L):
+    p = problem(7, n=40, K=K)
+    if p.model.likelihood.latent is not None or prefers_sparse(p.model.likelihood) or sparse.issparse(p.X):
+        return  # such rows look at all clusters
+    rng = np.random.default_rng(0)
+    parameters = p.model.parameters(p.summary, FLOAT)
+    owners = rng.integers(-1, K, len(p.X))
+    nearest = np.sort(np.array([rng.permutation(K)[:3] for _ in range(K)]), axis=1).astype(np.int32)
+    summary, kept = near_step(p.model.likelihood, parameters, nearest, p.X, p.weights, owners, L)
+    scores = np.where(masked(nearest, owners), naive.scores(p.model, parameters, p.X), -np.inf)
+    R = softmax(scores, axis=1)
+    if L is not None:
+        ranks = np.argsort(np.argsort(-R, axis=1, kind="stable"), axis=1)
+        R = np.where(ranks < L, R, 0.0)
+        R /= R.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(naive.dense(kept, K), R, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(summary.N, p.weights @ R, rtol=1e-9, atol=1e-11)
+    entropy = -np.where(R > 0.0, R * np.log(np.where(R > 0.0, R, 1.0)), 0.0)
+    np.testing.assert_allclose(summary.H, p.weights @ entropy, rtol=1e-9, atol=1e-9)
+    everything = near_step(
+        p.model.likelihood, parameters, np.tile(np.arange(K, dtype=np.int32), (K, 1)), p.X, p.weights, owners, L
+    )
+    reference = local_step(p.model.likelihood, parameters, p.X, p.weights, base=False, most_kept=L)
+    naive.assert_same(everything[0], reference[0])
+    np.testing.assert_allclose(naive.dense(everything[1], K), naive.dense(reference[1], K), atol=1e-12)
+
+
+def test_responsibilities_go_back_to_their_rows():
+    rng = np.random.default_rng(1)
+    R = sparse.random_array((30, 5), density=0.4, format="csr", rng=rng)
+    order = rng.permutation(30)
+    taken = R[order]
+    indptr, indices, values = np.empty_like(taken.indptr), np.empty_like(taken.indices), np.empty_like(taken.data)
+    rearranged(taken.indptr, taken.indices, taken.data, order, indptr, indices, values)
+    np.testing.assert_array_equal(indptr, R.indptr)
+    np.testing.assert_array_equal(sparse.csr_array((values, indices, indptr), R.shape).toarray(), R.toarray())
+
+
+def test_the_nearest_clusters_are_those_of_the_smallest_divergence():
+    rng = np.random.default_rng(2)
+    divergences = rng.random((7, 7))
+    divergences[3, 3] = 9.0  # rounding may leave others below the own cluster
+    nearest = nearest_clusters(divergences, 3)
+    for k, clusters in enumerate(nearest):
+        others = np.delete(np.arange(7), k)
+        best = others[np.argsort(divergences[k, others])[:2]]
+        assert clusters.tolist() == sorted([k, *best])
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Visits look near from the smallest problems on; the list says which did."""
+    monkeypatch.setattr(row_kind, "TUNING", replace(row_kind.TUNING, large=0, many=2))
+    looked = []
+    of = sight.Sight.of.__func__
+
+    def spied(cls, *arguments):
+        found = of(cls, *arguments)
+        looked.append(found[0].near)
+        return found
+
+    monkeypatch.setattr(sight.Sight, "of", classmethod(spied))
+    return looked
+
+
+def blobs(overlap, dtype=float):
+    rng = np.random.default_rng(3)
+    centers = rng.normal(0.0, 8.0 / overlap, (12, 2))
+    z = rng.integers(12, size=600)
+    return (centers[z] + rng.normal(size=(600, 2))).astype(dtype), z
+
+
+@pytest.mark.parametrize(("batches", "dtype"), [(1, float), (3, float), (3, np.float32)])
+def test_fits_end_where_those_that_look_at_all_clusters_end(small, batches, dtype):
+    X, z = blobs(0.4, dtype)
+    fits = {
+        C: Mixture(
+            "gaussian", init=z, moves=(), learn=False, candidates=C, n_batches=batches, tol=1e-6, random_state=0
+        ).fit(X)
+        for C in (4, None)
+    }
+    assert any(small)
+    near, every = fits[4], fits[None]
+    assert near.n_clusters_ == every.n_clusters_
+    assert near.lower_bound_ == pytest.approx(every.lower_bound_, abs=0.01)
+    bounds = np.array([lap.lower_bound for lap in near.history_])
+    assert (np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])).all() or dtype == np.float32
+
+
+def test_searches_with_all_moves_do_not_depend_on_threads(small):
+    X, _ = blobs(1.5)
+    fits = [Mixture("gaussian", candidates=3, n_batches=2, random_state=0, n_jobs=n).fit(X) for n in (1, 3)]
+    assert any(small)
+    assert fits[0].lower_bound_ == fits[1].lower_bound_
+    np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
+
+
+def test_a_lap_that_lowers_the_bound_is_undone(small, monkeypatch):
+    X, z = blobs(1.0)
+
+    def farthest(divergences, C):
+        distance = -divergences
+        np.fill_diagonal(distance, np.inf)  # not even its own
+        return np.sort(np.argsort(distance, axis=1)[:, :C], axis=1).astype(np.int32)
+
+    monkeypatch.setattr(row_kind, "nearest_clusters", farthest)
+    fit = Mixture("gaussian", init=z, moves=(), learn=False, candidates=4, random_state=0).fit(X)
+    every = Mixture("gaussian", init=z, moves=(), learn=False, candidates=None, random_state=0).fit(X)
+    assert any(small)
+    assert fit.lower_bound_ == pytest.approx(every.lower_bound_, abs=0.1)
+    bounds = np.array([lap.lower_bound for lap in fit.history_])
+    assert (np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])).all()
+
+
+def test_few_clusters_few_rows_sparse_rows_and_latent_variables_look_at_all():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    gaussian = stickbreak.likelihoods.Gaussian().resolve(stickbreak.likelihoods.Sample.of(X))
+    source = stickbreak.data.ArraySource(X)
+
+    def nothing():
+        raise AssertionError("divergences cost time")
+
+    for kind, clusters in ((RowKind(), 1000), (RowKind(candidates=16), 47), (RowKind(candidates=16), 1000)):
+        assert kind.near(gaussian, clusters, nothing, source) is kind
+    batch = Batch(X, np.ones(100))
+    near = row_kind.NearRows(None, 2, nearest=nearest_clusters(np.random.default_rng(1).random((4, 4)), 2))
+    model = stickbreak.model.Model(gaussian, stickbreak.allocations.DirichletProcess(1.0))
+    S = gaussian.features(X, np.empty((100, 5))).mean(axis=0) * 25.0
+    parameters = model.parameters(model.start(np.full(4, 25.0), np.tile(S, (4, 1))), FLOAT)
+    own = near.local_step(gaussian, parameters, batch, True, True)[0]
+    every = RowKind().local_step(gaussian, parameters, batch, True, True)[0]
+    np.testing.assert_array_equal(own.S, every.S)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [np.zeros(3, int)],
+        (np.zeros(3, int), np.zeros(2, int)),
+        (np.zeros(3), np.zeros(4, int)),
+        (np.zeros(3, int), np.full(4, -1)),
+        (np.zeros(3, int), None),
+    ],
+)
+def test_damaged_clusters_of_rows_are_refused(wrong):
+    _check_owners((np.zeros(3, int), np.arange(4)), [3, 4])
+    with pytest.raises(ValueError, match=r"of (each row|rows)"):
+        _check_owners(wrong, [3, 4])
+
+
+@pytest.mark.parametrize("wrong", [0, 1, -3, 2.5, "many", True])
+def test_candidates_are_at_least_two(wrong):
+    with pytest.raises((ValueError, TypeError), match="candidates"):
+        Mixture(candidates=wrong).fit(np.zeros((4, 2)))
