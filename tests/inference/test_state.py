@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from stickbreak import HMM, Mixture, TopicModel
-from stickbreak.allocations import DirichletProcess
-from stickbreak.data import ArraySource
+from stickbreak.allocations import DirichletProcess, HDPMarkovChain
+from stickbreak.data import ArraySource, SequenceSource
 from stickbreak.estimators._estimator import Estimator
 from stickbreak.inference import Journal, Options, Threads, TruncationFree
 from stickbreak.inference.init import one_cluster
 from stickbreak.inference.lap import first_lap, lap
 from stickbreak.inference.state import Problem
 from stickbreak.likelihoods import Gaussian, Sample
-from stickbreak.model import Model
+from stickbreak.model import SEQUENCES, Model
+from stickbreak.model.sequences import labelled
 from stickbreak.moves import AdoptedBirth, BatchBirth, Schedule
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged", "ignore:.*did not settle")
@@ -73,6 +74,29 @@ def assert_equal_fits(found, other):
     assert found.lower_bound_ == other.lower_bound_  # which depends on all hyperparameters
     for one, same in zip(found.history_, other.history_, strict=True):
         assert replace(one, seconds=0.0, rows_per_second=0.0) == replace(same, seconds=0.0, rows_per_second=0.0)
+
+
+def test_proposals_for_all_states_are_judged_over_a_lap_that_is_undone():
+    """Each state is there twice; an extrapolation far too long lowers the bound, but a merge has parameters of its own."""
+    X = series()
+    source = SequenceSource(X, np.array([len(X)]))
+    model = Model(Gaussian().resolve(Sample.of(X)), HDPMarkovChain(2.0, 5.0), SEQUENCES)
+    labels = np.argmin(((X[:, None] - np.array([[0.0, 5.0], [5.0, 0.0], [9.0, 9.0]])) ** 2).sum(axis=2), axis=1)
+    start = labelled(model.likelihood, source, labels + 3 * (np.arange(len(X)) % 2))
+    with Threads(1) as threads:
+        problem = Problem(source, threads, Options(1, 50, 1e-3))
+        schedule = Schedule(("merge",), model.kind.recipe)
+        state, _ = first_lap(problem, model, model.ordered(start), schedule, np.random.default_rng(0), 0)
+        assert state.total.K == 6
+        assert state.proposals
+        elsewhere = model.posterior(labelled(model.likelihood, source, np.arange(len(X)) * 6 // len(X)))
+        after, record = lap(problem, state._replace(before=elsewhere, step=20.0))
+    assert after.before is None  # the lap was undone
+    assert after.step < 20.0
+    assert [move.kind for move in record.moves if move.gains] == ["merge"]
+    assert after.bound > state.bound
+    assert after.total.K < 6
+    assert after.bound == pytest.approx(model.bound(after.total), rel=1e-12)
 
 
 class Counting(Journal):

@@ -137,7 +137,7 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     state = state._replace(drawn=seen.drawn, step=seen.step, looked_near=seen.near)  # rows drawn show new clusters, too
     lowered = not posterior.bound >= state.bound
     if lowered and leap.taken:
-        return state._replace(before=None, step=seen.step * TUNING.slower, stalled=False), Record((), speed)
+        return _undone(problem, state._replace(before=None, step=seen.step * TUNING.slower, stalled=False), seen)
     if seen.near and posterior.bound < state.bound - _rounding(problem, state.bound):
         return state._replace(before=None, near=False, stalled=False), Record((), speed)
     _check(problem, posterior.bound, state.bound, "a lap")
@@ -166,6 +166,18 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     )
     moved, records = _moved(problem, lapped, seen.tracked, posterior.bound - reported)
     return _finished(problem, moved, births + records, speed, state.bound)
+
+
+def _undone(problem: Problem, state: State, seen: Pass) -> tuple[State, Record]:
+    """The state before an extrapolated lap that lowered the bound.
+
+    Proposals for all clusters have parameters of their own, so that the lap has shown what they are worth even so.
+    """
+    if not state.proposals or not all(proposal.whole for proposal in state.proposals):
+        return state, Record((), seen.rows_per_second)
+    reported = problem.reported(state.bound, state.total.K).bound
+    moved, records = _moved(problem, state, seen.tracked, state.bound - reported)
+    return _finished(problem, moved, records, seen.rows_per_second, state.bound)
 
 
 def _pass(
