@@ -130,6 +130,22 @@ def test_a_fit_that_cannot_be_is_refused_at_once(free, monkeypatch):
     assert "200030000 statistics" in message
 
 
+def test_max_memory_stands_for_what_is_free(monkeypatch):
+    """D = 1,000 columns make F = 501,500 statistics; what is said is what to change."""
+    X = np.random.default_rng(0).normal(size=(40, 1000))
+    message = refused(X, Mixture("gaussian", max_memory=1e8))
+    for part in ("501500 statistics", "of 1000 columns", "K=1", "n_batches=1", "100.0 MB are available"):
+        assert part in message
+    monkeypatch.setattr(memory, "available", lambda: 0.0)
+    X = np.random.default_rng(0).normal(size=(60_000, 100))
+    likelihood, source = Gaussian().resolve(Sample.of(X[:500])), ArraySource(X)
+    assert _memory.n_batches(Mixture("gaussian", max_memory=1e8), likelihood, source) == 3
+    assert _memory.n_batches(Mixture("gaussian", max_memory=1e10), likelihood, source) == 10
+    for wrong in (0, -1.0, np.nan, "1 GB"):
+        with pytest.raises(ValueError, match="max_memory must be None or a positive number of bytes"):
+            Mixture("gaussian", max_memory=wrong).fit(X)
+
+
 def test_clusters_to_begin_with_count(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 2e9)
     X = np.random.default_rng(0).normal(size=(300, 300))

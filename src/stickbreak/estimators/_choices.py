@@ -345,6 +345,10 @@ def _check_fit(estimator: Any, *births: type) -> None:
     )
     check_moves(estimator, MOVES, births)
     _check_checkpoint(estimator)
+    limit = estimator.max_memory
+    _require(
+        limit is None or (_real(limit) and limit > 0), "max_memory", estimator, "None or a positive number of bytes"
+    )
     shows = estimator.verbose
     fits = isinstance(shows, np.bool_) or (isinstance(shows, Integral) and abs(int(shows)) < MOST_WHOLE)
     _require(fits, "verbose", estimator, "True or False")

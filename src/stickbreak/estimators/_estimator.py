@@ -75,6 +75,7 @@ class Estimator(Presented, ABC):
     data_check_: list[Finding]
     checkpoint: Any
     checkpoint_seconds: float
+    max_memory: float | None
     _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:

@@ -32,19 +32,25 @@ def room(estimator: Estimator, likelihood: Likelihood, source: ArraySource, colu
     """
     sizes = _sizes(estimator, likelihood, source, columns)
     needed = sizes.needed(first_clusters(estimator))
-    if needed < memory.SMALL and sizes.needed(MANY) < memory.SMALL:
+    if estimator.max_memory is None and needed < memory.SMALL and sizes.needed(MANY) < memory.SMALL:
         return sys.maxsize
-    free = memory.available()
+    free = available(estimator)
     if needed > free:
         batches = "n_batches=1, " if sizes.batches > 1 else ""
         squares = sizes.update > sizes.statistics  # matrices
         family = 'likelihood="diagonal_gaussian" where that is enough, ' if squares else ""
         raise MemoryError(
-            f"{sizes.rows} rows of {sizes.statistics} statistics each need about {memory.shown(needed)} of memory to begin "
-            f"with, and {memory.shown(free)} are available; use {batches}{family}fewer columns, a smaller n_jobs, or fewer "
-            "clusters to begin with."
+            f"{sizes.rows} rows of {sizes.statistics} statistics each (of {source.n_columns} columns) in "
+            f"K={first_clusters(estimator)} clusters and n_batches={sizes.batches} need about "
+            f"{memory.shown(needed)} of memory to begin with, and {memory.shown(free)} are available; use {batches}{family}"
+            "fewer columns, a smaller n_jobs, or fewer clusters to begin with."
         )
     return sizes.most_clusters(free)
+
+
+def available(estimator: Estimator) -> float:
+    """Bytes that a fit may take beside the data."""
+    return memory.available() if estimator.max_memory is None else float(estimator.max_memory)
 
 
 def first_clusters(estimator: Estimator) -> int:
@@ -76,9 +82,9 @@ def _batches(estimator: Estimator, F: int, source: ArraySource) -> int:
     if not choices.algorithm(estimator).searches:
         return int(np.clip(source.n_rows // ROWS_PER_STEP, 1, MOST_STEPS))
     wanted = int(np.clip(source.n_rows // ROWS_PER_BATCH, 1, MOST_BATCHES))
-    if wanted * MANY * F * memory.NUMBER < memory.SMALL // SHARE:
+    if estimator.max_memory is None and wanted * MANY * F * memory.NUMBER < memory.SMALL // SHARE:
         return wanted
-    return int(np.clip(min(MEMO, memory.available() / SHARE) // (MANY * F * memory.NUMBER), 1, wanted))
+    return int(np.clip(min(MEMO, available(estimator) / SHARE) // (MANY * F * memory.NUMBER), 1, wanted))
 
 
 def _sizes(estimator: Estimator, likelihood: Likelihood, source: ArraySource, columns: Columns) -> memory.Sizes:

@@ -104,6 +104,10 @@ class HMM(ClusterMixin, Estimator):
         UserWarning says so, and the fit goes on.
     checkpoint_seconds : float >= 0, default 30
         The least time between two writings, which is longer where writing takes more than a hundredth of it.
+    max_memory : float > 0 or None, default None
+        Bytes that a fit may take beside the data; None: as many as are free, by what the system, control groups and limits of
+        the process say.  Where they are few, batches and clusters are fewer; where they do not suffice, `fit` raises a
+        MemoryError that says what to change.
     verbose : bool, default False
         Show a progress line on a terminal.
 
@@ -185,6 +189,7 @@ class HMM(ClusterMixin, Estimator):
         random_state: Any = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 30.0,
+        max_memory: float | None = None,
         verbose: bool = False,
     ) -> None:
         self.likelihood = likelihood
@@ -206,6 +211,7 @@ class HMM(ClusterMixin, Estimator):
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
+        self.max_memory = max_memory
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:

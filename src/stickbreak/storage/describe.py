@@ -7,7 +7,11 @@ import numpy as np
 
 from .values import Tensors, encode, encode_parameters
 
-OF_THE_MACHINE = ("checkpoint", "checkpoint_seconds")  # parameters that a model file neither has nor may have
+OF_THE_MACHINE = (
+    "checkpoint",
+    "checkpoint_seconds",
+    "max_memory",
+)  # parameters that a model file neither has nor may have
 
 
 def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
