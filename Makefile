@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack lint types examples bench wheel
+.PHONY: help demo test attack lint types examples bench docs gallery wheel
 .NOTPARALLEL:
 
 help:
@@ -15,6 +15,8 @@ help:
 	@echo "make types     check types"
 	@echo "make examples  run the examples of the README, the tutorial and the docstrings"
 	@echo "make bench     list the benchmarks"
+	@echo "make docs      build the site into docs/_build/html; every example and the gallery are run"
+	@echo "make gallery   run the scripts of examples/gallery; the pictures are in build/gallery"
 	@echo "make wheel     build the wheel and try it, core alone, on every Python from 3.11 at hand"
 
 demo: $(VENV)/.demo
@@ -43,6 +45,13 @@ bench:
 	@echo "Each benchmark is one command, run in an environment made by 'make test' ($(BIN)/python):"
 	@grep -hE '^ *python benchmarks/' benchmarks/*.py | sed -E 's/^ */  /'
 
+docs: $(VENV)/.docs
+	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	@echo "the site is docs/_build/html/index.html"
+
+gallery: $(VENV)/.docs
+	@$(BIN)/python .ci/gallery.py build/gallery
+
 wheel: $(VENV)/.release
 	@$(BIN)/python .ci/wheel.py
 
@@ -54,6 +63,11 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/pip
 $(VENV)/.test: pyproject.toml | $(BIN)/pip
 	@echo "installing stickbreak and what the tests need into $(VENV)"
 	@$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/pip
+	@echo "installing stickbreak and what its site needs into $(VENV)"
+	@$(PIP) -e '.[docs]'
 	@touch $@
 
 $(VENV)/.release: pyproject.toml | $(BIN)/pip

@@ -60,7 +60,7 @@ class Profile(NamedTuple):
 
 @dataclass(frozen=True, eq=False)  # fields that are arrays cannot be compared by ==
 class Likelihood(ABC):
-    """An exponential family with its conjugate prior: ``p(x | phi) = h(x) exp(phi . t(x) - c(phi))`` (Thesis 2.2).
+    """An exponential family with its conjugate prior: ``p(x | phi) = h(x) exp(phi' t(x) - c(phi))`` (Thesis 2.2).
 
     A likelihood is a frozen dataclass whose fields are the hyperparameters of the prior.  Fields left at None are given
     values by `resolve`, from the data.  Everything learnt is held outside, in the counts N (K,) and summed statistics
