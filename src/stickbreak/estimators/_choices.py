@@ -278,6 +278,7 @@ def check(estimator: Any) -> None:
     _require(estimator.most_kept is None or count(estimator.most_kept), "most_kept", estimator, f"None or {COUNT}")
     several = count(estimator.candidates) and estimator.candidates > 1
     _require(estimator.candidates is None or several, "candidates", estimator, "None or a whole number of at least 2")
+    _require_label_error(estimator)
     _named("allocation", estimator, ("dp", "pitman-yor", "finite"), "update")
     _require_allocation(estimator, ROWS)
     if algorithm(estimator).seats:
@@ -307,6 +308,7 @@ def check_states(estimator: Any) -> None:
     _check_fit(estimator)
     _require(count(estimator.n_init_states), "n_init_states", estimator, COUNT)
     _require_algorithm_of(estimator, SEQUENCES)
+    _require_label_error(estimator)
     _require_learnable(estimator, "transition_concentration")
     _require_shares(estimator)
     first = estimator.start_concentration
@@ -369,6 +371,12 @@ def _check_checkpoint(estimator: Any) -> None:
             f"checkpoint={str(estimator.checkpoint)!r} does not cover the algorithm {type(kind).__name__}, which cannot be "
             "taken up again before its end; use checkpoint=None."
         )
+
+
+def _require_label_error(estimator: Any) -> None:
+    error = estimator.label_error
+    fits = error is None or (_real(error) and 0.0 <= error < 1.0)
+    _require(fits, "label_error", estimator, "None or a number from 0 to below 1")
 
 
 def _require_learnable(estimator: Any, *names: str) -> None:

@@ -18,8 +18,9 @@ from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..data.label_files import check_labels, write_labels
+from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
-from ..inference import Algorithm, Executor, LearningSearch, Search, Sequential
+from ..inference import Algorithm, Executor, LabelledSearch, LearningSearch, Search, Sequential
 from ..likelihoods import Dust, Likelihood
 from ..model import Kind, Model, RowKind, Summary
 from ..moves import AdoptedBirth, BatchBirth
@@ -27,6 +28,7 @@ from . import _choices as choices
 from ._base import Columns, as_source, survey
 from ._births import PUBLISHED, published_birth
 from ._check import checked
+from ._classes import Classified, classes_of, labelled_problem, with_known_classes
 from ._estimator import Estimator, Table
 from ._family import decide_family, problem_of, rivals_of
 from ._merged import Again, merged
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 
 
-class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, Estimator):
+class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, Classified, Estimator):
     """Mixture model that finds its own number of clusters.
 
     Maximises the evidence lower bound (ELBO) of a Dirichlet-process mixture,
@@ -85,6 +87,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         What may change the number of clusters.  With ``()`` only clusters left without any row go.  With
         ``BatchBirth(n_new=10)`` births are those of Thesis 4.2, decided on after single batches, and the fit is one ascent.
         With ``AdoptedBirth(n_new=10)`` they are those of 2013 (`stickbreak.moves`).
+    label_error : float from 0 to below 1, or None, default 0.0
+        With labels y: the share of them that are wrong.  0: labels are facts, and a row with one is in clusters of its class
+        alone.  Above 0: a label says which class a row's cluster has, but may be wrong.  None: the share is learnt.
     n_init : int >= 1, default 1
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
@@ -146,8 +151,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     draws_ : `stickbreak.inference.Draws`
         With ``algorithm=Gibbs(...)``: "labels", "n_clusters", "concentration" and "log_joint" of every draw, by name, in
         arrays with axes (chains, draws, ...), co-clustering probabilities and convergence.  A model file does not keep them.
+    classes_ : array (C,)
+        With labels: the classes, in order.  The names that follow belong to such fits, too.
+    class_counts_, cluster_classes_ : array (K, C)
+        Labels of each class among the rows of each cluster; and the probability of each class in each cluster, which takes
+        after the cluster nearest to it where its labels do not say.
+    label_error_ : float
+        The share of labels that are wrong, given or learnt.
     lower_bound_ : float
-        The ELBO, in nats, for the whole data set.
+        The ELBO, in nats, for the whole data set; with labels that of rows and labels together.
     lower_bounds_ : list of float
         The ELBO of the best model so far after each lap.
     history_ : list of `stickbreak.inference.Lap`
@@ -195,6 +207,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         max_laps: int = 1000,
         most_kept: int | None = None,
         candidates: int | None = 16,
+        label_error: float | None = 0.0,
         learn: bool | Sequence[str] = True,
         tol: float = 0.01,
         n_jobs: int | None = None,
@@ -224,6 +237,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.checkpoint_seconds = checkpoint_seconds
         self.max_memory = max_memory
         self.verbose = verbose
+        self.label_error = label_error
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of X.
@@ -235,8 +249,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             folder, or a pattern such as ``"data/*.parquet"`` (`stickbreak.data.opening.open_table`); what is large is read
             while rows are visited, and ``labels_`` are not set: write them with `predict`.
         y : array (N,) or (N, q), optional
-            For a likelihood of targets, such as `LinearRegression`: its targets, where they are not columns of X; otherwise
-            ignored.
+            Labels of some rows, of any types that can be hashed: -1, None and NaN are unknown.  A row with a label is only in
+            clusters of its class, of which there may be several; clusters without any labels are found, too.  Where none is
+            known, the fit is that without y.  For a likelihood of targets, such as `LinearRegression`, its targets instead,
+            where they are not columns of X.
         sample_weight : array (N,), optional
             A row of weight 2 counts as the row twice.
 
@@ -294,6 +310,39 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         with self._executor() as executor:
             source, reader = self._checked(X, y, executor)
             return np.concatenate(list(by_chunk(source, executor, reader.responsibilities)))
+
+    def predict_class(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row, (n,), one of ``classes_``; of a model that was fitted with labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stickbreak import Mixture
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (-20, -7, 7, 20)])
+        >>> y = np.full(400, None)
+        >>> y[[0, 300]] = "far"
+        >>> y[[100, 200]] = "near"
+        >>> Mixture(random_state=0).fit(X, y).predict_class([[-19.0, -21.0], [6.0, 8.0]])
+        array(['far', 'near'], dtype='<U4')
+        """
+        return np.asarray(self.classes_[self.predict_class_proba(X).argmax(axis=1)])
+
+    def predict_class_proba(self, X: Any) -> Array:
+        """The probability of each of ``classes_`` for each row, (n, C): of its clusters by ``cluster_classes_``.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without labels: use ``fit(X, y)``.
+        sklearn.exceptions.NotFittedError
+        """
+        _ = self._labelled  # refuses a fit without labels
+        return self._class_chances(self.predict_proba(X))
+
+    def class_accuracy(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the labels y (n,) whose class `predict_class` finds; rows with unknown labels do not count."""
+        return self._accuracy(self.predict_class_proba(X), y, sample_weight)
 
     def background_proba(self, X: Any) -> Array:
         """Probability that each row belongs to no cluster, but to the background of a `Background` likelihood, (n,).
@@ -516,9 +565,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
-        source = as_source(self, X, sample_weight, reset=True, y=y if choices.takes_targets(self) else None)
+        targets = choices.takes_targets(self)
+        source = as_source(self, X, sample_weight, reset=True, y=y if targets else None)
+        classes = None if targets else classes_of(y, source.n_rows)
+        data = source if classes is None else with_classes(source, classes.codes)
         with self._executor() as executor:
-            session = self._session(executor, source)
+            session = self._session(executor, data)
             collapsed = collapse(source) if choices.algorithm(self).takes_weights else None
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(self._seed(session.journal))
@@ -538,9 +590,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 search = partial(LearningSearch, rivals=rivals, restarts=choices.searches_freely(self))
             else:
                 search = partial(PUBLISHED[type(birth)], birth=birth)
-            total, model, history, trouble, sampled = self._ascend(
-                model, rows, session, rng, problem.options, start, search
-            )
+            options = problem.options
+            if classes is not None:
+                second = LearningSearch if birth is None else search
+                search = partial(LabelledSearch, first=partial(search, model, rows), second=second)
+                collapsed = collapse(data) if collapsed is not None else None
+                rows = data if collapsed is None else collapsed.source
+                model, options, start = labelled_problem(self, model, classes, rows, options, start, executor)
+            total, model, history, trouble, sampled = self._ascend(model, rows, session, rng, options, start, search)
+            self._name_classes(None if classes is None else classes.names)
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
@@ -587,7 +645,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         check_is_fitted(self)
         source = as_source(self, X, sample_weight, y=y if self.n_targets_ else None)
         choices.check_sparse(self.model_.likelihood, source)
-        return source, survey(self, self.model_.likelihood, source, executor)
+        columns = survey(self, self.model_.likelihood, source, executor)
+        return with_known_classes(self, source, y), columns
 
     def _reader(self, columns: Columns, source: ArraySource) -> Reader:
         return Reader.of(self.model_, self.summary_, columns.missing, source.dtype)

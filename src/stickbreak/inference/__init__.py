@@ -4,6 +4,7 @@ from .adopted_births import AdoptedSearch
 from .algorithm import Algorithm, Memoized
 from .executor import Executor, Threads
 from .gibbs import Chain
+from .labelled_search import LabelledSearch, by_class
 from .learning_search import LearningSearch
 from .published_search import PublishedSearch
 from .refit import Refit
@@ -29,6 +30,7 @@ __all__ = [
     "Executor",
     "Gibbs",
     "Journal",
+    "LabelledSearch",
     "Lap",
     "LearningSearch",
     "Memoized",
@@ -45,4 +47,5 @@ __all__ = [
     "TopicSearch",
     "TruncationFree",
     "ascents",
+    "by_class",
 ]

@@ -17,6 +17,7 @@ from .exponential import Exponential, Gamma
 from .gaussian import Gaussian
 from .gaussian_network import GaussianNetwork
 from .known_covariance_gaussian import KnownCovarianceGaussian
+from .labelled import Labelled
 from .linear_regression import LinearRegression
 from .log_scale import LogScale
 from .multinomial import Multinomial
@@ -63,6 +64,7 @@ __all__ = [
     "GaussianNetwork",
     "IndependentColumns",
     "KnownCovarianceGaussian",
+    "Labelled",
     "Latent",
     "Likelihood",
     "LinearRegression",

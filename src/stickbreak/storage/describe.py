@@ -18,6 +18,9 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
     """Everything of a fitted estimator that is not an array, as JSON values; its arrays go to ``tensors``."""
     parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name not in OF_THE_MACHINE}
     names = getattr(estimator, "feature_names_in_", None)
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and not all(isinstance(name, (str, bool, int, float)) for name in classes.tolist()):
+        raise TypeError(f"cannot save classes other than numbers and texts; got {classes.tolist()!r:.80}.")
     return {
         "estimator": type(estimator).__name__,
         "parameters": encode_parameters(parameters, tensors),
@@ -29,6 +32,7 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
         "n_targets": int(estimator.n_targets_),
         "grouped": bool(estimator.grouped_),
         "feature_names": None if names is None else [str(name) for name in names],
+        "classes": None if classes is None else classes.tolist(),
         "levels": [[int(d), list(levels)] for d, levels in estimator.levels_.items()],
         "data_check": [asdict(finding) for finding in estimator.data_check_],
         "selection": [asdict(candidate) for candidate in getattr(estimator, "selection_", [])],

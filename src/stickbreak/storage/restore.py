@@ -15,11 +15,12 @@ from sklearn.utils import check_random_state
 from ..data.check import Finding
 from ..estimators import HMM, Mixture, TopicModel
 from ..estimators import _choices as choices
+from ..estimators._classes import as_names
 from ..estimators._estimator import Estimator, Table
 from ..estimators._selection import Candidate
 from ..estimators._sequences import lags
 from ..inference import Lap
-from ..likelihoods import Likelihood, Multinomial
+from ..likelihoods import Labelled, Likelihood, Multinomial
 from ..model import BAGS, GROUPS, ROWS, SEQUENCES, Kind, Model, Summary
 from ..moves import MoveRecord
 from .describe import OF_THE_MACHINE
@@ -74,7 +75,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
     ------
     ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it is not consistent.
     """
-    expect_keys("record", record, RECORD, optional={"lower_bound", "data_check", "selection"})
+    expect_keys("record", record, RECORD, optional={"lower_bound", "data_check", "selection", "classes"})
     name = as_text("estimator", record["estimator"])
     if name not in ESTIMATORS:
         raise ValueError(f"unknown estimator {name!r:.40}; known: {', '.join(ESTIMATORS)}.")
@@ -102,6 +103,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
     estimator.data_check_ = [_finding(entry) for entry in as_list("data_check", record.get("data_check", []))]
+    _name_classes(estimator, likelihood, record.get("classes"))
     if not kind.has_documents:
         estimator.selection_ = [_candidate(entry) for entry in as_list("selection", record.get("selection", []))]
     estimator.converged_ = as_flag("converged", record["converged"])
@@ -219,6 +221,18 @@ def _check_bounds(model: Model, summary: Summary, last: float, stored: Any) -> N
     claimed, allowed = (last, ALIKE) if stored is None else (as_number("lower_bound", stored), SAME)
     if not (abs(claimed - bound) <= allowed * terms and last <= bound + allowed * terms):
         raise ValueError(f"it claims a bound of {claimed:.10g}, but has one of {bound:.10g}.")
+
+
+def _name_classes(estimator: Any, likelihood: Likelihood, record: Any) -> None:
+    """Set the classes of a fit with labels, which are as many as the likelihood has."""
+    if not isinstance(likelihood, Labelled):
+        expect(record is None, "classes", record, "those of a fit with labels")
+        return
+    names = as_list("classes", record)
+    expect(len(names) == likelihood.n_classes, "classes", names, f"{likelihood.n_classes} names")
+    expect(all(isinstance(name, (str, bool, int, float)) for name in names), "classes", names, "texts or numbers")
+    expect(len(set(names)) == len(names), "classes", names, "names that differ")
+    estimator._name_classes(as_names(names))
 
 
 def _finding(record: Any) -> Finding:

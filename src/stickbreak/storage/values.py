@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import allocations
 from ..inference import Gibbs, Memoized, Sequential, Stochastic, TruncationFree
-from ..likelihoods import REGISTRY, Product
+from ..likelihoods import REGISTRY, Labelled, Product
 from ..model import DocumentSummary, SequenceSummary, Summary
 from ..moves import AdoptedBirth, BatchBirth
 
@@ -193,7 +193,7 @@ def known_classes() -> dict[str, type]:
 
 def likelihood_classes() -> dict[str, type]:
     """The classes of likelihoods, by name."""
-    kinds: list[type] = [*REGISTRY.values(), Product]
+    kinds: list[type] = [*REGISTRY.values(), Labelled, Product]
     return {kind.__name__: kind for kind in kinds}
 
 

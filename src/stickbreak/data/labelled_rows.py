@@ -1,0 +1,52 @@
+"""Rows with a last column that says the class of each."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .sources import Array, ArraySource, Chunk, SparseSource
+
+
+class LabelledRows(ArraySource):
+    """The rows of another source, with codes of their classes as one more column.
+
+    Parameters
+    ----------
+    rows : dense rows
+    codes : (N,) the class of each row, 1, ..., C, or 0 where it is unknown
+    """
+
+    def __init__(self, rows: ArraySource, codes: NDArray[np.integer]) -> None:
+        super().__init__(rows.X, rows.weights)
+        self.codes = codes
+        self._unlabelled = rows
+
+    @property
+    def n_columns(self) -> int:
+        """D + 1."""
+        return self._unlabelled.n_columns + 1
+
+    def sample(self, n: int, rng: np.random.Generator) -> ArraySource:
+        """A source of n random rows, held in memory (all rows where there are fewer)."""
+        if n >= self.n_rows:
+            return self
+        return ArraySource(*self.take(np.sort(rng.permutation(self.present())[:n])))
+
+    def _rows(self, chunk: Chunk) -> Array:
+        return self._with_codes(self._unlabelled.read(chunk)[0], self.codes[chunk.start : chunk.stop])
+
+    def _take(self, rows: NDArray[np.integer]) -> Array:
+        return self._with_codes(self._unlabelled.take(rows)[0], self.codes[rows])
+
+    def _with_codes(self, X: Array, codes: NDArray[np.integer]) -> Array:
+        return np.column_stack([X, codes.astype(X.dtype)])
+
+
+def with_classes(source: ArraySource, codes: NDArray[np.integer]) -> ArraySource:
+    """The rows of a source, dense or sparse, with codes (N,) of their classes as one more column; 0 where it is unknown."""
+    if not isinstance(source, SparseSource):
+        return LabelledRows(source, codes)
+    column: Any = sparse.csr_array(codes.astype(source.dtype)[:, None])
+    return SparseSource(sparse.csr_array(sparse.hstack([source.X, column], format="csr")), source.weights)

@@ -1,0 +1,237 @@
+"""Labels of some rows: what users pass as y, the classes, and which classes clusters have."""
+
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .._arguments import shown
+from ..data import ArraySource
+from ..data.arrays import as_array, is_date, is_missing, numbers
+from ..data.labelled_rows import with_classes
+from ..inference import Executor, Options, by_class
+from ..likelihoods import Labelled
+from ..likelihoods.labelled import OWN
+from ..model import Model, Summary
+from ..model.learning import OF_LIKELIHOOD
+from . import _choices as choices
+
+FIRST_ERROR = 0.1  # an error rate that is learnt, at first
+
+Array = NDArray[np.floating]
+
+
+class Classes(NamedTuple):
+    """The labels of rows.
+
+    names : the classes, C
+    codes : (N,) the class of each row, 1, ..., C, or 0 where it is unknown
+    """
+
+    names: NDArray[Any]
+    codes: NDArray[np.int64]
+
+
+def classes_of(y: Any, n: int, known: Sequence[Any] | None = None) -> Classes | None:
+    """The classes of n rows, or None where no label is known.
+
+    y : (n,) labels of any types that can be hashed; -1, None and NaN are unknown
+    known : the classes of a fitted model, to one of which every label must belong
+
+    Raises
+    ------
+    ValueError, TypeError : labels are not one for each row, are dates, fractions, cannot be hashed, or are new to the model.
+    """
+    if y is None:
+        return None
+    labels = as_array(y, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n,):
+        raise ValueError(f"y must hold one label for each of {n} rows; got shape {labels.shape}.")
+    values = labels.tolist()
+    unknown = np.array([_is_unknown(value, row) for row, value in enumerate(values)], np.bool_)
+    if unknown.all():
+        return None
+    labelled = np.flatnonzero(~unknown)
+    if labels.dtype.kind == "f":
+        _refuse_fractions(labels, labelled)
+    names = _sorted(dict.fromkeys(values[row] for row in labelled)) if known is None else list(known)
+    code = {name: c + 1 for c, name in enumerate(names)}
+    codes = np.zeros(n, np.int64)
+    for row in labelled:
+        if values[row] not in code:
+            raise ValueError(f"y has {shown(values[row])} in row {row}, which is no class of the fit: {names[:10]}.")
+        codes[row] = code[values[row]]
+    return Classes(as_names(names), codes)
+
+
+class Labelling(NamedTuple):
+    """The problem of a fit with labels: the model, options, and what makes a start."""
+
+    model: Model
+    options: Options
+    start: Callable[[np.random.Generator], Summary]
+
+
+def labelled_problem(
+    estimator: Any,
+    model: Model,
+    classes: Classes,
+    source: ArraySource,
+    options: Options,
+    start: Callable[[np.random.Generator], Summary],
+    executor: Executor,
+) -> Labelling:
+    """The problem of an estimator with labels, from that without.
+
+    source : rows with labels
+    start : of a search for clusters of rows without labels, unless the algorithm does not search
+    """
+    error = estimator.label_error
+    first = FIRST_ERROR if error is None else float(error)
+    steps = source.n_columns - source.flat.n_columns + 1
+    family = Labelled(model.likelihood, source.flat.n_columns - steps, len(classes.names), first, steps)
+    model = replace(model, likelihood=family)
+    if error is None:
+        options = replace(options, learn=(*options.learn, OF_LIKELIHOOD + OWN))
+    if not choices.algorithm(estimator).searches:
+        start = partial(_allowed, model, source, executor, start)
+    return Labelling(model, options, start)
+
+
+def _allowed(
+    model: Model,
+    source: ArraySource,
+    executor: Executor,
+    start: Callable[[np.random.Generator], Summary],
+    rng: np.random.Generator,
+) -> Summary:
+    """A start that labels allow."""
+    return by_class(model, start(rng).as_start, source, executor)
+
+
+def with_known_classes(estimator: Any, source: ArraySource, y: Any) -> ArraySource:
+    """The rows of a source with labels y of the classes of a fitted estimator, if it has any and labels are given."""
+    names = getattr(estimator, "classes_", None)
+    classes = None if names is None else classes_of(y, source.n_rows, names.tolist())
+    return source if classes is None else with_classes(source, classes.codes)
+
+
+class Classified:
+    """What estimators that were fitted with labels know of classes."""
+
+    model_: Model
+    summary_: Any
+    classes_: NDArray[Any]
+
+    @property
+    def label_error_(self) -> float:
+        """The error rate of labels, given or learnt."""
+        return self._labelled.error
+
+    @property
+    def class_counts_(self) -> Array:
+        """Labels of each class among the rows of each cluster, (K, C)."""
+        return self._labelled.label_counts(self.summary_.S)
+
+    @property
+    def cluster_classes_(self) -> Array:
+        """The probability of each class in each cluster, (K, C): see `cluster_classes`."""
+        _ = self._labelled  # refuses a fit without labels
+        return cluster_classes(self.model_, self.summary_)
+
+    @property
+    def _labelled(self) -> Labelled:
+        """The likelihood of a fit with labels."""
+        check_is_fitted(self, "model_")
+        likelihood = self.model_.likelihood
+        if not isinstance(likelihood, Labelled):
+            raise ValueError("this model was fitted without labels: use fit(X, y).")
+        return likelihood
+
+    def _name_classes(self, names: NDArray[Any] | None) -> None:
+        """Set the classes of a fit, or forget those of an earlier one."""
+        self.__dict__.pop("classes_", None)
+        if names is not None:
+            self.classes_ = names
+
+    def _class_chances(self, R: Array) -> Array:
+        """The probability of each class (n, C), given that of each cluster (n, K)."""
+        return np.asarray(R @ self.cluster_classes_.astype(R.dtype))
+
+    def _accuracy(self, chances: Array, y: Any, sample_weight: Any = None) -> float:
+        """The share of the labels y (n,) that are known whose class is the most probable one, given chances (n, C)."""
+        n = len(chances)
+        classes = classes_of(y, n, self.classes_.tolist())
+        if classes is None:
+            raise ValueError("y must have at least one label that is known; got none.")
+        known = classes.codes > 0
+        weights = np.ones(n) if sample_weight is None else numbers(sample_weight, "sample_weight").astype(np.float64)
+        if weights.shape != (n,) or not (weights >= 0.0).all() or not weights[known].sum() > 0.0:
+            raise ValueError(f"sample_weight must hold {n} numbers of at least 0, some of labelled rows above it.")
+        right = chances.argmax(axis=1) + 1 == classes.codes
+        return float(np.average(right[known], weights=weights[known]))
+
+
+def cluster_classes(model: Model, summary: Summary) -> Array:
+    """The probability of each class in each cluster of a model with labels, (K, C).
+
+    That is the posterior where it has a class above one half.  The labels of other clusters, if they have any, do not say; each
+    takes after the cluster that is nearest to it, of those that have a class by then: the one under which its rows lose least
+    (`Posterior.divergences`), the nearest pairs first.
+    """
+    likelihood = model.likelihood
+    assert isinstance(likelihood, Labelled)
+    q = likelihood.class_posterior(summary.S).copy()
+    named = q.max(axis=1) > 0.5
+    distance = model.posterior(summary.without_local()).divergences
+    while named.any() and not named.all():
+        others = np.flatnonzero(~named)
+        known = np.flatnonzero(named)
+        apart = distance[np.ix_(others, known)]
+        i, j = np.unravel_index(int(apart.argmin()), apart.shape)
+        q[others[i]] = q[known[j]]
+        named[others[i]] = True
+    return q
+
+
+def _is_unknown(value: Any, row: int) -> bool:
+    """Whether a label is not known; a label that cannot be one is refused."""
+    if is_missing(value):
+        return True
+    if is_date(value) or not isinstance(value, Hashable):
+        raise TypeError(f"y must hold labels that can be hashed, and no dates; row {row} has {shown(value)}.")
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == -1
+
+
+def _refuse_fractions(labels: NDArray[Any], rows: NDArray[np.integer]) -> None:
+    """Refuse measurements where labels are expected."""
+    wrong = labels[rows] != np.floor(labels[rows])
+    if wrong.any():
+        row = int(rows[wrong.argmax()])
+        raise ValueError(
+            f"y must hold labels of classes, but row {row} has {labels[row]}; for targets that are measured use "
+            "Mixture(LinearRegression())."
+        )
+
+
+def _sorted(names: Any) -> list[Any]:
+    """Classes in order, or in order of appearance where they are of mixed types."""
+    with suppress(TypeError):
+        return sorted(names)
+    return list(names)
+
+
+def as_names(names: list[Any]) -> NDArray[Any]:
+    """Classes (C,) as an array: of numbers or text, or of objects where types are mixed."""
+    if len({type(name) for name in names}) == 1 and isinstance(names[0], (bool, int, float, str)):
+        return np.array(names)
+    found = np.empty(len(names), dtype=object)
+    found[:] = names
+    return found
