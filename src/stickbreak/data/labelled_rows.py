@@ -10,7 +10,7 @@ from .sources import Array, ArraySource, Chunk, SparseSource
 
 
 class LabelledRows(ArraySource):
-    """The rows of another source, with codes of their classes as one more column.
+    """The dense rows of another source, with codes of their classes as one more column.
 
     Parameters
     ----------
@@ -28,17 +28,32 @@ class LabelledRows(ArraySource):
         """D + 1."""
         return self._unlabelled.n_columns + 1
 
+    def batches(self, n_batches: int) -> list[list[Chunk]]:
+        """Those of the other source."""
+        return self._unlabelled.batches(n_batches)
+
+    def read(self, chunk: Chunk) -> tuple[Array, Array]:
+        """Rows (n, D + 1) and sample weights (n,) of a chunk."""
+        X, weights = self._unlabelled.read(chunk)
+        return self._with_codes(X, self.codes[chunk.start : chunk.stop]), weights
+
+    def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
+        """Rows and weights at the given positions."""
+        X, weights = self._unlabelled.take(rows)
+        return self._with_codes(X, self.codes[rows]), weights
+
+    def held(self, rows: NDArray[np.integer]) -> ArraySource:
+        """A source that gives these rows."""
+        held = self._unlabelled.held(rows)
+        return self if held is self._unlabelled else LabelledRows(held, self.codes)
+
     def sample(self, n: int, rng: np.random.Generator) -> ArraySource:
         """A source of n random rows, held in memory (all rows where there are fewer)."""
-        if n >= self.n_rows:
-            return self
-        return ArraySource(*self.take(np.sort(rng.permutation(self.present())[:n])))
+        return self if n >= self.n_rows else ArraySource(*self.take(self._drawn(n, rng)))
 
-    def _rows(self, chunk: Chunk) -> Array:
-        return self._with_codes(self._unlabelled.read(chunk)[0], self.codes[chunk.start : chunk.stop])
-
-    def _take(self, rows: NDArray[np.integer]) -> Array:
-        return self._with_codes(self._unlabelled.take(rows)[0], self.codes[rows])
+    def release(self) -> None:
+        """Let go of what the other source has read."""
+        self._unlabelled.release()
 
     def _with_codes(self, X: Array, codes: NDArray[np.integer]) -> Array:
         return np.column_stack([X, codes.astype(X.dtype)])

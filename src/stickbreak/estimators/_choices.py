@@ -308,7 +308,6 @@ def check_states(estimator: Any) -> None:
     _check_fit(estimator)
     _require(count(estimator.n_init_states), "n_init_states", estimator, COUNT)
     _require_algorithm_of(estimator, SEQUENCES)
-    _require_label_error(estimator)
     _require_learnable(estimator, "transition_concentration")
     _require_shares(estimator)
     first = estimator.start_concentration

@@ -326,7 +326,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         >>> Mixture(random_state=0).fit(X, y).predict_class([[-19.0, -21.0], [6.0, 8.0]])
         array(['far', 'near'], dtype='<U4')
         """
-        return np.asarray(self.classes_[self.predict_class_proba(X).argmax(axis=1)])
+        chances = self.predict_class_proba(X)
+        return np.asarray(self.classes_[chances.argmax(axis=1)])
 
     def predict_class_proba(self, X: Any) -> Array:
         """The probability of each of ``classes_`` for each row, (n, C): of its clusters by ``cluster_classes_``.
@@ -591,19 +592,21 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             else:
                 search = partial(PUBLISHED[type(birth)], birth=birth)
             options = problem.options
+            visited = rows
+            repeats = collapsed
             if classes is not None:
                 second = LearningSearch if birth is None else search
                 search = partial(LabelledSearch, first=partial(search, model, rows), second=second)
-                collapsed = collapse(data) if collapsed is not None else None
-                rows = data if collapsed is None else collapsed.source
-                model, options, start = labelled_problem(self, model, classes, rows, options, start, executor)
-            total, model, history, trouble, sampled = self._ascend(model, rows, session, rng, options, start, search)
+                repeats = None if collapsed is None else collapse(data)
+                visited = data if repeats is None else repeats.source
+                model, options, start = labelled_problem(self, model, classes, visited, options, start, executor)
+            total, model, history, trouble, sampled = self._ascend(model, visited, session, rng, options, start, search)
             self._name_classes(None if classes is None else classes.names)
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
-            labels = None if in_files(X) else lambda: self._labels_of(rows, collapsed, columns, executor)
+            labels = None if in_files(X) else lambda: self._labels_of(visited, repeats, columns, executor)
             trouble = self._set_drawn(sampled, labels) or trouble
         self.converged_ = trouble is None
         return trouble

@@ -205,6 +205,11 @@ class Likelihood(ABC):
         """The latent variables of its rows, one in each cluster; None where rows have none."""
         return None
 
+    @property
+    def n_plain(self) -> int:
+        """How many of its last statistics are not multiplied by the means of latent variables, nor known to these."""
+        return 0
+
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """This likelihood and statistics S for data in which values of the columns ``missing`` (D,) may be missing."""
         return self, S

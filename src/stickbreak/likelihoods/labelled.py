@@ -12,6 +12,7 @@ from scipy.special import logsumexp, softmax
 from .._sums import check_between
 from ._base import Array, Likelihood, Profile
 from ._hyperparameters import require
+from ._latent import Latent
 from ._rows import Rows
 from ._sample import Sample
 from .features import features, prefers_sparse
@@ -65,11 +66,6 @@ class Labelled(Likelihood):
         require(self.steps >= 1 and self.n_columns % self.steps == 0, "steps", self.steps, "a divisor of the columns")
         for name in ("takes_sparse", "takes_missing", "takes_negative", "domain"):
             object.__setattr__(self, name, getattr(self.family, name))  # those of a class, elsewhere
-        if self.family.latent is not None:
-            raise ValueError(
-                f"labels cannot go with {type(self.family).__name__}, whose rows have a latent variable that labels do not "
-                "share; use Gaussian, or DiagonalGaussian."
-            )
 
     # Classes -----------------------------------------------------------------------------------------------------------
 
@@ -132,6 +128,16 @@ class Labelled(Likelihood):
     def n_statistics(self) -> int:
         """F, those of the family and one for each class."""
         return self.family.n_statistics + self.n_classes
+
+    @property
+    def latent(self) -> Latent | None:
+        """Those of the family; labels do not depend on them."""
+        return self.family.latent
+
+    @property
+    def n_plain(self) -> int:
+        """The statistics of labels."""
+        return self.n_classes
 
     @property
     def row_entries(self) -> int:
@@ -307,6 +313,10 @@ class Labelled(Likelihood):
         if name != OWN:
             for family in self.family.fitted(name, N, self._own(S)):
                 yield replace(self, family=family)
+
+    def ahead(self, before: Likelihood, step: float) -> Self:
+        """With what the family has learnt of latent variables moved on."""
+        return replace(self, family=self.family.ahead(before.family, step)) if isinstance(before, Labelled) else self
 
     # What comes from a file ------------------------------------------------------------------------------------------
 

@@ -191,15 +191,25 @@ def _latent_step(
     kept = found.kept
     count_and_entropy(*kept, weights, mass, summary.N, summary.H)
     weights = weights * mass
-    latent.add(*kept, weights, found.means, summary.S)
-    if kept.values.size > DENSE_SHARE * found.R.size:
-        R = found.R * found.means * weights[:, None]
-        np.add(summary.S, R.T @ found.T.astype(np.float64, copy=False), out=summary.S)
-    else:
-        values = np.empty_like(kept.values)
-        multiplied(*kept, found.means, values)
-        accumulate(kept.indptr, kept.indices, values, weights, found.T, summary.S)
+    plain = likelihood.n_statistics - likelihood.n_plain
+    S = summary.S[:, :plain]
+    latent.add(*kept, weights, found.means, S)
+    values = np.empty_like(kept.values)
+    multiplied(*kept, found.means, values)
+    times = kept._replace(values=values)
+    _add_products(times, found.T[:, :plain], found.R * found.means, weights, S)
+    if likelihood.n_plain > 0:
+        _add_products(kept, found.T[:, plain:], found.R, weights, summary.S[:, plain:])
     return kept
+
+
+def _add_products(kept: Responsibilities, T: Array, R: Array, weights: Array, S: Array) -> None:
+    """S += R' diag(w) T for factors ``kept``, dense R (n, K), of features T."""
+    if kept.values.size > DENSE_SHARE * R.size:
+        R = R * weights[:, None]  # float64 also for float32 data: sums of rounded products would move the bound
+        np.add(S, R.T @ T.astype(np.float64, copy=False), out=S)
+    else:
+        accumulate(*kept, weights, T, S)
 
 
 class _Integrated(NamedTuple):
@@ -226,6 +236,9 @@ def _integrated(
         T, scores = scores_of(likelihood, Parameters(parameters.W.astype(np.float64), parameters.bias), X)
         means = latent.integrate(scores)
         assert means is not None  # in float64 nothing is refused
+    plain = likelihood.n_statistics - likelihood.n_plain
+    if likelihood.n_plain > 0:
+        scores += product_with(T[:, plain:], parameters.W[:, plain:].astype(T.dtype, copy=False))
     bias = parameters.bias.astype(scores.dtype, copy=False)
     kept = softmax(scores, bias, responsibility_threshold(scores.dtype), np.inf)
     assert kept is not None  # every score is a number
@@ -238,11 +251,8 @@ def _add(kept: Responsibilities, T: Any, R: Array, weights: Array, mass: Array, 
     weights = weights * mass
     if sparse.issparse(T):
         csr_accumulate(*kept, weights, T.indptr, T.indices, T.data, summary.S)
-    elif kept.values.size > DENSE_SHARE * R.size:
-        R = R * weights[:, None]  # float64 also for float32 data: sums of rounded products would move the bound
-        np.add(summary.S, R.T @ T.astype(np.float64, copy=False), out=summary.S)
     else:
-        accumulate(*kept, weights, T, summary.S)
+        _add_products(kept, T, R, weights, summary.S)
 
 
 def softmax(C: Array, bias: Array, threshold: float, largest: float) -> Responsibilities | None:
@@ -275,7 +285,7 @@ def scores_of(
     """Features T of rows X and scores T @ W.T (n, K) without bias, in the precision of W; not finite for distant rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # whoever asks sees what is not finite, and does it again
         T = features(likelihood, X, parameters.W.dtype, out)
-        return T, product_with(T, parameters.W, product)
+        return T, product_of(likelihood, T, parameters.W, product)
 
 
 def exact_scores(likelihood: Likelihood, parameters: Parameters, X: Rows) -> tuple[Any, Array, Array]:
@@ -313,6 +323,14 @@ def _distant_scores(T: Any, parameters: Parameters) -> tuple[Array, Array]:
     with np.errstate(over="ignore"):  # to minus infinity: a responsibility of zero
         best = np.clip(scaled.max(axis=1) * c[:, 0], -FARTHEST, FARTHEST)
         return np.asarray(scores * c), best
+
+
+def product_of(likelihood: Likelihood, T: Any, W: Array, out: Array | None = None) -> Array:
+    """The scores that features T (n, F) give under weights W (K, F), before latent variables are integrated out."""
+    if likelihood.latent is None or likelihood.n_plain == 0:
+        return product_with(T, W, out)
+    plain = likelihood.n_statistics - likelihood.n_plain
+    return product_with(T[:, :plain], W[:, :plain], out)
 
 
 def product_with(T: Any, W: Array, out: Array | None = None) -> Array:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..likelihoods.features import Rows, features
-from .local import Responsibilities, block_rows, join, product_with, summed_step
+from .local import Responsibilities, block_rows, join, product_of, summed_step
 from .model import Model
 from .summary import Summary
 
@@ -46,6 +46,6 @@ def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, 
         weights = sample.weights[block]
         T = sample.T[block] if rows < n else sample.T
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = product_with(T, parameters.W)
+            scores = product_of(model.likelihood, T, parameters.W)
         pieces.append(summed_step(model.likelihood, parameters, X, T, scores, weights, mass[block], summary))
     return summary, join(pieces)
