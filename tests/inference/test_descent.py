@@ -152,8 +152,11 @@ def search_of(source, model, threads):
     )
 
 
-@pytest.mark.parametrize(("sampled", "times"), [(False, [3, 2, 2]), (True, [2, 1, 1])])
-def test_after_a_sample_a_kind_of_excursions_that_did_not_pay_is_not_tried_again(sampled, times):
+@pytest.mark.parametrize(
+    ("sampled", "rows", "times"),
+    [(False, 0, [3, 2, 2]), (False, 400, [3, 2, 2]), (True, 0, [2, 1, 1]), (True, 400, [1, 1, 1])],
+)
+def test_after_a_sample_a_kind_of_excursions_that_did_not_pay_is_not_tried_again(sampled, rows, times):
     """The first kind, once all states are together, finds the three there are; it is the only one that pays, and that once."""
     model, source, z = problem("gaussian", 0, allocation=HDPMarkovChain(2.0, 5.0))
     tried = [0, 0, 0]
@@ -169,6 +172,7 @@ def test_after_a_sample_a_kind_of_excursions_that_did_not_pay_is_not_tried_again
     with Threads(1) as threads:
         search = search_of(source, model, threads)
         search.sampled = sampled
+        search.sample_rows = rows
         kinds = deque(kind(i, labelled(model.likelihood, source, labels[i])) for i in range(3))
         search.best = search._laps(model, (), search.options)
         search.best.run(labelled(model.likelihood, source, np.zeros_like(z)))

@@ -172,6 +172,11 @@ class StateSearch(Search):
         return self.sample_rows > 0 or self.sampled
 
     @property
+    def _is_between(self) -> bool:
+        """Whether this is a sample that has a smaller one."""
+        return self.sampled and self.sample_rows > 0
+
+    @property
     def _sequences(self) -> SequenceSource:
         assert isinstance(self.source, SequenceSource)
         return self.source
@@ -195,7 +200,7 @@ class StateSearch(Search):
         while self._may_grow():
             self._in_turn(kinds, patience)
             paying = [kind for kind in last if self._pays(kind)]
-            if not paying or (self.sampled and self.sample_rows):
+            if not paying or self._is_between:
                 return
             last = paying if self.sampled else last
             patience = self.patience
@@ -203,13 +208,14 @@ class StateSearch(Search):
     def _in_turn(self, kinds: deque[Kind], patience: int) -> None:
         """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has.
 
-        After a sample, a kind that does not pay is not tried again: what it can find has been found there.
+        After a sample, a kind that does not pay is not tried again: what it can find has been found there.  On a sample that
+        has a smaller one, each is tried once.
         """
         failures = 0
         while kinds and self._may_grow() and failures < patience:
             kind = kinds.popleft()
             paid = self._pays(kind)
-            if paid or not self.sampled:
+            if not self.sampled or (paid and not self._is_between):
                 kinds.append(kind)
             if paid:
                 failures = 0
@@ -242,9 +248,9 @@ class StateSearch(Search):
         if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
             anew.insert(0, Kind("pairs of rows", self._from_pairs))
             added.append(Kind("pairs added", self._with_pairs))
-        if self._many:
-            return [kind for pair in zip(added, cycle(anew)) for kind in pair]
-        return [kind for pair in zip(cycle(anew), added) for kind in pair]
+        pairs = zip(added, cycle(anew)) if self._many else zip(cycle(anew), added)
+        kinds = [kind for pair in pairs for kind in pair]
+        return list(dict.fromkeys(kinds)) if self._is_between else kinds
 
     def _last_kinds(self) -> list[Kind]:
         """Those that are tried once all others fail: they change all states at once.
@@ -256,7 +262,7 @@ class StateSearch(Search):
         halves = Kind("halves", self._halved)
         softened = Kind("softened", self._softened)
         if self.sampled:
-            return [halves, anew] if self.sample_rows else [softened, anew]
+            return [halves, anew] if self._is_between else [softened, anew]
         pieces = [] if self._many else 2 * [Kind("pieces", self._in_pieces, slow=True)]
         return [halves, *pieces, softened, anew]
 
