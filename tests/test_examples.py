@@ -51,6 +51,16 @@ def test_the_page_runs():
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.parametrize("script", sorted((ROOT / "examples" / "gallery").glob("*.py")), ids=lambda path: path.stem)
+def test_a_script_of_the_gallery_is_short_titled_and_ends_in_its_picture(script):
+    text = script.read_text(encoding="utf-8")
+    code = ast.parse(text)
+    title, line = ast.get_docstring(code).splitlines()[:2]
+    assert line == "=" * len(title)
+    assert 30 <= text.count("\n") <= 80
+    assert ast.unparse(code.body[-1]) == "plt.show()"
+
+
 def bare(node):
     """A function or a class as code without annotations, docstrings and the decorators of the page."""
     for part in ast.walk(node):

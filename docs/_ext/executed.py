@@ -16,9 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 from docutils import nodes
+from sklearn.exceptions import ConvergenceWarning
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+from stickbreak import DataWarning
 
 logger = logging.getLogger(__name__)
 PICTURES = "_pictures"  # beside the pages, and not under version control
@@ -38,23 +42,20 @@ def run_page(app: Sphinx, tree: nodes.document) -> None:
     blocks = [block for block in tree.findall(nodes.literal_block) if block.get("language") == "python"]
     if not blocks:
         return
-    import matplotlib.pyplot as plt
-
-    from stickbreak import DataWarning
-
     page = app.env.docname
     namespace: dict[str, Any] = {"__name__": "__main__"}
     folder = Path(app.srcdir) / PICTURES
     folder.mkdir(exist_ok=True)
     with empty_folder(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         for i, block in enumerate(blocks):
             plt.close("all")
             output = run_block(block, namespace, page)
             where = block if not isinstance(block.parent, nodes.container) else block.parent
-            after = (
-                [nodes.literal_block(output, output, language="text", classes=["executed-output"])] if output else []
-            )
+            after: list[nodes.Node] = []
+            if output:
+                after.append(nodes.literal_block(output, output, language="text", classes=["executed-output"]))
             for number in plt.get_fignums():
                 name = f"{page.replace('/', '-')}-{i}-{number}.png"
                 plt.figure(number).savefig(folder / name, dpi=110)

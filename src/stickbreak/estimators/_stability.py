@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -121,6 +120,8 @@ class Grouped(NamedTuple):
 
 
 def _rand(a: Grouped, b: Grouped) -> float:
+    from sklearn.metrics import adjusted_rand_score  # brings a third of scikit-learn
+
     return float(adjusted_rand_score(a.labels, b.labels))
 
 
