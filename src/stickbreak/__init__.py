@@ -5,15 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import likelihoods
+    from .cluster import DaskExecutor
     from .data.check import DataWarning
     from .estimators import HMM, Mixture, TopicModel
     from .storage import load
 
 __version__ = "0.1.0"
 
-__all__ = ["HMM", "DataWarning", "Mixture", "TopicModel", "__version__", "likelihoods", "load"]
+__all__ = ["HMM", "DaskExecutor", "DataWarning", "Mixture", "TopicModel", "__version__", "likelihoods", "load"]
 
 _HOMES = {
+    "DaskExecutor": "cluster",
     "DataWarning": "data.check",
     "HMM": "estimators",
     "Mixture": "estimators",

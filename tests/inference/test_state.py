@@ -239,7 +239,7 @@ class Travelling(Threads):
 @every
 def test_tasks_can_run_elsewhere(name, monkeypatch):
     here, before = CASES[name](), Travelling.travelled
-    monkeypatch.setattr(Estimator, "_executor", lambda self: Travelling(1))
+    monkeypatch.setattr(Estimator, "_executor", lambda self, X=None: Travelling(1))
     assert_equal_fits(CASES[name](), here)
     assert Travelling.travelled > before + 10
 

@@ -22,7 +22,7 @@ from ..data.opening import as_data
 from ..data.sequence_files import is_binarised
 from ..data.table import DEFAULT, DataError, ReadOptions
 from ..storage import load
-from .files import check_bed, check_columns, check_output, read, write_labels
+from .files import check_bed, check_columns, check_output, check_shared, executor_at, read, write_labels
 from .words import THINGS, count, description, listed, one_line_warnings, outcome
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
@@ -85,6 +85,7 @@ def fit(
     seed: int | None = None,
     jobs: int | None = None,
     checkpoint: Path | None = None,
+    scheduler: str | None = None,
     float32: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(negative="")] = False,
     reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
@@ -129,6 +130,8 @@ def fit(
         Threads; by default one per processor.
     checkpoint: Path
         File in which the state of the fit is kept, from which the same command goes on after a crash.
+    scheduler: str
+        Address of the scheduler of a Dask cluster whose workers find the data, a .npy file, under the same path; they fit it.
     float32: bool
         Work in single precision: faster, but the data are held in memory.
     quiet: bool
@@ -140,8 +143,9 @@ def fit(
         if out.resolve() == checkpoint.resolve():
             raise DataError(f"--checkpoint {checkpoint} would be replaced by --out; choose another name.")
     kind = MODELS[model]
+    check_shared(data, scheduler, float32)
     with one_line_warnings():
-        table, lengths, sequences = read(data, kind, sequence, reading)
+        table, lengths, sequences = read(data.resolve() if scheduler else data, kind, sequence, reading)
     X = table.X.astype(np.float32, copy=False) if float32 else table.X
     if kind is HMM and likelihood is None and (data.is_dir() or is_binarised(data)):
         likelihood = "bernoulli"
@@ -165,7 +169,8 @@ def fit(
     if not quiet:
         of = f"{count(len(sequences), 'sequence')}, " if sequences else ""
         print(f"{data}: {of}{X.shape[0]:,} rows, {X.shape[1]} columns{listed(table.names)}", file=sys.stderr)
-    with one_line_warnings():
+    with one_line_warnings(), executor_at(scheduler) as executor:
+        estimator.set_params(executor=executor)
         estimator.fit(as_data(table._replace(X=X)), **lengths)
     if table.names is not None:
         estimator.feature_names_in_ = np.array(table.names, dtype=object)

@@ -1,7 +1,9 @@
 """What the commands read and write: rows with their names, and labels; and what is refused before any work is done."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import HMM, TopicModel
+from ..cluster import DaskExecutor, need_dask
 from ..data.atomic import replacing
 from ..data.document_files import open_documents
+from ..data.numpy_files import is_archive
 from ..data.opening import open_table
 from ..data.sequence_files import read_sequences
 from ..data.table import DataError, ReadOptions, Table
 from .words import listed
+
+CONNECT = 10  # seconds to wait for a scheduler
 
 
 class Data(NamedTuple):
@@ -49,6 +55,36 @@ def check_output(out: Path, *inputs: Path, option: str = "--out") -> None:
     for path in inputs:
         if out.exists() and path.exists() and out.samefile(path):
             raise DataError(f"{option} {out} would replace an input; choose another name.")
+
+
+def check_shared(data: Path, scheduler: str | None, float32: bool) -> None:
+    """Refuse data that the workers of a cluster cannot read piece by piece."""
+    if scheduler is None:
+        return
+    if data.suffix.lower() != ".npy" or is_archive(data):
+        raise DataError(
+            f"--scheduler {scheduler} is for a .npy file, which {data} is not; save the array with numpy.save."
+        )
+    if float32:
+        raise DataError("--float32 holds the data in memory, which workers cannot read; save them as float32 instead.")
+
+
+@contextmanager
+def executor_at(scheduler: str | None) -> Iterator[DaskExecutor | None]:
+    """The executor on a cluster at this address, as long as it is connected; None without an address."""
+    if scheduler is None:
+        yield None
+        return
+    need_dask()
+    client: Any = import_module("distributed").Client
+    try:
+        connected = client(scheduler, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"there is no Dask scheduler at {scheduler}; start one with `dask scheduler`.") from error
+    try:
+        yield DaskExecutor(connected)
+    finally:
+        connected.close()
 
 
 def check_bed(out: Path, model: Any, bin_size: int | None, proba: bool) -> None:

@@ -37,7 +37,13 @@ class ArraySource:
     ----------
     X : array (N, D), any real dtype; float32 stays float32, everything else becomes float64
     weights : array (N,) of non-negative numbers, or None for ones
+
+    Attributes
+    ----------
+    far : whether rows are on other machines, so that what is known of each should not travel
     """
+
+    far = False
 
     def __init__(self, X: Any, weights: Array | None = None) -> None:
         self.X = X

@@ -18,11 +18,7 @@ class StoredSource(ArraySource):
         """Every row in exactly one chunk, group g in batch g mod B; of at most as many batches as there are groups."""
         if not isinstance(self.X, Grouped):
             return super().batches(n_batches)
-        edges = self.X.edges.tolist()
-        B = min(n_batches, len(edges) - 1)
-        limit = self.chunk_rows
-        chunks = [_cut(a, b, limit) for a, b in pairwise(edges)]
-        return [[chunk for group in chunks[b::B] for chunk in group] for b in range(B)]
+        return batches_of(self.X.edges, n_batches, self.chunk_rows)
 
     def held(self, rows: NDArray[np.integer]) -> ArraySource:
         """A source that gives these rows from memory: all are read in one go."""
@@ -44,6 +40,13 @@ class _Held(ArraySource):
     def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
         """Rows and weights at the given positions of the whole source."""
         return super().take(np.searchsorted(self._numbers, rows))
+
+
+def batches_of(edges: NDArray[np.int64], n_batches: int, most: int) -> list[list[Chunk]]:
+    """The rows of groups with these edges in chunks of at most so many: each group in one batch."""
+    B = min(n_batches, len(edges) - 1)
+    chunks = [_cut(a, b, most) for a, b in pairwise(edges.tolist())]
+    return [[chunk for group in chunks[b::B] for chunk in group] for b in range(B)]
 
 
 def _cut(start: int, stop: int, most: int) -> list[Chunk]:

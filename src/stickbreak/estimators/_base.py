@@ -1,7 +1,5 @@
 """Shared by the estimators: turning what users pass into a source of batches, with errors that say where."""
 
-import warnings
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,11 +19,12 @@ from ..data.stored import Stored
 from ..data.stored_source import StoredSource
 from ..inference import Executor, memory
 from ..likelihoods import Likelihood
+from ._given import check_columns, checked_weights
+from ._spread import goes_to_workers, spread_rows
 
 Array = NDArray[np.floating]
 
 COLUMN_BYTES = 48  # for each column of X: whether values are missing and its limits, per chunk and overall
-LEAST_WEIGHT, MOST_WEIGHT = 1e-300, 1e105  # of all rows: beyond, counts or their squares leave the range of float64
 
 
 def as_source(
@@ -46,6 +45,8 @@ def as_source(
     MemoryError
         If there are more columns than memory has room for.
     """
+    if goes_to_workers(estimator, X, reset):
+        return spread_rows(estimator, X, sample_weight, y, reset)
     known = {} if reset else estimator.levels_
     if is_path(X):
         table = open_table(X)
@@ -68,7 +69,7 @@ def as_source(
         D = array.shape[1]
         memory.check_room(COLUMN_BYTES * D, f"X has {D:,} columns, which", "leave out those that are empty")
     array = _with_targets(array, y, 0 if reset else estimator.n_targets_)
-    weights = _weights(sample_weight, array)
+    weights = None if sample_weight is None else checked_weights(sample_weight, array.shape[0])
     if sparse.issparse(array):
         return SparseSource(array, weights)
     return ArraySource(array, weights)
@@ -84,21 +85,7 @@ def _stored(estimator: Any, X: Stored, sample_weight: Any, reset: bool, y: Any) 
     elif X.levels or estimator.levels_:
         check_categories(X.names, X.levels, estimator.levels_)
         X = X.with_levels(estimator.levels_)
-    return StoredSource(X, _weights(sample_weight, X))
-
-
-def whole_numbers(name: str, given: Any, least: int, total: int) -> NDArray[np.int64]:
-    """The number of rows of each sequence or document as an array of whole numbers with sum N."""
-    sizes = as_array(given, name)
-    if sizes.dtype == object and all(isinstance(size, (int, np.integer)) for size in sizes.ravel().tolist()):
-        sizes = np.array(sizes.tolist())
-    whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and ((sizes >= least) & (sizes <= total)).all()
-    if not whole or sizes.astype(np.int64).sum() != total:
-        of = "sequence" if least else "document"
-        raise ValueError(
-            f"{name} must be whole numbers of at least {least}, the rows of each {of}, that add up to {total}."
-        )
-    return sizes.astype(np.int64)
+    return StoredSource(X, None if sample_weight is None else checked_weights(sample_weight, len(X)))
 
 
 class Columns(NamedTuple):
@@ -182,36 +169,6 @@ def _encoded(estimator: Any, X: Any, known: Levels, reset: bool) -> Encoded | No
     return encode(frame, levels=None if reset else known)
 
 
-def check_columns(estimator: Any, names: Sequence[Any] | None, D: int, reset: bool) -> None:
-    """Remember or compare the names and number of columns of any frame, also of one that scikit-learn cannot read."""
-    known = None if names is None else [name for name in names if isinstance(name, str)]
-    if known and names is not None and len(known) < len(names):
-        raise TypeError(
-            "column names must be all text or all not; convert them with X.columns = X.columns.astype(str)."
-        )
-    if reset:
-        estimator.n_features_in_ = D
-        estimator.__dict__.pop("feature_names_in_", None)
-        if known:
-            estimator.feature_names_in_ = np.asarray(known, dtype=object)
-        return
-    fitted = list(getattr(estimator, "feature_names_in_", []))
-    if known and not fitted:
-        warnings.warn(
-            f"X has feature names, but {type(estimator).__name__} was fitted without feature names", stacklevel=2
-        )
-    elif known and known != fitted:
-        missing = [name for name in fitted if name not in known]
-        unseen = [name for name in known if name not in fitted]
-        details = "they are in another order"
-        if missing or unseen:
-            details = f"missing are {missing[:5]}, not seen at fit are {unseen[:5]}"
-        raise ValueError(f"The feature names should match those that were passed during fit: {details}.")
-    if estimator.n_features_in_ != D:
-        expected = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
-        raise ValueError(f"X has {D} features, but {expected}.")
-
-
 def _plain(estimator: Any, X: Any, known: Levels, reset: bool) -> Any:
     """X as an array of floats or CSR; its values are looked up among the levels of a model that has any."""
     if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in NUMBERS and not known:
@@ -256,44 +213,6 @@ def _with_targets(X: Any, y: Any, n_targets: int) -> Any:
     if n_targets and y.shape[1] != n_targets:
         raise ValueError(f"y has {y.shape[1]} targets, but the model was fitted to {n_targets}.")
     return np.hstack([X, y])
-
-
-def _weights(sample_weight: Any, array: Any) -> Array | None:
-    if sample_weight is None:
-        return None
-    n = array.shape[0]
-    weights = numbers(sample_weight, "sample_weight").astype(np.float64, copy=False)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
-    if len(weights) != n:
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}!")
-    _refuse_weights(weights)
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if total == 0.0:
-        raise ValueError(
-            "Sample weights must contain at least one non-zero number: sample_weight is zero for every row."
-        )
-    if not LEAST_WEIGHT <= total <= MOST_WEIGHT:
-        raise ValueError(
-            f"sample_weight must have a finite sum from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; got {total:g}. Multiply the "
-            "weights by a constant, so that they add up to the number of rows they stand for."
-        )
-    return weights
-
-
-def _refuse_weights(weights: Array) -> None:
-    """Refuse weights that are negative, infinite, NaN or masked, naming the first."""
-    wrong = ~((weights >= 0.0) & (weights < np.inf))
-    if wrong.any():
-        row = int(wrong.argmax())
-        value = weights[row]
-        what = "Input sample_weight contains infinity" if np.isinf(value) else "Negative values in data: sample_weight"
-        if np.isnan(value):
-            what = "Input sample_weight contains NaN or a masked value"
-        raise ValueError(f"{what}: {value:g} for row {row}. Weights are numbers of at least 0; 0 leaves a row out.")
 
 
 def first_trouble(X: Any, fine: NDArray[np.bool_], start: int) -> tuple[float, int, int]:

@@ -344,6 +344,8 @@ def _check_fit(estimator: Any, *births: type) -> None:
         estimator,
         "None or a whole number, not 0, below 2^63",
     )
+    opens = estimator.executor is None or hasattr(estimator.executor, "open")
+    _require(opens, "executor", estimator, "None, or a value such as DaskExecutor(client)")
     check_moves(estimator, MOVES, births)
     _check_checkpoint(estimator)
     limit = estimator.max_memory

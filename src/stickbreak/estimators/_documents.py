@@ -26,8 +26,10 @@ from ..model import BAGS, GROUPS, DocumentSummary, Kind, Model, Summary
 from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, same_limit, tables
 from ..model.seeding import hard_summary
 from . import _choices as choices
-from ._base import Columns, as_source, check_columns, survey, whole_numbers
+from ._base import Columns, as_source, survey
+from ._given import check_columns, whole_numbers
 from ._reader import Reader
+from ._spread import goes_to_workers, spread_bags
 from ._start import OfModel, Translation, label_codes
 
 Array = NDArray[np.floating]
@@ -48,6 +50,12 @@ def as_documents(estimator: Any, X: Any, lengths: Any, reset: bool) -> BagSource
     if not reset and estimator.grouped_ != (lengths is not None):
         how = "rows in groups: pass lengths=" if estimator.grouped_ else "counts of words: pass no lengths"
         raise ValueError(f"this model was fitted to {how}.")
+    if goes_to_workers(estimator, X, reset):
+        if lengths is not None:
+            raise TypeError(
+                "rows in groups cannot be on a cluster; pass counts of words, or X.compute() and executor=None."
+            )
+        return spread_bags(estimator, X, reset)
     names = None
     if lengths is None and is_path(X):
         table = open_documents(X, n_words=None if reset else estimator.n_features_in_)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation
 from ..allocations.shared_sticks import SharedSticks
+from ..cluster import executor_of
 from ..data import ArraySource
 from ..data.check import DataWarning, Finding
 from ..inference import Executor, Journal, Lap, Options, Search, Session, Threads
@@ -41,6 +42,7 @@ Array = NDArray[np.floating]
 PACE = (
     "checkpoint",
     "checkpoint_seconds",
+    "executor",
     "max_laps",
     "n_jobs",
     "verbose",
@@ -76,6 +78,7 @@ class Estimator(Presented, ABC):
     checkpoint: Any
     checkpoint_seconds: float
     max_memory: float | None
+    executor: Any
     _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:
@@ -308,9 +311,10 @@ class Estimator(Presented, ABC):
         """A kind of data with the settings of this estimator."""
         return kind
 
-    def _executor(self) -> AbstractContextManager[Executor]:
-        """Where tasks run, from entry to exit."""
-        return Threads(self.n_jobs)
+    def _executor(self, X: Any = None) -> AbstractContextManager[Executor]:
+        """Where tasks on X run, from entry to exit."""
+        chosen = executor_of(self.executor, X)
+        return Threads(self.n_jobs) if chosen is None else chosen.open(self.n_jobs)
 
     def _journal(self) -> Journal:
         """Where the searches of a fit note how far they are."""

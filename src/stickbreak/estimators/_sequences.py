@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
 from ..allocations.markov import ChainPrior
+from ..cluster.sources import SpreadSequences
 from ..data import ArraySource, Sequences, SequenceSource, SparseSource
 from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
@@ -32,8 +33,10 @@ from ..model.paths import viterbi
 from ..model.sequences import labelled
 from ..moves.blocks import block_states
 from . import _choices as choices
-from ._base import as_source, check_columns, survey, whole_numbers
+from ._base import as_source, survey
+from ._given import check_columns, whole_numbers
 from ._reader import Reader
+from ._spread import goes_to_workers, spread_sequences
 from ._start import OfModel, Translation, label_codes
 
 Array = NDArray[np.floating]
@@ -123,6 +126,8 @@ def _table(x: Any, position: int) -> NDArray[Any]:
 
 def as_sequences(estimator: Any, X: Any, lengths: Any, lags: int, reset: bool) -> SequenceSource:
     """Rows and the lengths of their sequences as a source, remembering or comparing the columns."""
+    if goes_to_workers(estimator, X, reset):
+        return spread_sequences(estimator, X, lengths, lags, reset)
     X, lengths = _of_files(estimator, X, lengths, reset)
     X, lengths = stacked(estimator, X, lengths, reset)
     source = as_source(estimator, X, reset=reset)
@@ -149,7 +154,7 @@ def _of_files(estimator: Any, X: Any, lengths: Any, reset: bool) -> tuple[Any, A
 
 def collapsed(source: SequenceSource) -> SequenceSource:
     """The same sequences with codes for their distinct rows, where there are few."""
-    distinct = None if source.lags else collapse(ArraySource(source.X))
+    distinct = None if source.lags or isinstance(source, SpreadSequences) else collapse(ArraySource(source.X))
     if distinct is None or distinct.source.n_rows * REPEATED > source.n_rows:
         return source
     return SequenceSource(distinct.source.X, np.diff(source.edges), codes=distinct.inverse.astype(np.int32))
@@ -253,6 +258,8 @@ def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource
         )
     if kind.has_order and lags(other.model_.likelihood) != source.lags:
         raise ValueError("init has another likelihood; fit it with the likelihood of this model, or pass its labels.")
+    if kind.has_order and isinstance(source, SpreadSequences):
+        raise TypeError("init cannot be an HMM where sequences are on a cluster; pass its labels, or a Mixture.")
     translate = Translation.between(levels, other)
     may_miss = other.model_.likelihood.may_miss
     if kind.has_order:

@@ -94,14 +94,19 @@ class HMM(ClusterMixin, Estimator):
         Nats: converged when a lap raises the ELBO by less than this for each state, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
+    executor : `stickbreak.DaskExecutor` or None, default None
+        Where `fit` visits sequences.  None: on threads of this process; on the active `distributed.Client` if X is an array
+        or a frame of Dask.  With ``DaskExecutor(client)`` X is that, or the path or memory map of files that every worker finds
+        there.  A sequence is on one worker as a whole.  Samples are searched in this process, and rows that repeat are not
+        looked up by codes; where a local fit does that, its search, and so its states, may differ.
     random_state : int, RandomState or None, default None
         Seed of everything random.
     checkpoint : path or None, default None
         A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
         or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
         the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
-        except ``max_laps``, ``n_jobs`` and ``verbose``; remove the file to begin anew.  Where it cannot be written, a
-        UserWarning says so, and the fit goes on.
+        except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  Where it cannot be
+        written, a UserWarning says so, and the fit goes on.
     checkpoint_seconds : float >= 0, default 30
         The least time between two writings, which is longer where writing takes more than a hundredth of it.
     max_memory : float > 0 or None, default None
@@ -186,6 +191,7 @@ class HMM(ClusterMixin, Estimator):
         learn: bool | Sequence[str] = True,
         tol: float = 0.005,
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 30.0,
@@ -208,6 +214,7 @@ class HMM(ClusterMixin, Estimator):
         self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
@@ -273,7 +280,7 @@ class HMM(ClusterMixin, Estimator):
         if out is None:
             return self.decode(X, lengths)
         path = check_labels(out, X)
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor)
             pieces = self._by_chunk(source, columns, executor, SequenceReader.path)
             return write_labels(path, source.n_rows, pieces)
@@ -452,7 +459,7 @@ class HMM(ClusterMixin, Estimator):
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             session = self._session(executor, source)
             seed = self._seed(session.journal)
             rng = np.random.default_rng(seed)
@@ -482,7 +489,7 @@ class HMM(ClusterMixin, Estimator):
         return trouble
 
     def _add(self, X: Any, lengths: Any) -> str | None:
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
             self._absorb(source, executor)
@@ -503,7 +510,7 @@ class HMM(ClusterMixin, Estimator):
 
     def _read(self, X: Any, lengths: Any, task: Callable[..., Any]) -> list[Any]:
         """The results of a task on every chunk."""
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor)
             return list(self._by_chunk(source, columns, executor, task))
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_boolean, check_count
 from ..allocations import Allocation, GammaConcentration
 from ..allocations.mixture import MixturePrior
+from ..cluster.sources import is_spread
 from ..data import ArraySource
 from ..data.distinct import Collapsed, collapse
 from ..data.frames import Encoded, as_frame, decode, values_of
@@ -111,14 +112,19 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         In a search where laps take long, also when it is raised by less than 0.01% of what the parameters of all clusters cost.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
+    executor : `stickbreak.DaskExecutor` or None, default None
+        Where `fit` visits X.  None: on threads of this process; on the active `distributed.Client` if X is an array or a frame
+        of Dask.  With ``DaskExecutor(client)`` X is that, or the path or memory map of files that every worker finds there.
+        Samples are searched in this process.  The result is that of a local fit, up to the rounding of sums.  Rows that
+        repeat are not collapsed.
     random_state : int, RandomState or None, default None
         Seed of everything random.
     checkpoint : path or None, default None
         A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
         or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
         the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
-        except ``max_laps``, ``n_jobs`` and ``verbose``; remove the file to begin anew.  Where it cannot be written, a
-        UserWarning says so, and the fit goes on.
+        except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  Where it cannot be
+        written, a UserWarning says so, and the fit goes on.
     checkpoint_seconds : float >= 0, default 30
         The least time between two writings, which is longer where writing takes more than a hundredth of it.
     max_memory : float > 0 or None, default None
@@ -211,6 +217,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         learn: bool | Sequence[str] = True,
         tol: float = 0.01,
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 30.0,
@@ -232,6 +239,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
@@ -300,14 +308,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             If the folder of ``out`` does not exist.
         """
         path = None if out is None else check_labels(out, X)
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, reader = self._checked(X, y, executor)
             pieces = by_chunk(source, executor, reader.labels)
             return np.concatenate(list(pieces)) if path is None else write_labels(path, source.n_rows, pieces)
 
     def predict_proba(self, X: Any, y: Any = None) -> Array:
         """Responsibilities (n, K): the probability of each cluster for each row, given the values that are not missing."""
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, reader = self._checked(X, y, executor)
             return np.concatenate(list(by_chunk(source, executor, reader.responsibilities)))
 
@@ -371,7 +379,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         bits = self.model_.likelihood.latent
         if not isinstance(bits, Dust):
             raise ValueError("this model was fitted without a background: use Mixture(Background()).")
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, reader = self._checked(X, None, executor)
             return np.concatenate(list(by_chunk(source, executor, partial(reader.background, bits))))
 
@@ -402,7 +410,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         (array([-678.]), array([-16.]))
         """
         check_boolean(unseen, "unseen")
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, reader = self._checked(X, y, executor)
             density = reader.log_density_with_unseen if unseen else reader.log_density
             return np.concatenate(list(by_chunk(source, executor, density)))
@@ -413,7 +421,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Returns an array, or for a frame a frame like it.  Arrays hold the levels of categories; for `Encoded` tables, codes.
         Sparse rows have no missing values and come back as CSR.
         """
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, reader = self._checked(X, None, executor)
             if sparse.issparse(source.X):
                 return source.X.copy()
@@ -431,7 +439,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         check_is_fitted(self)
         if not self.n_targets_:
             raise ValueError("this model was fitted without targets: use a LinearRegression and fit(X, y).")
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, reader = self._checked(X, None, executor)
             filled = np.concatenate(list(by_chunk(source, executor, reader.impute)))
         return filled[:, -1] if self.n_targets_ == 1 else filled[:, -self.n_targets_ :]
@@ -569,10 +577,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         targets = choices.takes_targets(self)
         source = as_source(self, X, sample_weight, reset=True, y=y if targets else None)
         classes = None if targets else classes_of(y, source.n_rows)
+        if classes is not None and is_spread(source):
+            raise TypeError(
+                "rows on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
+            )
         data = source if classes is None else with_classes(source, classes.codes)
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             session = self._session(executor, data)
-            collapsed = collapse(source) if choices.algorithm(self).takes_weights else None
+            collapsed = collapse(source) if choices.algorithm(self).takes_weights and not is_spread(source) else None
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(self._seed(session.journal))
             family = remembered(session.journal, lambda: decide_family(self, source, rows, session, rng))
@@ -619,7 +631,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         return labels if collapsed is None else np.asarray(labels[collapsed.inverse])
 
     def _add(self, X: Any, y: Any, sample_weight: Any) -> str | None:
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, columns = self._known(X, y, executor, sample_weight)
             self._widen(columns.missing)
             algorithm = choices.algorithm(self)
@@ -632,7 +644,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _again(self, X: Any, y: Any, sample_weight: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
         source, columns = self._known(X, y, executor, sample_weight)
-        collapsed = collapse(source)
+        collapsed = None if is_spread(source) else collapse(source)
         rows = source if collapsed is None else collapsed.source
         learn = choices.learnt_again(self)
         labels = None if in_files(X) else lambda: self._labels_of(rows, collapsed, columns, executor)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..allocations import Allocation, GammaConcentration, HierarchicalDirichletProcess, LatentDirichlet
 from ..allocations.topics import TopicPrior
 from ..data import BagSource, GroupSource
-from ..inference import Algorithm, Executor, Options, TopicSearch
+from ..inference import Algorithm, Executor, Options, Threads, TopicSearch
 from ..inference.memory import Documents, GroupedRows, Sizes
 from ..likelihoods import Likelihood
 from ..model import Kind, Model, Summary
@@ -92,14 +92,19 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Nats: converged when a lap raises the ELBO by less than this for each topic.
     n_jobs : int or None, default None
         Threads; None and -1 use all processors.  The result does not depend on it.
+    executor : `stickbreak.DaskExecutor` or None, default None
+        Where `fit` visits documents.  None: on threads of this process; on the active `distributed.Client` if X is an array,
+        a frame or a bag of Dask.  Documents of a bag are lists of words, or mappings of words to counts.  With
+        ``DaskExecutor(client)`` X is one of these, or a memory map of counts that every worker finds under its path.  Topics
+        are annealed in this process, on a sample where documents are many.
     random_state : int, RandomState or None, default None
         Seed of everything random.
     checkpoint : path or None, default None
         A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
         or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
         the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
-        except ``max_laps``, ``n_jobs`` and ``verbose``; remove the file to begin anew.  Where it cannot be written, a
-        UserWarning says so, and the fit goes on.
+        except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  Where it cannot be
+        written, a UserWarning says so, and the fit goes on.
     checkpoint_seconds : float >= 0, default 30
         The least time between two writings, which is longer where writing takes more than a hundredth of it.
     max_memory : float > 0 or None, default None
@@ -175,6 +180,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         learn: bool | Sequence[str] = True,
         tol: float = 0.03,
         n_jobs: int | None = None,
+        executor: Any = None,
         random_state: Any = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 30.0,
@@ -197,6 +203,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
@@ -261,7 +268,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
         The proportions of the topics are estimated from A alone, so that nothing of B is seen.
         """
-        with self._executor() as executor:
+        with Threads(self.n_jobs) as executor:
             (first, _), (second, _) = self._source(A, None, executor), self._source(B, None, executor)
             if first.n_rows != second.n_rows:
                 raise ValueError(
@@ -338,7 +345,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         sklearn.exceptions.NotFittedError
         """
         self._topics()
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             self._source(X, None, executor)  # refuses other words, before anything is fitted
         return stability(
             self, n, n_fits, lambda model: model.fit(X), lambda model, groups: model._grouped(groups), OF_TOPICS
@@ -437,7 +444,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _fit(self, X: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = documents.as_documents(self, X, lengths, reset=True)
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             session = self._session(executor, source)
             rng = np.random.default_rng(self._seed(session.journal))
             likelihood = documents.likelihood(self, source)
@@ -466,7 +473,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return trouble
 
     def _add(self, X: Any, lengths: Any) -> None:
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
             self._absorb(source, executor)
@@ -486,7 +493,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self, X: Any, lengths: Any, task: Callable[[DocumentReader], Callable[[Any], Any]]
     ) -> tuple[float, list[Any]]:
         """The number of tokens or rows, and the results of a task on every chunk."""
-        with self._executor() as executor:
+        with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor)
             model = self.model_
             summary = self.summary_

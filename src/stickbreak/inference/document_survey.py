@@ -26,6 +26,11 @@ class DocumentSurvey(NamedTuple):
     total: DocumentSummary
     nodes: DocumentSummary
 
+    def add_in_place(self, other: "DocumentSurvey") -> None:
+        """Add the survey of other documents."""
+        self.total.add_in_place(other.total)
+        self.nodes.add_in_place(other.nodes)
+
 
 def document_survey(
     model: Model,
@@ -50,11 +55,7 @@ def document_survey(
         for batch in source.batches(1)
         for chunk in batch
     ]
-    results = executor.over(source, task, pieces)
-    whole = next(results)
-    for part in results:  # added as they come
-        whole.total.add_in_place(part.total)
-        whole.nodes.add_in_place(part.nodes)
+    whole = executor.total(source, task, pieces)
     source.release()
     return DocumentSurvey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base))
 

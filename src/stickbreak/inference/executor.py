@@ -17,6 +17,26 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class Additive(Protocol):
+    """A result that others of its kind can be added to."""
+
+    def add_in_place(self, other: Any) -> None:
+        """Add another, which comes after this one."""
+        ...
+
+
+Sum = TypeVar("Sum", bound=Additive)
+
+
+def summed(results: Iterable[Sum]) -> Sum:
+    """The sum of one or more results, in their order; the first becomes the sum."""
+    rest = iter(results)
+    whole = next(rest)
+    for part in rest:
+        whole.add_in_place(part)
+    return whole
+
+
 class Executor(Protocol):
     """Where tasks run.
 
@@ -30,6 +50,10 @@ class Executor(Protocol):
 
     def over(self, source: Source, task: Callable[[Source, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """``task(source, item)`` for each item, in order; workers elsewhere keep the source from one call to the next."""
+        ...
+
+    def total(self, source: Source, task: Callable[[Source, Item], Sum], items: Iterable[Item]) -> Sum:
+        """The sum of ``task(source, item)`` over the items, in an order that depends on the items and the source alone."""
         ...
 
 
@@ -100,6 +124,10 @@ class Threads:
     def over(self, source: Source, task: Callable[[Source, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield ``task(source, item)`` for each item in order."""
         return self.map(partial(task, source), items)
+
+    def total(self, source: Source, task: Callable[[Source, Item], Sum], items: Iterable[Item]) -> Sum:
+        """The sum of ``task(source, item)`` over the items, in their order."""
+        return summed(self.over(source, task, items))
 
     @interrupts.shielded
     def _submit(self, task: Callable[[Item], Result], item: Item) -> Future[Result]:

@@ -74,10 +74,7 @@ def from_responsibilities(
     means : of the latent variables of rows (n, K), where they are known
     """
     chunks = (chunk for batch in source.batches(1) for chunk in batch)
-    results = executor.over(source, partial(_assigned, model, given, means), chunks)
-    total = next(results)
-    for summary in results:  # as they come, so that few are held at a time
-        total.add_in_place(summary)
+    total = executor.total(source, partial(_assigned, model, given, means), chunks)
     return total.take(np.flatnonzero(total.N > 0.0))
 
 

@@ -40,7 +40,7 @@ class Sight(NamedTuple):
         posterior = state.posterior
         source = problem.source
         kind = model.kind
-        if problem.birth is None and 4 * source.n_rows <= BYTES:
+        if problem.birth is None and not source.far and 4 * source.n_rows <= BYTES:
             kind = kind.near(model.likelihood, len(identities), lambda: posterior.divergences, source)
         nothing: list[NDArray[np.integer] | None] = [None for _ in problem.batches]
         if kind is model.kind or not (state.near and state.owners):

@@ -1,7 +1,7 @@
 """One visit to all rows at the end of an ascent: what merged clusters would be worth, and the rows each explains worst."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -35,6 +35,32 @@ class Survey(NamedTuple):
     drawn: list[Drawn]
 
 
+@dataclass
+class _Sums:
+    """The survey of some chunks; rows explained worst are those of each chunk, until there are too many.
+
+    most : (K,) how many of these to keep of each cluster
+    """
+
+    total: Summary
+    nodes: Summary
+    poor: list[Poor]
+    drawn: list[Drawn]
+    most: NDArray[np.intp]
+    waiting: int = 0
+
+    def add_in_place(self, other: "_Sums") -> None:
+        """Add the survey of the chunks that follow."""
+        self.total.add_in_place(other.total)
+        self.nodes.add_in_place(other.nodes)
+        self.poor += other.poor
+        self.drawn += other.drawn
+        self.waiting += sum(len(part.rows) for part in other.poor)
+        if self.waiting > ENOUGH:
+            self.poor = [_worst(self.poor, self.most)]
+            self.waiting = 0
+
+
 def survey(
     model: Model,
     total: Summary,
@@ -52,23 +78,13 @@ def survey(
     most = np.minimum(MOST, SHARE * total.N).astype(np.intp)
 
     task = partial(_of_chunk, model, parameters, parents, most, draw)
-    results = executor.over(source, task, [chunk for batch in source.batches(1) for chunk in batch])
-    whole = next(results)
-    poor = [whole.poor]
-    drawn = whole.drawn
-    waiting = 0
-    for part in results:  # added as they come: all chunks together have no room
-        whole.total.add_in_place(part.total)
-        whole.nodes.add_in_place(part.nodes)
-        poor.append(part.poor)
-        drawn += part.drawn
-        waiting += len(part.poor.rows)
-        if waiting > ENOUGH:
-            poor = [_worst(poor, most)]
-            waiting = 0
+    whole = executor.total(source, task, [chunk for batch in source.batches(1) for chunk in batch])
     source.release()
     return Survey(
-        replace(whole.total, base=total.base), replace(whole.nodes, base=total.base), _worst(poor, most), drawn
+        replace(whole.total, base=total.base),
+        replace(whole.nodes, base=total.base),
+        _worst(whole.poor, most),
+        whole.drawn,
     )
 
 
@@ -80,7 +96,7 @@ def _of_chunk(
     draw: Draw | None,
     source: ArraySource,
     chunk: Chunk,
-) -> Survey:
+) -> _Sums:
     """The survey of one chunk."""
     X, weights = source.read(chunk)
     batch = Batch(X, weights, chunk.start)
@@ -89,7 +105,7 @@ def _of_chunk(
     merged_entropies(*kept, weights, parents, H)
     nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)
     drawn = [] if draw is None else [draw.named(drawn_rows(batch, kept, draw.limits, draw.salt))]
-    return Survey(summary, nodes, _poor(model, parameters, X, kept, chunk.start, most), drawn)
+    return _Sums(summary, nodes, [_poor(model, parameters, X, kept, chunk.start, most)], drawn, most)
 
 
 def _poor(

@@ -19,12 +19,25 @@ Array = NDArray[np.floating]
 
 @dataclass
 class Visit:
-    """What a visit brings back: the batch's summary, that of each proposal, the rows drawn, and the clusters of all rows."""
+    """What a visit brings back: the batch's summary, that of each proposal, the rows drawn, and the clusters of all rows.
+
+    parts : of each chunk, where documents are of interest, what is known of single ones, which sums are without
+    """
 
     summary: Summary
     tracked: list[Summary]
     drawn: list[Drawn] = field(default_factory=list)
     owners: list[NDArray[np.integer]] = field(default_factory=list)
+    parts: list["Visit"] = field(default_factory=list)
+
+    def add_in_place(self, other: "Visit") -> None:
+        """Add the visit of the chunks that follow."""
+        self.summary.add_in_place(other.summary)
+        for mine, its in zip(self.tracked, other.tracked):
+            mine.add_in_place(its)
+        self.drawn += other.drawn
+        self.owners += other.owners
+        self.parts += other.parts
 
 
 class Piece(NamedTuple):
@@ -64,11 +77,14 @@ class VisitTask:
         summary, kept = kind.local_step(likelihood, self.prepared, batch, self.base, draw is not None)
         tracked = [kind.track(likelihood, p, removed, batch, kept, summary) for removed, p in self.candidates]
         drawn = [] if draw is None else [draw.named(kind.draw(batch, kept, summary, draw.limits, draw.salt))]
+        parts = []
         if not self.local:
             summary = summary.without_local()
             tracked = [t.without_local() for t in tracked]
+        elif summary.has_local:
+            parts.append(Visit(summary.only_local(), [t.only_local() for t in tracked]))
         owners = [kind.owners(kept)] if self.owners else []
-        return Visit(summary, tracked, drawn, owners)
+        return Visit(summary, tracked, drawn, owners, parts)
 
 
 def visit(
@@ -96,18 +112,12 @@ def visit(
     prepared = kind.prepare(likelihood, parameters, source)
     candidates = [(p.removed, p.parameters and kind.prepare(likelihood, p.parameters, source)) for p in proposals]
     task = VisitTask(kind, likelihood, prepared, candidates, draw, base is None, local, owners)
-    results = executor.over(source, task, _pieces(chunks, starts))
-    whole = next(results)
-    parts = [Visit(whole.summary, list(whole.tracked))]
-    for part in results:
-        whole.summary.add_in_place(part.summary)
-        for mine, its in zip(whole.tracked, part.tracked):
-            mine.add_in_place(its)
-        whole.drawn += part.drawn
-        whole.owners += part.owners
-        parts.append(Visit(part.summary.only_local(), [t.only_local() for t in part.tracked]))  # the sums are added
-    whole.summary = whole.summary.of_chunks([part.summary for part in parts])
-    whole.tracked = [t.of_chunks([part.tracked[i] for part in parts]) for i, t in enumerate(whole.tracked)]
+    whole = executor.total(source, task, _pieces(chunks, starts))
+    parts = whole.parts
+    if parts:
+        whole.summary = whole.summary.of_chunks([part.summary for part in parts])
+        whole.tracked = [t.of_chunks([part.tracked[i] for part in parts]) for i, t in enumerate(whole.tracked)]
+        whole.parts = []
     if base is not None:
         whole.summary.base[...] = base
     source.release()

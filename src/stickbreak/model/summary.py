@@ -95,6 +95,11 @@ class Summary:
             return self
         return replace(self, **{name: np.concatenate([getattr(c, name) for c in chunks], axis=1) for name in local})
 
+    @property
+    def has_local(self) -> bool:
+        """Whether it has fields of single documents."""
+        return any(f.metadata["local"] for f in fields(self))
+
     def only_local(self) -> Self:
         """This summary with only the fields of single documents."""
         return replace(self, **{f.name: np.empty(0) for f in fields(self) if not f.metadata["local"]})
