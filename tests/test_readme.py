@@ -1,10 +1,13 @@
-"""The tables of the Markdown files are tables: an empty line inside one shows its rows as raw text."""
+"""The tables of the Markdown files are tables, and the API reference has all that is public."""
 
 import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+import stickbreak
+from stickbreak import allocations, likelihoods
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -22,3 +25,10 @@ def test_every_table_has_a_header_and_rows_of_its_width(page):
             assert len(rows) > 2, line
             assert re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", rows[1]), line
             assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1, line
+
+
+def test_the_reference_has_all_estimators_likelihoods_and_priors():
+    listed = set(re.findall(r"^   ([\w.]+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
+    families = {kind.__name__ for kind in likelihoods.REGISTRY.values()}
+    priors = {name for name in allocations.__all__ if hasattr(getattr(allocations, name), "__dataclass_fields__")}
+    assert listed >= (set(stickbreak.__all__) - {"__version__", "likelihoods"}) | families | priors
