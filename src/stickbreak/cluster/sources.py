@@ -44,7 +44,7 @@ class SpreadSource(ArraySource):
 
     def sample(self, n: int, rng: np.random.Generator) -> ArraySource:
         """A source of n random rows, held in memory here (all rows where there are fewer)."""
-        return ArraySource(*self.take(self._drawn(n, rng) if n < self.n_rows else self.present()))
+        return ArraySource(*self.take(self.drawn(n, rng) if n < self.n_rows else self.present()))
 
     def _rows(self, chunk: Chunk) -> Any:
         return self._take(np.arange(chunk.start, chunk.stop))

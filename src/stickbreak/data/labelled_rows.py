@@ -49,7 +49,7 @@ class LabelledRows(ArraySource):
 
     def sample(self, n: int, rng: np.random.Generator) -> ArraySource:
         """A source of n random rows, held in memory (all rows where there are fewer)."""
-        return self if n >= self.n_rows else ArraySource(*self.take(self._drawn(n, rng)))
+        return self if n >= self.n_rows else ArraySource(*self.take(self.drawn(n, rng)))
 
     def release(self) -> None:
         """Let go of what the other source has read."""

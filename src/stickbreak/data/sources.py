@@ -134,7 +134,7 @@ class ArraySource:
         """A source of n random rows, held in memory (all rows where there are fewer)."""
         if n >= self.n_rows:
             return self
-        return type(self)(*self.take(self._drawn(n, rng)))
+        return type(self)(*self.take(self.drawn(n, rng)))
 
     def held(self, rows: NDArray[np.integer]) -> "ArraySource":
         """A source that gives these rows: this one itself, but for files in which each look takes long."""
@@ -147,7 +147,7 @@ class ArraySource:
         rows = self.present()
         return np.asarray(rows[_spaced(len(rows), n)])
 
-    def _drawn(self, n: int, rng: np.random.Generator) -> NDArray[np.integer]:
+    def drawn(self, n: int, rng: np.random.Generator) -> NDArray[np.integer]:
         """The numbers of n random rows with a positive weight, in order."""
         if not self._counts_all or self.n_rows <= LISTED:
             return np.sort(rng.permutation(self.present())[:n])

@@ -33,6 +33,7 @@ from ..inference.trace import shortened
 from ..inference.visit import visit
 from ..likelihoods import REGISTRY
 from ..model import Kind, Model, Summary
+from ..moves import MoveRecord
 from . import _choices as choices
 from ._hierarchy import Hierarchy
 from ._presented import Presented
@@ -230,13 +231,18 @@ class Estimator(Presented, ABC):
         K = self.summary_.K
         kept = np.append(np.arange(K), K + np.flatnonzero(seen.N[K:] > 0.0))
         total = (self.summary_.insert_empty(seen.K - K) + seen).take(kept) if seen.K > K else self.summary_ + seen
-        bound = self.model_.bound(total)
+        self._append(self.model_, total, source.n_rows, time.perf_counter() - began)
+
+    def _append(
+        self, model: Model, total: Any, n_rows: int, seconds: float, moves: tuple[MoveRecord, ...] = ()
+    ) -> None:
+        """Set what follows from the state after more rows, and a lap of the history for them."""
+        bound = model.bound(total)
         K = total.K
         last = self.history_[-1]
-        seconds = time.perf_counter() - began
-        speed = source.n_rows / max(seconds, 1e-9)
-        lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, (), speed, last.ascent + 1)
-        self._set_fitted(self.model_, total, self.dtype_, [*shortened(self.history_), lap], self._table())
+        speed = n_rows / max(seconds, 1e-9)
+        lap = Lap(last.number + 1, last.seconds + seconds, bound, K, bound, K, moves, speed, last.ascent + 1)
+        self._set_fitted(model, total, self.dtype_, [*shortened(self.history_), lap], self._table())
 
     def _table(self) -> Table:
         """The columns of the data that the model was fitted to."""

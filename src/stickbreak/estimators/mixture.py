@@ -1,6 +1,8 @@
 """The mixture estimator."""
 
+import time
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +23,7 @@ from ..data.frames import Encoded, as_frame, decode, values_of
 from ..data.label_files import check_labels, write_labels
 from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
-from ..inference import Algorithm, Executor, LabelledSearch, LearningSearch, Search, Sequential
+from ..inference import Algorithm, Executor, LabelledSearch, LearningSearch, Search, Sequential, Streaming
 from ..likelihoods import Dust, Likelihood
 from ..model import Kind, Model, RowKind, Summary
 from ..moves import AdoptedBirth, BatchBirth
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from ..plots.accessors import MixturePlots
 
 Array = NDArray[np.floating]
+
+
+STREAM = "_remembered"  # the attribute with the memory of a stream and its random numbers, which no model file has
 
 
 class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, Classified, Estimator):
@@ -75,6 +80,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Incremental over batches, all data at once, or noisy steps.  Stochastic inference has no exact bound to verify
         moves with: the number of clusters is that of the start, which for ``init="one"`` is found on a sample.
         Sequential inference begins clusters in a single pass over the rows, `inference.TruncationFree` in stochastic steps.
+        `inference.Streaming` lets clusters be born, merge and die in `partial_fit`, and forgets.
         `inference.Gibbs` draws partitions of the rows from their posterior; the model is the one nearest to the draws.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 (stochastic: one per 1,000 rows, at most 100)
         Batches visited per lap.
@@ -277,7 +283,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """Learn from more rows in one visit each: the first call fits, later ones add what their rows say.
 
         The number of clusters stays that of the first call, and so do their numbers; give it enough rows to find them.  With
-        ``algorithm="sequential"`` rows may also begin clusters, which are numbered after those that there are.
+        ``algorithm="sequential"`` rows may also begin clusters, which are numbered after those that there are.  With
+        ``algorithm=Streaming(forgetting=0.99)`` clusters are born, merge and die; then they have new numbers, by size.
         ``labels_`` are those of the rows of the last call.
         """
         choices.check(self)
@@ -620,6 +627,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
             labels = None if in_files(X) else lambda: self._labels_of(visited, repeats, columns, executor)
             trouble = self._set_drawn(sampled, labels) or trouble
+            self.__dict__.pop(STREAM, None)
+            algorithm = choices.algorithm(self)
+            if isinstance(algorithm, Streaming):
+                begun = self._rng_of_stream()
+                self.__dict__[STREAM] = algorithm.remembered(source, begun), begun, problem.model.likelihood
         self.converged_ = trouble is None
         return trouble
 
@@ -638,8 +650,28 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             known = self.summary_
             if isinstance(algorithm, Sequential):
                 known = algorithm.grown(self.model_, known, source, executor)
-            self._absorb(source, executor, known)
+            if isinstance(algorithm, Streaming):
+                self._stream(algorithm, source, executor)
+            else:
+                self._absorb(source, executor, known)
             return self._set_labels(None if in_files(X) else lambda: self._labels_of(source, None, columns, executor))
+
+    def _stream(self, algorithm: Streaming, source: ArraySource, executor: Executor) -> None:
+        """Learn from a batch of a stream, with births, merges and deaths."""
+        began = time.perf_counter()
+        likelihood = self.model_.likelihood
+        begun = self.__dict__.get(STREAM) or (algorithm.nothing(source), self._rng_of_stream(), likelihood)
+        memory, rng, prior = begun
+        rng = deepcopy(rng)  # a batch that fails changes nothing
+        if prior.n_statistics != likelihood.n_statistics:  # more columns have missing values now
+            prior = likelihood
+        stream = algorithm.of(choices.moves(self), prior, choices.learnt_again(self))
+        model, total, memory, moves = stream.learned(self.model_, self.summary_, memory, source, executor, rng)
+        self._append(model, total, source.n_rows, time.perf_counter() - began, moves)
+        self.__dict__[STREAM] = memory, rng, prior
+
+    def _rng_of_stream(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _again(self, X: Any, y: Any, sample_weight: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""

@@ -17,6 +17,7 @@ from .session import Journal, Session
 from .state import Options
 from .state_search import StateSearch
 from .stochastic import Stochastic
+from .streaming import Streaming
 from .topic_search import TopicSearch
 from .trace import Lap, ascents
 from .truncation_free import TruncationFree
@@ -43,6 +44,7 @@ __all__ = [
     "Session",
     "StateSearch",
     "Stochastic",
+    "Streaming",
     "Threads",
     "TopicSearch",
     "TruncationFree",

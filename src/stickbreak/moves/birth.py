@@ -117,6 +117,12 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     return model.ordered(children), _value(model, children) - parent
 
 
+def one_child(model: Model, target: Target) -> Summary:
+    """The rows of a target as one cluster."""
+    model = model.flat
+    return _whole(model, target, Sampled.of(model, target.X, target.weights))
+
+
 class _First(NamedTuple):
     """The rows on which children begin: those that some of them begin among, or all; the others wait in the largest child."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import allocations
-from ..inference import Gibbs, Memoized, Sequential, Stochastic, TruncationFree
+from ..inference import Gibbs, Memoized, Sequential, Stochastic, Streaming, TruncationFree
 from ..likelihoods import REGISTRY, Labelled, Product
 from ..model import DocumentSummary, SequenceSummary, Summary
 from ..moves import AdoptedBirth, BatchBirth
@@ -187,7 +187,7 @@ def _parsed_float(text: str) -> float:
 
 def known_classes() -> dict[str, type]:
     """All classes that a model file may name, by name."""
-    choices: list[type] = [AdoptedBirth, BatchBirth, Gibbs, Memoized, Sequential, Stochastic, TruncationFree]
+    choices: list[type] = [AdoptedBirth, BatchBirth, Gibbs, Memoized, Sequential, Stochastic, Streaming, TruncationFree]
     return likelihood_classes() | allocation_classes() | SUMMARIES | {kind.__name__: kind for kind in choices}
 
 
