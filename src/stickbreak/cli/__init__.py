@@ -219,7 +219,11 @@ def predict(
     check_columns(estimator, table.names, data)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")  # checked above
-        result = _predicted(estimator, as_data(table, estimator.levels_), lengths, proba)
+        X = as_data(table, estimator.levels_)
+        if out.suffix.lower() == ".npy" and not proba and not isinstance(estimator, TopicModel):
+            estimator.predict(X, out=out, **lengths)  # as they come
+            return
+        result = _predicted(estimator, X, lengths, proba)
     if bin_size is None:
         write_labels(out, result, THINGS[type(estimator)])
     else:
@@ -288,7 +292,7 @@ def info(model: Path, /, *, clusters: int = 20, search: bool = False) -> None:
 
 def _predicted(model: Any, X: Any, lengths: Mapping[str, Any], proba: bool) -> NDArray[Any]:
     """The label of each row or document, or the probability of each of them."""
-    if isinstance(model, HMM):
-        return (model.predict_proba if proba else model.predict)(X, **lengths)
-    R: NDArray[Any] = model.transform(X)
-    return R if proba else R.argmax(axis=1)
+    if isinstance(model, TopicModel):
+        R: NDArray[Any] = model.transform(X)
+        return R if proba else R.argmax(axis=1)
+    return (model.predict_proba if proba else model.predict)(X, **lengths)
