@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+import zarr
 from pyarrow import feather, parquet
 
 from stickbreak.data import ArraySource
@@ -47,7 +48,11 @@ def as_feather(folder: Path, X):
     feather.write_feather(columns(X[20:]), folder / "part10.feather", chunksize=11)
 
 
-@pytest.fixture(params=[as_npy, as_parquet, as_feather])
+def as_zarr(folder: Path, X):
+    zarr.create_array(folder, shape=X.shape, chunks=(10, 2), dtype=X.dtype)[:] = X
+
+
+@pytest.fixture(params=[as_npy, as_parquet, as_feather, as_zarr])
 def rows(request, tmp_path, X):
     request.param(tmp_path, X)
     return open_table(tmp_path, in_memory=0).X
@@ -153,6 +158,25 @@ def test_files_that_do_not_go_together_are_refused_by_name(tmp_path, X):
     content[4:400] = bytes(396)
     (tmp_path / "2.parquet").write_bytes(content)
     refused(tmp_path, r"2\.parquet")
+
+
+def test_zarr_arrays_are_checked(tmp_path, X):
+    as_zarr(tmp_path / "x", X)
+    np.testing.assert_array_equal(open_table(tmp_path / "x").X, X)
+    group = zarr.create_group(tmp_path / "group")
+    group.create_array("wide", shape=(1 << 40, 2), chunks=(1 << 20, 2), dtype="f4")
+    group.create_array("cube", shape=(2, 2, 2), dtype="f4")
+    group.create_array("waves", shape=(2, 2), dtype="complex64")
+    group.create_array("empty", shape=(0, 2), dtype="f4")
+    refused(tmp_path / "group", r"is a group of zarr arrays \(cube, empty, waves, wide\)")
+    refused(tmp_path / "group" / "wide", "its rows take more than the 268,435,456 bytes")
+    refused(tmp_path / "group" / "cube", r"an array of shape \(2, 2, 2\)")
+    refused(tmp_path / "group" / "waves", "rows and columns of numbers")
+    refused(tmp_path / "group" / "empty", "holds no data: 0 rows")
+    for chunk in (tmp_path / "x" / "c").rglob("0"):
+        if chunk.is_file():
+            chunk.write_bytes(b"no chunk")
+    refused(tmp_path / "x", "is not a zarr array, or is damaged")
 
 
 def test_files_that_change_are_refused(tmp_path, X):

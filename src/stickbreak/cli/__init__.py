@@ -295,4 +295,5 @@ def _predicted(model: Any, X: Any, lengths: Mapping[str, Any], proba: bool) -> N
     if isinstance(model, TopicModel):
         R: NDArray[Any] = model.transform(X)
         return R if proba else R.argmax(axis=1)
-    return (model.predict_proba if proba else model.predict)(X, **lengths)
+    found: NDArray[Any] = (model.predict_proba if proba else model.predict)(X, **lengths)
+    return found

@@ -17,6 +17,7 @@ from .files import READERS, ending
 from .numpy_files import map_npy
 from .sparse_rows import sparse_rows
 from .table import DEFAULT, DataError, ReadOptions
+from .zarr_rows import is_zarr
 
 FORMAT = "stickbreak-corpus"
 VERSION = 1
@@ -95,7 +96,10 @@ def is_corpus(path: str | Path) -> bool:
     name = Path(path).name.lower().removesuffix(".gz")
     if not Path(path).is_dir():
         return Path(name).suffix in ENDINGS
-    return (Path(path) / RECORD).exists() or not any(ending(file) in READERS for file in Path(path).rglob("*"))
+    folder = Path(path)
+    if (folder / RECORD).exists():
+        return True
+    return not is_zarr(folder) and not any(ending(file) in READERS for file in folder.rglob("*"))
 
 
 def open_bags(path: str | Path, options: ReadOptions = DEFAULT) -> tuple[sparse.csr_array, list[str] | None]:

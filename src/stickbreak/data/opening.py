@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from glob import glob, has_magic
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from .files import ARROW, ending, read_table, require_arrow
 from .frames import Encoded, Levels, recode
 from .stored import StackedMaps, Stored, check_same_names, check_same_width
 from .table import DEFAULT, DataError, ReadOptions, Table
+from .zarr_rows import ZarrRows, is_zarr
 
 IN_MEMORY = 1 << 28  # bytes; smaller tables of columns are read at once
 HIDDEN = (".", "_")  # how names of files begin that are no data, such as _SUCCESS
@@ -44,9 +46,10 @@ def open_table(path: Any, options: ReadOptions = DEFAULT, in_memory: int = IN_ME
 
     Parameters
     ----------
-    path : files in one of the formats of `stickbreak.data.files.read_table`, all in the same.  Several are read one after
-        another, in the order of their names, numbers in them compared as numbers; they have the same columns.  In folders,
-        files whose names begin with a point or an underscore are left out, and those of folders in it are read, too.
+    path : files in one of the formats of `stickbreak.data.files.read_table`, all in the same, or the folder of a zarr array.
+        Several files are read one after another, in the order of their names, numbers in them compared as numbers; they have
+        the same columns.  In folders, files whose names begin with a point or an underscore are left out, and those of folders
+        in it are read, too.
     options : what a file does not say itself, and the most that it may unpack to
     in_memory : bytes; files of columns are read at once where their rows take no more
 
@@ -64,6 +67,9 @@ def open_table(path: Any, options: ReadOptions = DEFAULT, in_memory: int = IN_ME
 
 def open_files(path: Any, options: ReadOptions = DEFAULT, in_memory: int = IN_MEMORY) -> Opened:
     """The same, with the number of rows of each file."""
+    folder = as_path(path)
+    if is_zarr(folder):
+        return _zarr(folder, options, in_memory)
     files = files_of(path)
     endings = {ending(file) for file in files}
     if len(endings) > 1:
@@ -133,6 +139,15 @@ def _columns(files: Sequence[Path], options: ReadOptions, in_memory: int) -> Ope
     rows = arrow_rows.ArrowRows(files, options)
     held = rows[:] if rows.nbytes <= in_memory else rows
     return Opened(Table(held, rows.names, rows.levels), rows.lengths)
+
+
+def _zarr(folder: Path, options: ReadOptions, in_memory: int) -> Opened:
+    """A zarr array, held in memory where it is small."""
+    if find_spec("zarr") is None:
+        raise DataError(f'reading {folder} needs zarr: pip install "stickbreak[zarr]"')
+    rows = ZarrRows(folder, options)
+    held = rows[:] if rows.nbytes <= in_memory else rows
+    return Opened(Table(held, None), np.array([len(rows)]))
 
 
 def _stacked(files: Sequence[Path], tables: Sequence[Table]) -> Table:

@@ -127,11 +127,7 @@ class StackedMaps(Stored):
         ------
         ValueError : there are levels.
         """
-        if levels:
-            raise ValueError(
-                f"{self.paths[0]} holds numbers, but the model was fitted to categories in column {min(levels)}; read files "
-                "with the categories as text."
-            )
+        refuse_levels(self.paths[0], levels)
         return self
 
     def group(self, g: int) -> NDArray[Any]:
@@ -248,6 +244,15 @@ class Grouped(Stored):
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
+
+
+def refuse_levels(path: Path, levels: Levels) -> None:
+    """Refuse levels of categories for files that hold numbers."""
+    if levels:
+        raise ValueError(
+            f"{path} holds numbers, but the model was fitted to categories in column {min(levels)}; read files with the "
+            "categories as text."
+        )
 
 
 def stamps(paths: Sequence[Path]) -> list[tuple[int, int]]:
