@@ -1,0 +1,262 @@
+"""Fits on a Dask cluster of separate processes: same result, killed workers, late workers, memory, speed, bytes on the wire.
+
+Run with ``--small`` for a version of seconds; figures in docs/scale.md are of the whole.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from dask import array
+from distributed import Client
+
+from stickbreak import DaskExecutor, Mixture
+
+KILLS = 10
+
+
+@dataclass
+class Cluster:
+    """A scheduler and its workers, each a process of its own."""
+
+    folder: Path
+    scheduler: subprocess.Popen[bytes]
+    workers: list[subprocess.Popen[bytes]]
+    client: Client
+
+    def more(self, memory: str = "0") -> None:
+        """Start another worker of one thread, with a nanny that starts it again when it dies."""
+        file = str(self.folder / "scheduler.json")
+        command = [
+            "dask",
+            "worker",
+            "--scheduler-file",
+            file,
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            memory,
+            "--no-dashboard",
+        ]
+        self.workers.append(started(command))
+
+    def pids(self) -> list[int]:
+        """The processes of the workers."""
+        return sorted(self.client.run(os.getpid).values())
+
+
+def started(command: list[str]) -> subprocess.Popen[bytes]:
+    program = Path(sys.executable).with_name(command[0])
+    return subprocess.Popen(
+        [str(program), *command[1:]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+@contextmanager
+def cluster(n_workers: int, memory: str = "0") -> Iterator[Cluster]:
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "scheduler.json"
+        scheduler = started(["dask", "scheduler", "--scheduler-file", str(file), "--port", "0", "--no-dashboard"])
+        client = Client(scheduler_file=str(file), timeout=60)
+        made = Cluster(Path(name), scheduler, [], client)
+        try:
+            for _ in range(n_workers):
+                made.more(memory)
+            client.wait_for_workers(n_workers, timeout=60)
+            yield made
+        finally:
+            client.close()
+            for process in (*made.workers, scheduler):
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def rows(folder: Path, n: int, D: int) -> Any:
+    """Rows (n, D) of 20 clusters in a file."""
+    X = np.lib.format.open_memmap(folder / f"{n}.npy", "w+", np.float32, (n, D))
+    rng = np.random.default_rng(0)
+    means = rng.normal(0.0, 6.0, (20, D))
+    for start in range(0, n, 1 << 18):
+        labels = rng.integers(20, size=min(1 << 18, n - start))
+        X[start : start + len(labels)] = means[labels] + rng.normal(size=(len(labels), D))
+    X.flush()
+    return np.load(folder / f"{n}.npy", mmap_mode="r")
+
+
+def laps(K: int, n_laps: int, executor: Any = None, n_batches: int | None = None) -> Mixture:
+    """Laps without moves from K seeds."""
+    return Mixture(
+        "gaussian",
+        init="k-means++",
+        n_init_clusters=K,
+        moves=(),
+        learn=False,
+        candidates=None,
+        tol=0.0,
+        max_laps=n_laps,
+        n_batches=n_batches,
+        n_jobs=2,
+        random_state=0,
+        executor=executor,
+    )
+
+
+def seconds_per_lap(model: Mixture) -> float:
+    """The median lap after the first."""
+    return float(np.median(np.diff([lap.seconds for lap in model.history_])))
+
+
+def same_result(X: Any, K: int, n_laps: int) -> None:
+    here = laps(K, n_laps).fit(X)
+    with cluster(2) as there:
+        first = laps(K, n_laps, DaskExecutor(there.client)).fit(X)
+        again = laps(K, n_laps, DaskExecutor(there.client)).fit(X)
+    error = abs(first.lower_bound_ - here.lower_bound_) / abs(here.lower_bound_)
+    print(
+        f"same fit as local: bound within {error:.1e} of it, labels equal in {(first.labels_ == here.labels_).mean():.6%}"
+    )
+    print(f"same fit twice on a cluster: bit for bit {bits(first) == bits(again)}")
+
+
+def bits(model: Mixture) -> bytes:
+    return model.summary_.S.tobytes() + model.summary_.N.tobytes() + np.float64(model.lower_bound_).tobytes()
+
+
+def kills(X: Any, K: int, n_laps: int, n: int) -> None:
+    rng = np.random.default_rng(1)
+    with cluster(2) as there:
+        laps(K, n_laps, DaskExecutor(there.client)).fit(X)  # compiled code is read
+        began = time.perf_counter()
+        whole = laps(K, n_laps, DaskExecutor(there.client)).fit(X)
+        seconds = time.perf_counter() - began
+        fits = equal = done = 0
+        while done < n:
+            there.client.wait_for_workers(2, timeout=60)
+            victim = int(rng.choice(there.pids()))
+            timer = threading.Timer(rng.uniform(0.1, 0.9) * seconds, os.kill, (victim, signal.SIGKILL))
+            timer.start()
+            model = laps(K, n_laps, DaskExecutor(there.client)).fit(X)
+            timer.cancel()
+            fits += 1
+            done += not psutil.pid_exists(victim)
+            equal += bits(model) == bits(whole)
+    print(f"kill -9 of a worker at a random moment: {done} killed in {fits} fits, {equal} of {fits} with the same bits")
+
+
+def late(X: Any, K: int, n_laps: int) -> None:
+    with cluster(1) as there:
+        first = there.pids()
+        timer = threading.Timer(1.0, there.more)
+        timer.start()
+        laps(K, n_laps, DaskExecutor(there.client)).fit(X)
+        timer.join()
+        there.client.wait_for_workers(2, timeout=60)
+        busy = {pid: psutil.Process(pid).cpu_times().user for pid in there.pids()}
+        idle = fresh_cpu(there)
+    new = next(pid for pid in busy if pid not in first)
+    print(
+        f"a worker that joins late: {busy[new]:.1f} CPU seconds of {sum(busy.values()):.1f}; one without work has {idle:.1f}"
+    )
+
+
+def fresh_cpu(there: Cluster) -> float:
+    """CPU seconds of a worker that has done nothing."""
+    before = set(there.pids())
+    there.more()
+    there.client.wait_for_workers(len(before) + 1, timeout=60)
+    new = next(pid for pid in there.pids() if pid not in before)
+    return float(psutil.Process(new).cpu_times().user)
+
+
+def out_of_memory() -> None:
+    with cluster(2, "600MB") as there:
+        X = array.random.random((4_000_000, 50), chunks=(2_000_000, 50))
+        try:
+            laps(5, 2, DaskExecutor(there.client)).fit(X)
+        except MemoryError as error:
+            print(f"workers of 600 MB, blocks of 800 MB: MemoryError: {error}")
+        else:
+            print("workers of 600 MB, blocks of 800 MB: the fit came to its end")
+
+
+def speed(X: Any, K: int, n_laps: int, n_batches: int) -> None:
+    with cluster(2) as there:
+        executor = DaskExecutor(there.client)
+        laps(K, 2, executor, n_batches).fit(X)  # compiled code is read
+        here = seconds_per_lap(laps(K, n_laps, None, n_batches).fit(X))
+        scheduler = psutil.Process(there.scheduler.pid)
+        processes = [psutil.Process(pid) for pid in there.pids()]
+        before = cpu(scheduler), sum(map(cpu, processes)), wire(), time.perf_counter()
+        model = laps(K, n_laps, executor, n_batches).fit(X)
+        after = cpu(scheduler), sum(map(cpu, processes)), wire(), time.perf_counter()
+        own, work, sent, seconds = (b - a for a, b in zip(before, after))
+        there_seconds = seconds_per_lap(model)
+        part = sum(len(batch) for batch in chunks_of(X, n_batches))
+    print(f"{len(X):,} x {X.shape[1]}, K = {K}, {n_batches} batches, {part} chunks a lap:")
+    print(
+        f"  lap of 2 threads {here:.2f} s, of 2 worker processes {there_seconds:.2f} s: throughput {here / there_seconds:.2f}"
+    )
+    print(
+        f"  scheduler {own / n_laps:.3f} CPU s a lap: {own / work:.1%} of that of the workers, {own / seconds:.1%} of the time"
+    )
+    summary = 8 * model.summary_.S.size
+    print(
+        f"  {sent / n_laps / 1e6:.1f} MB a lap on the wire, labels and survey included; a summary has {summary / 1e6:.3f} MB"
+    )
+
+
+def both_speeds(X: Any) -> None:
+    for n_batches in (1, 10):
+        speed(X, 30, 4, n_batches)
+
+
+def chunks_of(X: Any, n_batches: int) -> list[Any]:
+    from stickbreak.data import ArraySource
+
+    return ArraySource(X).batches(n_batches)
+
+
+def cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def wire() -> int:
+    """Bytes sent on the loopback interface so far."""
+    return int(psutil.net_io_counters(pernic=True)["lo"].bytes_sent)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--only", choices=("same", "kills", "late", "memory", "speed"))
+    given = parser.parse_args()
+    small = given.small
+    few = 100_000 if small else 1_000_000
+    with tempfile.TemporaryDirectory() as name:
+        steps = {
+            "same": lambda: same_result(rows(Path(name), few, 8), 20, 4),
+            "kills": lambda: kills(rows(Path(name), few, 8), 20, 6, 2 if small else KILLS),
+            "late": lambda: late(rows(Path(name), few, 8), 20, 10 if small else 25),
+            "memory": out_of_memory,
+            "speed": lambda: both_speeds(rows(Path(name), 200_000 if small else 16_400_000, 8)),
+        }
+        for step, run in steps.items():
+            if given.only in (None, step):
+                run()
+
+
+if __name__ == "__main__":
+    main()
