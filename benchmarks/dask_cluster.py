@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ from dask import array
 from distributed import Client
 
 from stickbreak import DaskExecutor, Mixture
+from stickbreak.data import ArraySource
 
 KILLS = 10
+FEW, MORE = 2, 5  # laps of the fits whose difference is that of settled laps
 
 
 @dataclass
@@ -113,11 +115,6 @@ def laps(K: int, n_laps: int, executor: Any = None, n_batches: int | None = None
     )
 
 
-def seconds_per_lap(model: Mixture) -> float:
-    """The median lap after the first."""
-    return float(np.median(np.diff([lap.seconds for lap in model.history_])))
-
-
 def same_result(X: Any, K: int, n_laps: int) -> None:
     here = laps(K, n_laps).fit(X)
     with cluster(2) as there:
@@ -191,41 +188,58 @@ def out_of_memory() -> None:
             print("workers of 600 MB, blocks of 800 MB: the fit came to its end")
 
 
-def speed(X: Any, K: int, n_laps: int, n_batches: int) -> None:
+@dataclass
+class Spent:
+    """What a fit has cost: seconds, CPU seconds of the scheduler and of the workers (or of this process), bytes sent."""
+
+    seconds: float
+    scheduler: float
+    workers: float
+    sent: float
+
+    def __sub__(self, other: "Spent") -> "Spent":
+        return Spent(*(a - b for a, b in zip(astuple(self), astuple(other))))
+
+    def each(self, n: int) -> "Spent":
+        """For each of n laps."""
+        return Spent(*(value / n for value in astuple(self)))
+
+
+def spent(there: Cluster | None) -> Spent:
+    if there is None:
+        return Spent(time.perf_counter(), 0.0, time.process_time(), 0.0)
+    workers = sum(cpu(psutil.Process(pid)) for pid in there.pids())
+    return Spent(time.perf_counter(), cpu(psutil.Process(there.scheduler.pid)), workers, wire())
+
+
+def lap_of(X: Any, K: int, n_batches: int, there: Cluster | None = None) -> Spent:
+    """A settled lap: what a fit of more laps costs beyond one of few."""
+    costs = []
+    for n_laps in (FEW, MORE):
+        before = spent(there)
+        laps(K, n_laps, None if there is None else DaskExecutor(there.client), n_batches).fit(X)
+        costs.append(spent(there) - before)
+    return (costs[1] - costs[0]).each(MORE - FEW)
+
+
+def speed(X: Any, K: int, n_batches: int) -> None:
+    here = lap_of(X, K, n_batches)
     with cluster(2) as there:
-        executor = DaskExecutor(there.client)
-        laps(K, 2, executor, n_batches).fit(X)  # compiled code is read
-        here = seconds_per_lap(laps(K, n_laps, None, n_batches).fit(X))
-        scheduler = psutil.Process(there.scheduler.pid)
-        processes = [psutil.Process(pid) for pid in there.pids()]
-        before = cpu(scheduler), sum(map(cpu, processes)), wire(), time.perf_counter()
-        model = laps(K, n_laps, executor, n_batches).fit(X)
-        after = cpu(scheduler), sum(map(cpu, processes)), wire(), time.perf_counter()
-        own, work, sent, seconds = (b - a for a, b in zip(before, after))
-        there_seconds = seconds_per_lap(model)
-        part = sum(len(batch) for batch in chunks_of(X, n_batches))
+        laps(K, 1, DaskExecutor(there.client), n_batches).fit(X)  # compiled code is read
+        lap = lap_of(X, K, n_batches, there)
+    part = sum(map(len, ArraySource(X).batches(n_batches)))
     print(f"{len(X):,} x {X.shape[1]}, K = {K}, {n_batches} batches, {part} chunks a lap:")
     print(
-        f"  lap of 2 threads {here:.2f} s, of 2 worker processes {there_seconds:.2f} s: throughput {here / there_seconds:.2f}"
+        f"  lap of 2 threads {here.seconds:.2f} s, of 2 workers {lap.seconds:.2f} s: {here.seconds / lap.seconds:.2f}"
     )
-    print(
-        f"  scheduler {own / n_laps:.3f} CPU s a lap: {own / work:.1%} of that of the workers, {own / seconds:.1%} of the time"
-    )
-    summary = 8 * model.summary_.S.size
-    print(
-        f"  {sent / n_laps / 1e6:.1f} MB a lap on the wire, labels and survey included; a summary has {summary / 1e6:.3f} MB"
-    )
+    print(f"  CPU s of 2 threads {here.workers:.2f}, of 2 workers {lap.workers:.2f}: {here.workers / lap.workers:.2f}")
+    print(f"  scheduler {lap.scheduler:.3f} CPU s a lap, {lap.scheduler / lap.workers:.1%} of that of the workers")
+    print(f"  {lap.sent / 1e6:.2f} MB a lap on the wire")
 
 
 def both_speeds(X: Any) -> None:
     for n_batches in (1, 10):
-        speed(X, 30, 4, n_batches)
-
-
-def chunks_of(X: Any, n_batches: int) -> list[Any]:
-    from stickbreak.data import ArraySource
-
-    return ArraySource(X).batches(n_batches)
+        speed(X, 30, n_batches)
 
 
 def cpu(process: psutil.Process) -> float:

@@ -24,7 +24,7 @@ ROUNDING = 1e-12  # of a bound: sums of parts are added in another order
 
 @pytest.fixture(scope="module")
 def client():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         yield client
 
@@ -181,6 +181,23 @@ def test_what_a_cluster_cannot_fit_is_refused(client, rows):
     X = array.from_array(np.where(np.arange(len(rows))[:, None] == 700, np.inf, rows), chunks=(500, 2))
     with pytest.raises(ValueError, match="row 700, column 0"):
         Mixture("gaussian").fit(X)
+
+
+def test_checkpoints_know_the_data(client, rows, tmp_path):
+    given = EASY | {"checkpoint": tmp_path / "fit", "max_laps": 60}
+    first = Mixture("gaussian", **given).fit(array.from_array(rows, chunks=(500, 2)))
+    again = Mixture("gaussian", **given).fit(array.from_array(rows, chunks=(500, 2)))
+    assert again.lower_bound_ == first.lower_bound_
+    with pytest.raises(ValueError, match="other data"):
+        Mixture("gaussian", **given).fit(array.from_array(rows + 1.0, chunks=(500, 2)))
+
+
+def test_classes_and_groups_are_refused(client, rows, counts):
+    X = array.from_array(rows, chunks=(500, 2))
+    with pytest.raises(TypeError, match="cannot have classes"):
+        Mixture("gaussian").fit(X, y=np.arange(len(rows)) % 2)
+    with pytest.raises(TypeError, match="rows in groups cannot be on a cluster"):
+        TopicModel("gaussian").fit(X, lengths=[len(rows)])
 
 
 def test_executors_are_values(client):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..data import ArraySource, BagSource
 from ..data.arrays import NUMBERS, working_precision
 from ..data.sequences import STEPS
 from ..data.sources import CHUNK_ROWS
-from ..data.stored import Grouped, Stored
+from ..data.stored import Grouped, Stored, stamps
 from . import parts as on_worker
 from .blocks import Blocks
 from .sources import SpreadBags, SpreadSequences, SpreadSource
@@ -92,9 +93,10 @@ def in_files(client: Any, X: Any) -> Held:
     return Held(blocks, np.diff(edges).tolist(), int(X.shape[1]), X.dtype, _name(files), groups)
 
 
-def _name(files: Any) -> str:
-    """What files are known by."""
-    return files.path if isinstance(files, on_worker.MappedFile) else str(getattr(files, "paths", files))
+def _name(files: on_worker.MappedFile | Stored) -> str:
+    """What files are known by: their paths and when they were last written."""
+    paths = [Path(files.path)] if isinstance(files, on_worker.MappedFile) else getattr(files, "paths", [])
+    return f"{[str(path) for path in paths]} {stamps(paths)}"
 
 
 def _check_columns(frame: Any) -> None:
