@@ -1,6 +1,6 @@
 """What a stream of rows is remembered by: a summary of all of them, and a bounded sample, on which moves are judged."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..data import ArraySource, Chunk, SparseSource
+from ..data import ArraySource, SparseSource
 from ..data.distinct import distinct_rows
 from ..likelihoods import Likelihood
 from ..likelihoods.features import Rows
-from ..model import Handover, Memo, Model, Posterior, Summary
+from ..model import Handover, Memo, Model, Posterior, Summary, Take
 from ..model.edits import side_by_side
 from ..model.learning import settled, tuned
 from ..model.local import likeliest
@@ -27,6 +27,7 @@ from .survey import survey
 from .visit import visit
 
 Array = NDArray[np.floating]
+Look = Callable[[Summary], Summary]  # the summary of a batch, visited at the parameters of a summary of all rows
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Tuning:
     splits : clusters whose split is tried in a round of moves on the memory, and whose death is
     small : share of the mean count below which a cluster may die although it has rows
     sure : standard deviations beyond what parameters gain by chance on the rows of the memory, by which these contradict sums
+    visits : to a batch, at most, after births
+    needless : clusters born of it, at most, that are then tried to do without
     least_rows : a cluster that stands for fewer rows goes
     """
 
@@ -50,6 +53,8 @@ class Tuning:
     splits: int = 3
     small: float = 0.2
     sure: float = 5.0
+    visits: int = 3
+    needless: int = 20
     least_rows: float = 1.0
 
 
@@ -198,7 +203,15 @@ class Stream:
         base = seen.summary.base
         tracked = visit(model, parameters, source, chunks, executor, proposals, base=base, local=False).tracked
         memo, gains = self._with_births(model, memo, proposals, tracked, source.dtype)
-        return (self._settled(model, memo, source, chunks, executor) if gains else memo), gains
+        if not gains:
+            return memo, []
+        model = self._with_own_prior(model, memo.total, source.dtype)
+
+        def look(total: Summary) -> Summary:
+            now = model.parameters(total, source.dtype)
+            return visit(model, now, source, chunks, executor, base=base, local=False).summary
+
+        return _needed(model, _settled(model, memo, look), known.K, look), gains
 
     def _with_births(
         self,
@@ -238,13 +251,36 @@ class Stream:
         """The bound with the prior learnt for these clusters."""
         return self._with_own_prior(model, total, dtype).bound(total)
 
-    def _settled(self, model: Model, memo: Memo, source: ArraySource, chunks: list[Chunk], executor: Executor) -> Memo:
-        """The summaries after another visit to the batch, now that clusters were born, if that raises the bound."""
-        parameters = model.parameters(memo.total, source.dtype)
-        seen = visit(model, parameters, source, chunks, executor, local=False).summary
+
+def _settled(model: Model, memo: Memo, look: Look) -> Memo:
+    """The summaries after other visits to the batch, now that clusters were born, as long as they raise the bound."""
+    for _ in range(TUNING.visits):
         again = memo.copy()
-        again.replace(1, seen)
-        return again if model.bound(again.total) >= model.bound(memo.total) else memo
+        again.replace(1, look(memo.total))
+        if not model.bound(again.total) > model.bound(memo.total):
+            break
+        memo = again
+    return memo
+
+
+def _needed(model: Model, memo: Memo, old: int, look: Look) -> Memo:
+    """The summaries without clusters born in vain: the batch alone has rows of theirs, so that the bound without one is exact.
+
+    old : clusters that were there before, which come first
+    """
+    names = np.arange(memo.total.K)
+    for name in old + np.argsort(memo.total.N[old:])[: TUNING.needless]:
+        others = np.flatnonzero(names != name)
+        if len(others) == 0:
+            break
+        fewer = memo.copy()
+        fewer.apply(Take(tuple(int(k) for k in others)))
+        fewer.replace(1, look(fewer.total))
+        bound = model.bound(memo.total)
+        if accepts(model.bound(fewer.total) - bound, -1, bound):
+            memo = fewer
+            names = names[others]
+    return memo
 
 
 def _draw(model: Model, known: Summary, source: ArraySource, rng: np.random.Generator) -> Draw:
