@@ -1,11 +1,13 @@
 """Configuration of the documentation site, which `make docs` builds."""
 
+import os
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
+os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
 
 project = "stickbreak"
 author = "The stickbreak developers"
