@@ -28,6 +28,7 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
 default_role = "py:obj"
+highlight_language = "none"  # what is literal in docstrings are formulas
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
