@@ -19,7 +19,7 @@ from ..model.learning import settled, tuned
 from ..model.local import likeliest
 from ..moves import MoveRecord, Proposal
 from ..moves.agglomeration import ancestry, level_start, levels_of, merges, row_nodes, upwards
-from ..moves.better import accepts
+from ..moves.better import NEGLIGIBLE, accepts
 from ..moves.birth import Start, Target, fit_children, one_child
 from ..moves.sample import Draw, most_drawn
 from .executor import Executor
@@ -313,8 +313,9 @@ def _refreshed(model: Model, total: Summary, memory: Remembered, executor: Execu
     seen = visit(model, posterior.parameters(source.dtype), source, chunks, executor, local=False).summary
     W, b = posterior.weights
     gain = model.posterior(seen).explained - ((seen.S * W).sum(axis=1) + seen.N * b)
-    chance = by_chance + TUNING.sure * np.sqrt(by_chance)
-    stale = (gain > chance * (source.total_weight / memory.size)) & (seen.N > 0.0)
+    each = source.total_weight / memory.size
+    chance = 2.0 * by_chance + TUNING.sure * np.sqrt(by_chance)  # what is gained on these rows is lost on others
+    stale = (gain > chance * each) & (by_chance * each < seen.N)
     if not stale.any():
         return total
     share = np.where(stale, 0.0, seen.N / np.maximum(total.N, 1e-300))
@@ -350,7 +351,7 @@ def _without_debris(
 ) -> tuple[Summary, list[float]]:
     """The summary without small clusters whose rows others explain so well that the bound of the memory's rows rises.
 
-    What others gain in the memory is added to their sums.
+    What others gain in the memory is added to their sums.  One to which no row of the memory belongs goes.
     """
     source = memory.standing_for(float(total.N.sum()))
     chunks = source.batches(1)[0]
@@ -367,7 +368,7 @@ def _without_debris(
         fewer = look(model, model.parameters(total.take(others), source.dtype)).summary
         bound = model.bound(seen)
         gain = model.bound(fewer) - bound
-        if accepts(gain, -1, bound):
+        if accepts(gain, -1, bound, NEGLIGIBLE):
             total = _joined(total.take(others), fewer - seen.take(others))
             seen = fewer
             names = names[others]
