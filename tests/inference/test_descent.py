@@ -1,6 +1,5 @@
 """From more states than there may be down to as many: the bound of every change, what is chosen, and where it begins."""
 
-from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -143,79 +142,6 @@ def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn
     model = HMM(learn=learn, random_state=0).fit(X, lengths=[2500, 1500])
     assert {lap.origin for lap in model.history_ if lap.sample_rows == 0} == {"start", *seen}
     assert model.n_states_ == 4
-
-
-def search_of(source, model, threads):
-    moves = ("birth", "merge", "delete")
-    return state_search.StateSearch(
-        model, source, moves, Session(threads), np.random.default_rng(0), Options(1, 200, 1e-3)
-    )
-
-
-@pytest.mark.parametrize(
-    ("sampled", "rows", "times"),
-    [(False, 0, [3, 2, 2]), (False, 400, [3, 2, 2]), (True, 0, [2, 1, 1]), (True, 400, [1, 1, 1])],
-)
-def test_after_a_sample_a_kind_of_excursions_that_did_not_pay_is_not_tried_again(sampled, rows, times):
-    """The first kind, once all states are together, finds the three there are; it is the only one that pays, and that once."""
-    model, source, z = problem("gaussian", 0, allocation=HDPMarkovChain(2.0, 5.0))
-    tried = [0, 0, 0]
-
-    def kind(number, start):
-        def change(laps):
-            tried[number] += 1
-            return start
-
-        return state_search.Kind(f"kind {number}", change)
-
-    labels = [z, np.zeros_like(z), z % 2]
-    with Threads(1) as threads:
-        search = search_of(source, model, threads)
-        search.sampled = sampled
-        search.sample_rows = rows
-        kinds = deque(kind(i, labelled(model.likelihood, source, labels[i])) for i in range(3))
-        search.best = search._laps(model, (), search.options)
-        search.best.run(labelled(model.likelihood, source, np.zeros_like(z)))
-        search.patience = 6
-        search._in_turn(kinds, 6)
-    assert tried == times
-    assert search.total.K == 3
-
-
-@pytest.mark.parametrize(("sample_rows", "times"), [(0, 4), (400, 1)])
-def test_a_sample_that_has_a_smaller_one_is_searched_once(monkeypatch, sample_rows, times):
-    """Where three excursions pay that change all states at once, all rows are searched again until one does not."""
-    model, source, _ = problem("gaussian", 0, allocation=HDPMarkovChain(2.0, 5.0))
-    tried = []
-
-    def pays(search, kind):
-        tried.append(kind.origin)
-        return len(tried) < 4
-
-    monkeypatch.setattr(state_search.StateSearch, "_pays", pays)
-    monkeypatch.setattr(state_search.StateSearch, "_kinds", lambda search: [])
-    monkeypatch.setattr(
-        state_search.StateSearch, "_last_kinds", lambda search: [state_search.Kind("softened", search._softened)]
-    )
-    with Threads(1) as threads:
-        search = search_of(source, model, threads)
-        search.sampled = True
-        search.sample_rows = sample_rows
-        search._explore()
-    assert tried == ["softened"] * times
-
-
-def test_long_laps_settle_to_a_multiple_of_the_tolerance(monkeypatch):
-    """A model of three states is given: fewer laps where each takes long, and no more than that far from the same optimum."""
-    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, many_rows=1000, long_last=50.0))
-    rng, z = chain(8, [2500, 1500])
-    X = rng.standard_normal((len(z), 2)) + 2.0 * np.eye(3, 2)[z]
-    quick = HMM("gaussian", init=z, moves=(), random_state=0).fit(X, lengths=[2500, 1500])
-    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, long_lap=4000 * 3**2 - 1))
-    slow = HMM("gaussian", init=z, moves=(), random_state=0).fit(X, lengths=[2500, 1500])
-    assert slow.n_laps_ < quick.n_laps_
-    assert slow.converged_
-    assert 0.0 < quick.lower_bound_ - slow.lower_bound_ < 3 * 50.0 * 0.01 * (quick.n_laps_ - slow.n_laps_)
 
 
 @pytest.mark.parametrize("learn", [(), ("likelihood.scale",)])

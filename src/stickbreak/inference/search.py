@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,8 @@ class Search(ABC):
 
     sample_rows : rows of the source, if that is a sample on which a larger search begins; 0 for all rows
     draws : whether laps draw rows to represent the clusters, which births and splits are fitted to
-    laps_on_sample : share of the laps left that a search on a sample may take
     """
 
-    laps_on_sample: ClassVar[float] = 0.5
     model: Model
     source: ArraySource
     moves: tuple[str, ...]
@@ -57,10 +55,10 @@ class Search(ABC):
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
 
     def _sampled(self, rows: int, options: Options) -> Self:
-        """The same search on a sample of so many rows, for up to a share of the laps that are left."""
+        """The same search on a sample of so many rows, for up to half of the laps that are left."""
         sample = self.source.sample(rows, self.rng.spawn(1)[0])
         rng = self.rng.spawn(1)[0]
-        options = replace(options, n_batches=1, max_laps=len(self.history) + int(self.laps_on_sample * self._laps_left))
+        options = replace(options, n_batches=1, max_laps=(len(self.history) + options.max_laps) // 2)
         return type(self)(self.model, sample, self.moves, self.session, rng, options, sample.n_rows)
 
     def _begin_with(self, sampled: Self, start: Summary) -> Summary:

@@ -1,12 +1,11 @@
 """The search for the states of hidden Markov models: excursions of several kinds, on a sample first where rows are many."""
 
 import sys
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import cycle
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +46,7 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
-    laps_on_sample : share of the laps left that a search on a sample may take
     long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
-    long_last : there the last laps settle to this multiple of the tolerance
-    drift : share of the rows, by which the counts of states may still change there
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -72,10 +68,7 @@ class Tuning:
     sample_rows: int = 60_000
     on_sample: int = 3
     on_all_rows: int = 4
-    laps_on_sample: float = 0.75
     long_lap: int = 1 << 28
-    long_last: float = 5.0
-    drift: float = 0.01
     path_rows: int = 1 << 23
 
 
@@ -116,7 +109,6 @@ class StateSearch(Search):
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     """
 
-    laps_on_sample: ClassVar[float] = TUNING.laps_on_sample
     at_first: int = TUNING.at_first
     patience: int = TUNING.patience
     sampled: bool = False  # whether it began with the outcome of a search of a sample
@@ -142,13 +134,10 @@ class StateSearch(Search):
             if not self.sample_rows:
                 self.at_first = self.patience = TUNING.on_all_rows
             self.sampled = True
-        self.begin(start, sys.maxsize if self._is_quick(start.K) else TUNING.most_quiet)
-        if not (many and given) and self._is_quick(self.total.K):
+        self.begin(start)
+        if not (many and given) and self._has_time():
             self._explore()
-        last = self.options.at_last
-        if not self._is_quick(self.total.K):
-            last = replace(last, tol=TUNING.long_last * last.tol, moved=TUNING.drift)
-        self.outcome.polish(last)
+        self.outcome.polish(self.options.at_last)
 
     def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
         """Ascend once with all moves, once given states have settled: what comes before excursions.
@@ -156,25 +145,19 @@ class StateSearch(Search):
         most_quiet : quiet laps in a row, after which moves that are left are not tried
         """
         settle = TUNING.settle if start.K > 1 else 0
-        coarse = self._coarse if self._is_quick(start.K) else replace(self._coarse, moved=TUNING.drift)
-        self.best = self._laps(self.model, self.moves, coarse, settle=settle, most_quiet=most_quiet)
+        self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, most_quiet=most_quiet)
         self.best.run(start)
 
-    def _is_quick(self, K: int) -> bool:
-        """Whether laps of K states, and looks at paths, are quick enough for excursions."""
+    def _has_time(self) -> bool:
+        """Whether laps, and looks at paths, are quick enough for excursions."""
         rows = self.source.n_rows
         whole = rows > TUNING.many_rows and not self.sample_rows
-        return rows <= TUNING.path_rows and not (whole and rows * K**2 > TUNING.long_lap)
+        return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
 
     @property
     def _many(self) -> bool:
         """Whether rows are so many that the search begins, or began, on a sample."""
         return self.sample_rows > 0 or self.sampled
-
-    @property
-    def _is_between(self) -> bool:
-        """Whether this is a sample that has a smaller one."""
-        return self.sampled and self.sample_rows > 0
 
     @property
     def _sequences(self) -> SequenceSource:
@@ -190,33 +173,21 @@ class StateSearch(Search):
         )
 
     def _explore(self) -> None:
-        """Excursions of all kinds in turn, until none pays, not even those that change all states at once.
-
-        On a sample that has a smaller one they are tried once: what is then left to find is found on more rows.
-        """
-        kinds = deque(self._kinds())
-        last = self._last_kinds()
+        """Excursions of all kinds in turn, until none pays, not even those that change all states at once."""
+        kinds = cycle(self._kinds())
         patience = self.at_first
         while self._may_grow():
             self._in_turn(kinds, patience)
-            paying = [kind for kind in last if self._pays(kind)]
-            if not paying or self._is_between:
+            paid = [self._pays(kind) for kind in self._last_kinds()]
+            if not any(paid):
                 return
-            last = paying if self.sampled else last
             patience = self.patience
 
-    def _in_turn(self, kinds: deque[Kind], patience: int) -> None:
-        """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has.
-
-        After a sample, a kind that does not pay is not tried again: what it can find has been found there.  On a sample that
-        has a smaller one, each is tried once.
-        """
+    def _in_turn(self, kinds: Iterator[Kind], patience: int) -> None:
+        """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has."""
         failures = 0
-        while kinds and self._may_grow() and failures < patience:
-            kind = kinds.popleft()
-            paid = self._pays(kind)
-            if not self.sampled or (paid and not self._is_between):
-                kinds.append(kind)
+        while self._may_grow() and failures < patience:
+            paid = self._pays(next(kinds))
             if paid:
                 failures = 0
                 patience = self.patience
@@ -248,23 +219,19 @@ class StateSearch(Search):
         if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
             anew.insert(0, Kind("pairs of rows", self._from_pairs))
             added.append(Kind("pairs added", self._with_pairs))
-        pairs = zip(added, cycle(anew)) if self._many else zip(cycle(anew), added)
-        kinds = [kind for pair in pairs for kind in pair]
-        return list(dict.fromkeys(kinds)) if self._is_between else kinds
+        if self._many:
+            return [kind for pair in zip(added, cycle(anew)) for kind in pair]
+        return [kind for pair in zip(cycle(anew), added) for kind in pair]
 
     def _last_kinds(self) -> list[Kind]:
         """Those that are tried once all others fail: they change all states at once.
 
-        On all rows after a sample states are not halved: laps take four times as long then.  Nor are transitions softened on a
-        sample that has a smaller one.
+        On all rows after a sample states are not halved: laps take four times as long then.
         """
-        anew = Kind("prior as given", self._learning_anew, given=True)
-        halves = Kind("halves", self._halved)
-        softened = Kind("softened", self._softened)
-        if self.sampled:
-            return [halves, anew] if self._is_between else [softened, anew]
-        pieces = [] if self._many else 2 * [Kind("pieces", self._in_pieces, slow=True)]
-        return [halves, *pieces, softened, anew]
+        last = [Kind("softened", self._softened), Kind("prior as given", self._learning_anew, given=True)]
+        if not self._many:
+            last = [*2 * [Kind("pieces", self._in_pieces, slow=True)], *last]
+        return last if self.sampled and not self.sample_rows else [Kind("halves", self._halved), *last]
 
     def _excursion(self, start: Summary, origin: str, given: bool = False, slow: bool = False) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
