@@ -7,6 +7,7 @@ import pytest
 from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
 
+import stickbreak
 from stickbreak import Mixture, TopicModel
 
 V, WORDS = 60, 60
@@ -74,10 +75,15 @@ def test_starts_agree():
     assert np.ptp(bounds) < NEAR * abs(bounds[0])
 
 
-def test_documents_of_one_topic_are_no_worse_than_their_mixture():
+def of_one_topic():
+    """Counts of short documents, each of one of four topics."""
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(V, 0.05), 4)
-    X = np.stack([rng.multinomial(8, topics[k]) for k in rng.integers(4, size=400)])
+    return np.stack([rng.multinomial(8, topics[k]) for k in rng.integers(4, size=400)])
+
+
+def test_documents_of_one_topic_are_no_worse_than_their_mixture():
+    X = of_one_topic()
     found = fit(X)
     assert found.n_topics_ == 4
     assert found.document_concentration_ < 0.01
@@ -88,3 +94,36 @@ def test_documents_of_one_topic_are_no_worse_than_their_mixture():
 def test_growth_from_one_topic_goes_as_far_as_from_many():
     X, _ = corpus(6, 1, D=300, alpha=1.0)
     assert fit(X, n_init_topics=1).n_topics_ == fit(X).n_topics_ == 6
+
+
+@pytest.fixture(scope="module", params=[corpus(4, 1, D=150)[0], of_one_topic()], ids=["mixed", "one topic each"])
+def known(request):
+    """Documents, and a model of them."""
+    return request.param, fit(request.param, n_init_topics=8)
+
+
+def test_a_fit_is_no_lower_than_the_model_that_it_begins_with(known):
+    X, found = known
+    again = fit(X, init=found)
+    assert again.lower_bound_ >= found.lower_bound_
+    assert again.document_concentration_ == pytest.approx(found.document_concentration_, rel=0.1)
+    for settings in ({"moves": ()}, {"max_laps": 1}, {"max_laps": 1, "moves": (), "n_batches": 3}):
+        again = fit(X, init=found, **settings)
+        assert again.lower_bound_ >= found.lower_bound_
+        assert again.lower_bounds_[-1] == pytest.approx(again.lower_bound_, rel=1e-12)
+        assert again.lower_bound_ == pytest.approx(again.model_.bound(again.summary_), rel=1e-12)
+
+
+def test_a_model_of_other_documents_says_nothing_of_these(known, tmp_path):
+    """Also where lengths of documents, and counts of words in all of them, are the same."""
+    X, found = known
+    words = np.random.default_rng(0).permutation(np.repeat(np.tile(np.arange(V), len(X)), X.ravel()))
+    shuffled = np.stack([np.bincount(own, minlength=V) for own in words.reshape(len(X), -1)])
+    assert (shuffled.sum(axis=0) == X.sum(axis=0)).all()
+    other = fit(shuffled, init=found, moves=(), max_laps=1)
+    assert other.lower_bound_ < found.lower_bound_ - 1000.0
+    found.save(tmp_path / "found.safetensors")
+    loaded = stickbreak.load(tmp_path / "found.safetensors")
+    assert fit(X, init=loaded, max_laps=1).lower_bound_ == pytest.approx(found.lower_bound_, rel=1e-12)
+    loaded.partial_fit(shuffled)
+    assert fit(X, init=loaded, moves=(), max_laps=1).summary_.D == len(X)

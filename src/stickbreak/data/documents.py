@@ -1,5 +1,6 @@
 """Documents: bags of words, and dense rows in groups."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -73,6 +74,17 @@ class BagSource(SparseSource):
     def present(self) -> NDArray[np.integer]:
         """The documents that are not empty."""
         return np.flatnonzero(np.diff(self.X.indptr))
+
+    def fingerprint(self) -> str:
+        """A hash of the counts, by which the same documents in the same order are known again."""
+        digest = hashlib.blake2b(str(self.X.shape).encode(), digest_size=20)
+        for chunk in self.batches(1)[0]:
+            X, _ = self.read(chunk)
+            digest.update(X.indptr.astype(np.int64))
+            digest.update(X.indices.astype(np.int64))
+            digest.update(X.data.astype(np.float64))
+            self.release()
+        return digest.hexdigest()
 
     def release(self) -> None:
         """Let go of the pages of mapped arrays."""

@@ -221,6 +221,11 @@ def choose_start(
     return _by_name(init, model, source, K, rng)
 
 
+def fingerprint(source: BagSource | GroupSource) -> str | None:
+    """A hash of counts of words, by which they are known again; None for rows in groups."""
+    return source.fingerprint() if isinstance(source, BagSource) else None
+
+
 def make_chain(
     estimator: Any, model: Model, source: ArraySource, learn: tuple[str, ...], rng: np.random.Generator
 ) -> Chain | None:

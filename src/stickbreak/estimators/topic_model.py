@@ -25,6 +25,7 @@ from . import _documents as documents
 from . import _memory as memory
 from ._base import Columns
 from ._check import checked
+from ._continued import continued, known, no_lower
 from ._documents import DocumentReader
 from ._estimator import Estimator, Table, widened
 from ._merged import Again, merged
@@ -67,7 +68,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Batches visited per lap.
     init : {"random", "anchor", "k-means++"}, array or fitted TopicModel, default "random"
         Topics at random; from anchor words (Arora et al. 2013); of documents far apart; an array (K, V) of topics, or with
-        ``lengths`` of labels of the rows; or those of another model.  A start that is given is not sampled anew.
+        ``lengths`` of labels of the rows; or those of another model, with the hyperparameters that it has learnt: on its own
+        documents, the ELBO is then no lower than its.  A start that is given is not sampled anew.
     n_init_topics : int >= 1, default 64
         Topics at the start, and for ``allocation="lda"`` the most there can be.  Where topics of words may be born, the search
         begins with no more than 64, from coarse to fine; from fewer it goes on to 64.
@@ -160,6 +162,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """
 
     _cluster_axis = 0  # ``init`` holds topics (K, V)
+    _fingerprint: str | None = None  # of the documents of the fit, where they are of words and no more were added
 
     def __init__(
         self,
@@ -455,6 +458,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             room = memory.room(self, likelihood, source, columns)
             kind = documents.kind_of(self, source)
             model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
+            model = continued(self, model, source, learn)
+            fingerprint = documents.fingerprint(source)
+            before = known(self, model, fingerprint)
             batches = memory.n_batches(self, model.likelihood, source)
             options = choices.learning(Options(batches, self.max_laps, self.tol), learn)
             total, model, history, trouble, _ = self._ascend(
@@ -466,9 +472,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 lambda rng: documents.choose_start(self, model, source, session, rng, learn),
                 partial(TopicSearch, make_chain=partial(documents.make_chain, self, model, source, learn)),
             )
+            total, model, history = no_lower(before, total, model, history)
             names = getattr(self, "feature_names_in_", None)
             table = Table(self.n_features_in_, 0, names, self.levels_, lengths is not None)
             self._set_fitted(model, total, source.dtype, history, table)
+            self._fingerprint = fingerprint
         self.converged_ = trouble is None
         return trouble
 
@@ -477,11 +485,13 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
             self._absorb(source, executor)
+        self._fingerprint = None
 
     def _again(self, X: Any, lengths: Any, executor: Executor) -> Again:
         """The documents, checked, for the fitted model to be fitted to anew."""
         source, columns = self._source(X, lengths, executor)
         documents.check_tokens(source)
+        self._fingerprint = documents.fingerprint(source)
         return Again(source, columns.missing, documents.learnt_again(self))
 
     def _source(self, X: Any, lengths: Any, executor: Executor) -> tuple[Any, Columns]:

@@ -39,5 +39,6 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
         "selection": [asdict(candidate) for candidate in getattr(estimator, "selection_", [])],
         "converged": bool(estimator.converged_),
         "lower_bound": float(estimator.lower_bound_),
+        "fingerprint": getattr(estimator, "_fingerprint", None),
         "history": [vars(lap) | {"moves": [asdict(move) for move in lap.moves]} for lap in estimator.history_],
     }

@@ -75,7 +75,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
     ------
     ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it is not consistent.
     """
-    expect_keys("record", record, RECORD, optional={"lower_bound", "data_check", "selection", "classes"})
+    expect_keys("record", record, RECORD, optional={"lower_bound", "data_check", "selection", "classes", "fingerprint"})
     name = as_text("estimator", record["estimator"])
     if name not in ESTIMATORS:
         raise ValueError(f"unknown estimator {name!r:.40}; known: {', '.join(ESTIMATORS)}.")
@@ -104,6 +104,8 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
     estimator.data_check_ = [_finding(entry) for entry in as_list("data_check", record.get("data_check", []))]
     _name_classes(estimator, likelihood, record.get("classes"))
+    if kind.has_documents and record.get("fingerprint") is not None:
+        estimator._fingerprint = as_text("fingerprint", record["fingerprint"])
     if not kind.has_documents:
         estimator.selection_ = [_candidate(entry) for entry in as_list("selection", record.get("selection", []))]
     estimator.converged_ = as_flag("converged", record["converged"])

@@ -1,0 +1,55 @@
+"""A fit of topics that begins with a fitted model: with the hyperparameters that this has learnt, and no lower on its documents."""
+
+from dataclasses import replace
+from typing import Any
+
+from ..data import BagSource, GroupSource
+from ..inference import Lap
+from ..model import Model, Posterior, Summary
+from ..model.documents import DocumentKind
+from . import _choices as choices
+
+
+def continued(estimator: Any, model: Model, source: BagSource | GroupSource, learn: tuple[str, ...]) -> Model:
+    """The model with the hyperparameters to learn as the topic model that a fit begins with has learnt them, if it does."""
+    if not isinstance(estimator.init, type(estimator)):
+        return model
+    first: Any = getattr(estimator.init, "model_", None)
+    if first is None or type(first.allocation) is not type(model.allocation):
+        return model
+    likelihood = choices.continued(estimator, model.likelihood, source.flat, learn)
+    concentrations = {name: getattr(first.allocation, name) for name in learn if hasattr(model.allocation, name)}
+    allocation: Any = model.allocation
+    return replace(model, likelihood=likelihood, allocation=replace(allocation, **concentrations))
+
+
+def known(estimator: Any, model: Model, fingerprint: str | None) -> Posterior | None:
+    """What the topic model that a fit begins with knows of the same documents, for a model; None where it is of others.
+
+    Its summary is of all documents, so the bound is exact for any prior.
+
+    fingerprint : of the documents (`BagSource.fingerprint`), None for rows in groups
+    """
+    init = estimator.init
+    if not isinstance(init, type(estimator)) or fingerprint is None or init._fingerprint != fingerprint:
+        return None
+    summary: Summary = init.summary_
+    if model.max_clusters < summary.K or not _allows(model.kind, init.model_.kind):
+        return None
+    return model.posterior(summary)
+
+
+def no_lower(
+    before: Posterior | None, total: Summary, model: Model, history: list[Lap]
+) -> tuple[Summary, Model, list[Lap]]:
+    """The outcome of a fit, or what it began with where that has the higher bound; the last lap then says so."""
+    if before is None or not before.bound > model.bound(total):
+        return total, model, history
+    last = replace(history[-1], lower_bound=before.bound, n_clusters=before.summary.K)
+    return before.summary, before.model, [*history[:-1], last]
+
+
+def _allows(kind: Any, other: Any) -> bool:
+    """Whether documents of the one kind may have as many topics as those of the other have."""
+    assert isinstance(kind, DocumentKind) and isinstance(other, DocumentKind)
+    return kind.most_kept is None or (other.most_kept is not None and other.most_kept <= kind.most_kept)
