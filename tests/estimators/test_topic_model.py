@@ -180,7 +180,6 @@ def all_texts():
         "one of two columns": pandas.DataFrame({"n": [1, 2], "X": TEXTS}),
         "polars series": polars.Series(TEXTS),
         "polars frame": polars.DataFrame({"X": TEXTS}),
-        "one text": TEXTS[0],
         "a table read from a file": Encoded(np.array([[0.0], [1.0]]), ["X"], {0: TEXTS}),
     }
 
