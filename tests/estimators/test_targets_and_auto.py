@@ -103,11 +103,12 @@ def test_wrong_targets_are_refused():
         fit("gaussian", x, max_laps=5).predict_targets(x)
 
 
-def test_other_families_ignore_y():
+def test_other_families_take_no_targets():
     x, y, _ = lines()
-    assert fit("gaussian", x, y, max_laps=5).lower_bounds_ == fit("gaussian", x, max_laps=5).lower_bounds_
+    with pytest.raises(ValueError, match=r"labels of classes, .* use Mixture\(LinearRegression\(\)\)"):
+        fit("gaussian", x, y[:, 0], max_laps=5)
     found = fit(LinearRegression(), x, y[:, 0], max_laps=5)
-    found.set_params(likelihood="gaussian", max_laps=500).fit(x, y)
+    found.set_params(likelihood="gaussian", max_laps=500).fit(x)
     assert (found.n_targets_, found.n_features_in_) == (0, 2)
 
 

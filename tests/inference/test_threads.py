@@ -406,6 +406,7 @@ def test_signals_at_random_moments():
 def test_signals_while_threads_are_entered_and_left():
     """Every moment of entry, submission and exit, one after another, by an interrupt at the nth event of the interpreter."""
     handler = signal.getsignal(signal.SIGINT)
+    others = set(threading.enumerate())  # libraries may keep threads of their own
     moments = 0
     for n in range(1, 10_000):
         left = n
@@ -430,7 +431,7 @@ def test_signals_while_threads_are_entered_and_left():
         finally:
             sys.settrace(None)
         assert set(limits()) == {2}, n
-        assert threading.active_count() == 1, n
+        assert set(threading.enumerate()) <= others, n
         assert signal.getsignal(signal.SIGINT) is handler, n
         if done and left > 0:
             break

@@ -126,4 +126,5 @@ def test_a_model_of_other_documents_says_nothing_of_these(known, tmp_path):
     loaded = stickbreak.load(tmp_path / "found.safetensors")
     assert fit(X, init=loaded, max_laps=1).lower_bound_ == pytest.approx(found.lower_bound_, rel=1e-12)
     loaded.partial_fit(shuffled)
-    assert fit(X, init=loaded, moves=(), max_laps=1).summary_.D == len(X)
+    documents = fit(X, init=loaded, moves=(), max_laps=1).summary_.D
+    assert documents == len(X)

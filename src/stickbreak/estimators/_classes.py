@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import shown
@@ -152,7 +153,7 @@ class Classified:
         check_is_fitted(self, "model_")
         likelihood = self.model_.likelihood
         if not isinstance(likelihood, Labelled):
-            raise ValueError("this model was fitted without labels: use fit(X, y).")
+            raise NotFittedError("this model was fitted without labels: use fit(X, y).")
         return likelihood
 
     def _name_classes(self, names: NDArray[Any] | None) -> None:

@@ -1,4 +1,4 @@
-"""A fit of topics that begins with a fitted model: with the hyperparameters that this has learnt, and no lower on its documents."""
+"""A fit of topics that begins with a fitted model: with what this has learnt, and no lower on its documents."""
 
 from dataclasses import replace
 from typing import Any
@@ -51,5 +51,6 @@ def no_lower(
 
 def _allows(kind: Any, other: Any) -> bool:
     """Whether documents of the one kind may have as many topics as those of the other have."""
-    assert isinstance(kind, DocumentKind) and isinstance(other, DocumentKind)
+    assert isinstance(kind, DocumentKind)
+    assert isinstance(other, DocumentKind)
     return kind.most_kept is None or (other.most_kept is not None and other.most_kept <= kind.most_kept)
