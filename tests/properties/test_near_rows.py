@@ -11,7 +11,7 @@ import stickbreak
 from stickbreak import Mixture
 from stickbreak.inference import sight
 from stickbreak.inference.known import _check_owners
-from stickbreak.kernels.assign import rearranged
+from stickbreak.kernels.assign import near_scores, rearranged
 from stickbreak.likelihoods.features import prefers_sparse
 from stickbreak.model import Batch, RowKind, local_step
 from stickbreak.model import rows as row_kind
@@ -55,6 +55,30 @@ def test_rows_choose_among_the_clusters_near_their_own(problem, naive, L):
     reference = local_step(p.model.likelihood, parameters, p.X, p.weights, base=False, most_kept=L)
     naive.assert_same(everything[0], reference[0])
     np.testing.assert_allclose(naive.dense(everything[1], K), naive.dense(reference[1], K), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scores_near_are_products_wherever_arrays_lie(dtype):
+    rng = np.random.default_rng(0)
+    owners = np.repeat([0, 1, 2, 4], [1, 4, 7, 2])
+    nearest = np.sort(np.array([rng.permutation(5)[:3] for _ in range(5)]), axis=1).astype(np.int32)
+    T, W, bias = (
+        rng.normal(size=(14, 19)).astype(dtype),
+        rng.normal(size=(5, 19)).astype(dtype),
+        rng.normal(size=5).astype(dtype),
+    )
+    every = T.astype(float) @ W.T.astype(float) + bias
+    found = np.empty((14, 3), dtype)
+    near_scores(T, owners, nearest, W, bias, found)
+    np.testing.assert_allclose(
+        found, np.take_along_axis(every, nearest[owners], axis=1), rtol=0.0, atol=1e-5 if dtype == np.float32 else 1e-12
+    )
+    for shift in range(1, 4):
+        moved = np.empty(T.size + 8, dtype)[shift : shift + T.size].reshape(T.shape)
+        moved[:] = T
+        again = np.empty((14, 3), dtype)
+        near_scores(moved, owners, nearest, W, bias, again)
+        np.testing.assert_array_equal(again, found)
 
 
 def test_responsibilities_go_back_to_their_rows():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.assign import accumulate, count_and_entropy, rearranged
+from ..kernels.assign import accumulate, count_and_entropy, near_scores, rearranged
 from ..likelihoods import Likelihood
 from ..likelihoods.features import Rows, features, largest_terms
 from .local import (
@@ -19,7 +19,6 @@ from .local import (
     block_step,
     join,
     limited,
-    product_with,
     responsibility_threshold,
     restricted_step,
     softmax,
@@ -102,8 +101,9 @@ class _Visit(NamedTuple):
         most = None if self.most_kept is None else np.full(n, self.most_kept)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is done again
             T = features(self.likelihood, X, dtype, out)
-            scores = self._scores(T, owners)
-        C = scores.shape[1]
+        C = self.nearest.shape[1]
+        scores = np.empty((n, C), dtype)
+        near_scores(T, owners, self.nearest, self.parameters.W, self.parameters.bias, scores)
         kept = softmax(scores, np.zeros(C, dtype), responsibility_threshold(dtype), largest_terms(dtype))
         if kept is None:
             return block_step(self.likelihood, self.parameters, X, weights, ones, summary, out, most)
@@ -113,20 +113,6 @@ class _Visit(NamedTuple):
         count_and_entropy(*kept, weights, ones, summary.N, summary.H)
         accumulate(*kept, weights, T, summary.S)
         return kept
-
-    def _scores(self, T: Array, owners: NDArray[np.integer]) -> Array:
-        """Scores (n, C) with bias of rows with features T (n, F), each group of rows under the clusters near its own."""
-        W = self.parameters.W
-        bias = self.parameters.bias
-        n = len(owners)
-        scores = np.empty((n, self.nearest.shape[1]), W.dtype)
-        edges = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), n]
-        for i in range(len(edges) - 1):
-            group = slice(edges[i], edges[i + 1])
-            clusters = self.nearest[owners[edges[i]]]
-            product_with(T[group], W.take(clusters, axis=0), scores[group])
-            scores[group] += bias[clusters]
-        return scores
 
 
 def _in_order(kept: Responsibilities, order: NDArray[np.integer]) -> Responsibilities:
