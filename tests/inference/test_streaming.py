@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from stickbreak import Mixture, load
 from stickbreak.data import ArraySource
 from stickbreak.inference import Streaming
-from stickbreak.inference.stream import Remembered
+from stickbreak.inference.remembered import Remembered
 from stickbreak.moves import AdoptedBirth
 
 CENTRES = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0]])
@@ -55,6 +55,13 @@ def test_clusters_that_appear_one_after_another_are_found(streamed, batches):
     assert model.summary_.N.sum() == pytest.approx(14 * 400)
     assert model._remembered[0].size <= 600
     assert sum(record.accepted for lap in model.history_ for record in lap.moves if record.kind == "birth") >= 3
+
+
+@pytest.mark.parametrize("D", [1, 4])
+def test_a_stream_of_one_cluster_has_one(D):
+    rng = np.random.default_rng(D)
+    model = streaming()
+    assert [model.partial_fit(rng.normal(size=(300, D))).n_clusters_ for _ in range(12)] == [1] * 12
 
 
 def test_the_number_of_threads_does_not_matter(streamed, batches):

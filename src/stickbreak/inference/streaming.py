@@ -11,10 +11,11 @@ from ..data import ArraySource
 from ..likelihoods import Likelihood
 from ..model import Model
 from .algorithm import Memoized
+from .remembered import Remembered
 from .search import Search
 from .session import Session
 from .state import Options
-from .stream import Remembered, Stream
+from .stream import Stream
 
 
 @dataclass(frozen=True)
