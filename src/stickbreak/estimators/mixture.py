@@ -106,7 +106,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         limit.  The ELBO is exact for the responsibilities that are kept.  Predictions have no limit.
     candidates : int >= 2 or None, default None
         C, the clusters nearest to its own that a row chooses among in most laps of a large fit with 3 C clusters or more, such
-        as 16; None: always all clusters.  It saves time where hundreds of clusters are well apart; where clusters overlap, a fit
+        as 16; None: always all clusters.  It saves time where hundreds of clusters are well apart; where they overlap, a fit
         may end in a worse local optimum.  The ELBO is exact in every lap, a lap that lowers it is undone, and a fit ends by
         itself only after a lap that looks at all clusters.
     learn : bool or sequence of str, default True
