@@ -1,7 +1,6 @@
 """A settled lap that looks only at clusters near those of the last one, beside one that looks at all: seconds, in pairs.
 
     python benchmarks/near_laps.py [--rows 300000 1000000] [--clusters 100 250 500 1000] [--columns 32] [--repeats 5]
-    python benchmarks/near_laps.py --fits 5        # seeds; whole fits to MNIST in 50 dimensions, whose clusters overlap
 
 Rows are Gaussians of unit variance, and laps have the batches that `Mixture` would take. "lost" is what the bound of the lap
 lacks of that of all clusters, in nats.
@@ -12,9 +11,8 @@ import time
 
 import numpy as np
 
-from common import mnist50, report
+from common import report
 from many_rows import gaussians
-from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, Threads
@@ -65,30 +63,13 @@ def measure(N: int, K: int, D: int, repeats: int) -> dict[str, object]:
     }
 
 
-def fits(seeds: int) -> list[dict[str, object]]:
-    """Whole fits with near laps, and without."""
-    X, _ = mnist50()
-    rows = []
-    for seed in range(seeds):
-        for candidates in (16, None):
-            busy = time.process_time()
-            fit = Mixture("gaussian", learn=False, candidates=candidates, random_state=seed).fit(X)
-            found = {"K": fit.n_clusters_, "bound": fit.lower_bound_}
-            rows.append({"seed": seed, "candidates": str(candidates), **found, "CPU s": time.process_time() - busy})
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[300_000, 1_000_000])
     parser.add_argument("--clusters", type=int, nargs="+", default=[100, 250, 500, 1000])
     parser.add_argument("--columns", type=int, default=32)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--fits", type=int, metavar="SEEDS")
     options = parser.parse_args()
-    if options.fits:
-        report("near_fits", fits(options.fits))
-        return
     rows = [measure(N, K, options.columns, options.repeats) for N in options.rows for K in options.clusters]
     report("near_laps", rows)
 

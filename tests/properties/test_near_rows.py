@@ -12,7 +12,7 @@ from stickbreak import Mixture
 from stickbreak.data import ArraySource, SparseSource
 from stickbreak.inference import sight
 from stickbreak.inference.known import _check_owners
-from stickbreak.kernels.assign import near_scores, rearranged
+from stickbreak.kernels.assign import mass_outside, near_scores, rearranged
 from stickbreak.likelihoods.features import prefers_sparse
 from stickbreak.model import Batch, RowKind, local_step
 from stickbreak.model import rows as row_kind
@@ -38,7 +38,7 @@ def test_rows_choose_among_the_clusters_near_their_own(problem, naive, monkeypat
         kind = RowKind(L, candidates=2)
         source = (SparseSource if sparse.issparse(p.X) else ArraySource)(p.X)
         assert (
-            kind.near(p.model.likelihood, K, lambda: np.zeros((K, K)), source) is kind
+            kind.near(p.model.likelihood, K, lambda: np.zeros((K, K)), source) is None
         )  # such rows look at all clusters
         return
     rng = np.random.default_rng(0)
@@ -99,6 +99,17 @@ def test_responsibilities_go_back_to_their_rows():
     np.testing.assert_array_equal(sparse.csr_array((values, indices, indptr), R.shape).toarray(), R.toarray())
 
 
+def test_what_lies_outside_is_the_mass_of_far_clusters():
+    rng = np.random.default_rng(4)
+    R = sparse.random_array((30, K), density=0.4, format="csr", rng=rng)
+    weights = rng.random(30)
+    owners = rng.integers(K, size=30)
+    nearest = np.sort(np.array([rng.permutation(K)[:2] for _ in range(K)]), axis=1).astype(np.int32)
+    far = np.where(masked(nearest, owners), 0.0, R.toarray())
+    outside = mass_outside(R.indptr, R.indices, R.data, weights, owners, nearest)
+    assert outside == pytest.approx(weights @ far.sum(axis=1), rel=1e-12)
+
+
 def test_the_nearest_clusters_are_those_of_the_smallest_divergence():
     rng = np.random.default_rng(2)
     divergences = rng.random((7, 7))
@@ -156,6 +167,15 @@ def test_searches_with_all_moves_do_not_depend_on_threads(small):
     np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
 
 
+def test_laps_look_at_all_clusters_where_these_overlap(small):
+    X, z = blobs(4.0)
+    settings = {"init": z, "moves": (), "learn": False, "tol": 1.0, "random_state": 0}
+    near = Mixture("gaussian", candidates=2, **settings).fit(X)
+    assert not any(small)
+    every = Mixture("gaussian", candidates=None, **settings).fit(X)
+    assert near.lower_bound_ == every.lower_bound_
+
+
 def test_a_lap_that_lowers_the_bound_is_undone(small, monkeypatch):
     X, z = blobs(1.0)
 
@@ -165,6 +185,7 @@ def test_a_lap_that_lowers_the_bound_is_undone(small, monkeypatch):
         return np.sort(np.argsort(distance, axis=1)[:, :C], axis=1).astype(np.int32)
 
     monkeypatch.setattr(row_kind, "nearest_clusters", farthest)
+    monkeypatch.setattr(row_kind, "mass_outside", lambda *arguments: 0.0)  # nothing warns of what it loses
     fit = Mixture("gaussian", init=z, moves=(), learn=False, candidates=4, random_state=0).fit(X)
     every = Mixture("gaussian", init=z, moves=(), learn=False, candidates=None, random_state=0).fit(X)
     assert any(small)
@@ -182,7 +203,7 @@ def test_few_clusters_few_rows_sparse_rows_and_latent_variables_look_at_all():
         raise AssertionError("divergences cost time")
 
     for kind, clusters in ((RowKind(), 1000), (RowKind(candidates=16), 47), (RowKind(candidates=16), 1000)):
-        assert kind.near(gaussian, clusters, nothing, source) is kind
+        assert kind.near(gaussian, clusters, nothing, source) is None
     batch = Batch(X, np.ones(100))
     near = row_kind.NearRows(None, 2, nearest=nearest_clusters(np.random.default_rng(1).random((4, 4)), 2))
     model = stickbreak.model.Model(gaussian, stickbreak.allocations.DirichletProcess(1.0))

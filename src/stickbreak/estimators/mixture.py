@@ -104,11 +104,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     most_kept : int >= 1 or None, default None
         L, the most clusters that a row has responsibilities for while fitting (Thesis 7.1); 1 is hard assignment, None is no
         limit.  The ELBO is exact for the responsibilities that are kept.  Predictions have no limit.
-    candidates : int >= 2 or None, default None
-        C, the clusters nearest to its own that a row chooses among in most laps of a large fit with 3 C clusters or more, such
-        as 16; None: always all clusters.  It saves time where hundreds of clusters are well apart; where they overlap, a fit
-        may end in a worse local optimum.  The ELBO is exact in every lap, a lap that lowers it is undone, and a fit ends by
-        itself only after a lap that looks at all clusters.
+    candidates : int >= 2 or None, default 16
+        C, the clusters nearest to its own that a row chooses among in most laps of a large fit with 3 C clusters or more, while
+        clusters overlap so little that it would cost the ELBO less than a lap must gain for another; None: always all clusters.
+        The ELBO is exact in every lap, a lap that lowers it is undone, and a fit ends by itself only after a lap that looks at
+        all clusters.
     learn : bool or sequence of str, default True
         The hyperparameters to learn between laps, to values that raise the ELBO (empirical Bayes).  True: those of the
         likelihood that are not given.  False: none.  Names, such as "scale", "mean_precision" or "degrees_of_freedom": those,
@@ -219,7 +219,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         n_init: int = 1,
         max_laps: int = 1000,
         most_kept: int | None = None,
-        candidates: int | None = None,
+        candidates: int | None = 16,
         label_error: float | None = 0.0,
         learn: bool | Sequence[str] = True,
         tol: float = 0.01,

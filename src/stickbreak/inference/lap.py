@@ -46,7 +46,6 @@ class Tuning:
 TUNING = Tuning()
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
 NOTHING = np.empty(0, np.int32)
-ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
 
 
 class BoundDecreased(AssertionError):
@@ -65,6 +64,7 @@ class Pass(NamedTuple):
 
     near : whether it looked only at clusters near those of the last visit
     owners : for each batch, the identities of the clusters of its rows, where these are kept
+    outside : nats, to first order, that the next pass is to lose if it looks only at clusters near these
     births : those that single batches decided on, if they do
     """
 
@@ -75,6 +75,7 @@ class Pass(NamedTuple):
     rows_per_second: float
     near: bool
     owners: tuple[NDArray[np.integer], ...]
+    outside: float
     births: BatchBirths | None = None
 
 
@@ -102,7 +103,8 @@ def first_lap(
     starts = [_of_batch(counts, batch) for batch in problem.batches]
     seen = _pass(problem, begun, model, leap, sizes, starts)
     posterior = model.posterior(seen.memo.total)
-    begun = begun._replace(posterior=posterior, memo=seen.memo, drawn=seen.drawn, owners=seen.owners, near=True)
+    begun = begun._replace(posterior=posterior, memo=seen.memo, drawn=seen.drawn, near=True)
+    begun = begun._replace(owners=seen.owners, outside=seen.outside)
     return _finished(problem, begun, [], seen.rows_per_second)
 
 
@@ -138,7 +140,7 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     lowered = not posterior.bound >= state.bound
     if lowered and leap.taken:
         return _undone(problem, state._replace(before=None, step=seen.step * TUNING.slower, stalled=False), seen)
-    if seen.near and posterior.bound < state.bound - _rounding(problem, state.bound):
+    if seen.near and posterior.bound < state.bound - problem.rounding(state.bound):
         return state._replace(before=None, near=False, stalled=False), Record((), speed)
     _check(problem, posterior.bound, state.bound, "a lap")
     stalled = not leap.taken and not posterior.bound > state.bound
@@ -163,6 +165,7 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
         step=step,
         stalled=stalled,
         owners=seen.owners,
+        outside=seen.outside,
     )
     moved, records = _moved(problem, lapped, seen.tracked, posterior.bound - reported)
     return _finished(problem, moved, births + records, speed, state.bound)
@@ -206,6 +209,7 @@ def _pass(
     births = births_of(problem, state) if starts is None and not leap.taken else None
     sight, model = Sight.of(problem, state, model)
     owners: list[NDArray[np.integer]] = [NOTHING for _ in batches]
+    outside = np.zeros(len(batches))
     for visited, b in enumerate(state.rng.permutation(len(batches)), 1):
         known = memo.batches[b]
         target = None if births is None else births.target(model.posterior(memo.total), known)
@@ -223,11 +227,12 @@ def _pass(
             None if known is None else known.base,
             sight.owners[b] if warm is None else warm,
             local,
-            sight.keeps,
+            sight.kind,
         )
         memo.replace(int(b), seen.summary)
-        if sight.keeps:
+        if sight.kind is not None:
             owners[b] = sight.identities_of(seen)
+            outside[b] = sum(part.outside for part in seen.owners)
         tracked[b] = seen.tracked
         if births is not None and target is not None:
             memo = births.judged(model, parameters, memo, int(b), target, seen.drawn)
@@ -244,8 +249,8 @@ def _pass(
             last = _check(problem, posterior.bound, last, f"a visit to batch {b}")
     memo.refresh()
     speed = source.n_rows / max(time.perf_counter() - began, 1e-9)
-    kept = tuple(owners) if sight.keeps else ()
-    return Pass(memo, tracked, drawn, step, speed, sight.near, kept, births)
+    kept = () if sight.kind is None else tuple(owners)
+    return Pass(memo, tracked, drawn, step, speed, sight.near, kept, float(outside.sum()), births)
 
 
 def _moved(
@@ -362,15 +367,10 @@ def _changed_little(problem: Problem, state: State, after: State) -> bool:
     moved = np.abs(np.sort(total.N) - np.sort(counts)).max()
     if moved > options.moved * max(float(total.N.sum()), 1.0):
         return False
-    least = max(options.tol * total.K, _rounding(problem, after.bound))
+    least = max(options.tol * total.K, problem.rounding(after.bound))
     if options.share > 0.0 and after.learns:
         least = max(least, options.share * float(after.posterior.cost.sum()))
     return after.bound - state.bound <= least
-
-
-def _rounding(problem: Problem, bound: float) -> float:
-    """By how much bounds may differ that only rounding tells apart."""
-    return ROUNDING[problem.source.dtype.name] * abs(bound)
 
 
 def _hopeless(problem: Problem, gain: float, bound: float) -> bool:

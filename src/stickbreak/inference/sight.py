@@ -6,11 +6,12 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Model
+from ..model import Model, NearKind
 from ..model.near import UNKNOWN
 from .state import Problem, State
 from .visit import Visit
 
+NEGLIGIBLE = 0.01  # nats for each cluster, that a lap may lose for looking only at near clusters
 BYTES = 1 << 30  # for the clusters of all rows, four each
 
 
@@ -20,13 +21,13 @@ class Sight(NamedTuple):
     Attributes
     ----------
     near : whether they look only at clusters near those of the last visit
-    keeps : whether they are to say which cluster each row has
+    kind : the kind that is to say which cluster each row has; None where it is not asked for
     owners : for each batch, the place of the cluster of each row at the last visit, or -1; None where nothing is known
     identities : of the clusters
     """
 
     near: bool
-    keeps: bool
+    kind: NearKind | None
     owners: list[NDArray[np.integer] | None]
     identities: NDArray[np.int32]
 
@@ -34,22 +35,24 @@ class Sight(NamedTuple):
     def of(cls, problem: Problem, state: State, model: Model) -> tuple[Self, Model]:
         """What the visits of the next lap look at, and the model for them.
 
-        Those that begin clusters in single batches look at all.
+        They look only at near clusters where that costs next to nothing; those that begin clusters in single batches look at
+        all.
         """
         identities = np.array(state.schedule.ids, np.int32)
         posterior = state.posterior
         source = problem.source
-        kind = model.kind
+        kind = None
         if problem.birth is None and not source.far and 4 * source.n_rows <= BYTES:
-            kind = kind.near(model.likelihood, len(identities), lambda: posterior.divergences, source)
+            kind = model.kind.near(model.likelihood, len(identities), lambda: posterior.divergences, source)
         nothing: list[NDArray[np.integer] | None] = [None for _ in problem.batches]
-        if kind is model.kind or not (state.near and state.owners):
-            return cls(False, kind is not model.kind, nothing, identities), model
+        near = state.near and len(state.owners) > 0 and state.outside <= NEGLIGIBLE * state.total.K
+        if kind is None or not near:
+            return cls(False, kind, nothing, identities), model
         most = max(identities.max(), *(owners.max(initial=0) for owners in state.owners))
         places = np.full(1 + most, UNKNOWN, np.int32)
         places[identities] = np.arange(len(identities))
-        return cls(True, True, [places[owners] for owners in state.owners], identities), replace(model, kind=kind)
+        return cls(True, kind, [places[owners] for owners in state.owners], identities), replace(model, kind=kind)
 
     def identities_of(self, seen: Visit) -> NDArray[np.int32]:
         """The identities of the clusters of the rows of a batch after a visit, in order."""
-        return self.identities[np.concatenate(seen.owners)]
+        return np.concatenate([self.identities[owners.clusters] for owners in seen.owners])

@@ -15,6 +15,7 @@ from ..moves import BatchBirth, Proposal, Schedule
 from ..moves.better import accepts
 from .executor import Executor
 
+ROUNDING = {"float64": 1e-11, "float32": 1e-9}  # of the bound: what a lap gains less is not told from nothing
 MOVED = 1e-3  # of the rows: a fit has not settled while the count of a cluster changes by more
 
 
@@ -88,6 +89,10 @@ class Problem:
         """The batches of all rows."""
         return self.source.batches(self.options.n_batches)
 
+    def rounding(self, bound: float) -> float:
+        """By how much bounds may differ that only rounding tells apart."""
+        return ROUNDING[self.source.dtype.name] * abs(bound)
+
     def reported(self, bound: float, K: int) -> Floor:
         """The better of a model with K clusters and the one in hand."""
         floor = self.floor
@@ -114,6 +119,7 @@ class State(NamedTuple):
     owners : for each batch, the identity of the cluster of each row at the last visit, where these are kept
     near : whether laps may look only at clusters near these: until one lowers the bound, or nothing is left to gain; moves
         that are accepted bring it back
+    outside : nats, to first order, that the next lap is to lose if it does
     looked_near : whether the last lap did
     quiet, barren : laps in a row that changed little, and without births
     learns : whether what is learnt late is learnt now
@@ -133,6 +139,7 @@ class State(NamedTuple):
     stalled: bool = False
     owners: tuple[NDArray[np.integer], ...] = ()
     near: bool = False
+    outside: float = 0.0
     looked_near: bool = False
     quiet: int = 0
     barren: int = 0

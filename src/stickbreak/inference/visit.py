@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
 from ..likelihoods import Likelihood
-from ..model import Batch, Drawn, Kind, Model, Parameters, Summary
+from ..model import Batch, Drawn, Kind, Model, NearKind, Owners, Parameters, Summary
 from ..moves import Proposal
 from ..moves.sample import Draw
 from .executor import Executor
@@ -27,7 +27,7 @@ class Visit:
     summary: Summary
     tracked: list[Summary]
     drawn: list[Drawn] = field(default_factory=list)
-    owners: list[NDArray[np.integer]] = field(default_factory=list)
+    owners: list[Owners] = field(default_factory=list)
     parts: list["Visit"] = field(default_factory=list)
 
     def add_in_place(self, other: "Visit") -> None:
@@ -56,7 +56,7 @@ class VisitTask:
     draw : how rows are drawn, if they are
     base : whether to sum up the base measure, which depends on the data alone
     local : whether to bring back what is known of single documents
-    owners : whether to bring back the cluster of each row
+    near : the kind that says which cluster each row has, if that is to be brought back
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class VisitTask:
     draw: Draw | None
     base: bool
     local: bool
-    owners: bool
+    near: NearKind | None
 
     def __call__(self, source: ArraySource, piece: Piece) -> Visit:
         """Summary, proposals and rows drawn of a chunk of the source."""
@@ -83,7 +83,7 @@ class VisitTask:
             tracked = [t.without_local() for t in tracked]
         elif summary.has_local:
             parts.append(Visit(summary.only_local(), [t.only_local() for t in tracked]))
-        owners = [kind.owners(kept)] if self.owners else []
+        owners = [] if self.near is None else [self.near.owners(kept, batch.weights)]
         return Visit(summary, tracked, drawn, owners, parts)
 
 
@@ -98,20 +98,20 @@ def visit(
     base: Array | None = None,
     starts: NDArray[Any] | None = None,
     local: bool = True,
-    owners: bool = False,
+    near: NearKind | None = None,
 ) -> Visit:
     """Visit a batch given as chunks.  The results are added in order.
 
     base : the log base measure of the batch, where it is known from an earlier visit
     starts : (K, n) for documents, counts to start from, where there are any; (n,) for rows, their clusters
     local : whether to bring back what is known of single documents
-    owners : whether to bring back the cluster of each row
+    near : the kind that says which cluster each row has, if that is to be brought back
     """
     kind = model.kind
     likelihood = model.likelihood
     prepared = kind.prepare(likelihood, parameters, source)
     candidates = [(p.removed, p.parameters and kind.prepare(likelihood, p.parameters, source)) for p in proposals]
-    task = VisitTask(kind, likelihood, prepared, candidates, draw, base is None, local, owners)
+    task = VisitTask(kind, likelihood, prepared, candidates, draw, base is None, local, near)
     whole = executor.total(source, task, _pieces(chunks, starts))
     parts = whole.parts
     if parts:

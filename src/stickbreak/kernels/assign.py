@@ -283,6 +283,24 @@ def owners(indptr, indices, values, owner, share):
 
 
 @_jit
+def mass_outside(indptr, indices, values, weights, owner, nearest):
+    """The weighted responsibilities of rows in clusters that are not among those near their own, in all.
+
+    weights : (n,) in;  owner : (n,) in: the cluster of each row;  nearest : (K, C) in
+    """
+    outside = 0.0
+    for i in range(indptr.size - 1):
+        near = nearest[owner[i]]
+        for p in range(indptr[i], indptr[i + 1]):
+            found = False
+            for cluster in near:
+                found = found or cluster == indices[p]
+            if not found:
+                outside += weights[i] * values[p]
+    return outside
+
+
+@_jit
 def select_rows(indptr, indices, values, weights, threshold, limits, salt, first, clusters, rows, chosen):
     """Draw rows for each cluster at random among those with responsibility above ``threshold``.
 

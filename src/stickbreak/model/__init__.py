@@ -4,7 +4,7 @@ from .bags import BAGS
 from .documents import DocumentSummary
 from .edits import Edit, Exchange, Handover, Replace, Take
 from .groups import GROUPS
-from .kind import Batch, Drawn, Kind, Recipe
+from .kind import Batch, Drawn, Kind, NearKind, Owners, Recipe
 from .local import Responsibilities, local_step, restricted_step
 from .memo import Memo
 from .model import Model, Posterior
@@ -28,6 +28,8 @@ __all__ = [
     "Kind",
     "Memo",
     "Model",
+    "NearKind",
+    "Owners",
     "Parameters",
     "Posterior",
     "Recipe",

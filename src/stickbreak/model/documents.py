@@ -1,7 +1,6 @@
 """The local step of topic models: documents to topic counts to a summary."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,7 +14,7 @@ from ..kernels.documents import FLOOR, document_counts
 from ..kernels.kept_topics import kept_counts
 from ..kernels.restarts import restart_documents
 from ..likelihoods import Likelihood
-from .kind import Batch, Recipe, share_of_limit
+from .kind import Batch, Recipe, looks_at_all, share_of_limit
 from .parameters import Parameters
 from .products import add_product
 from .summary import Summary, cluster_axes, local_field
@@ -166,13 +165,7 @@ class DocumentKind(ABC):
     def indifferent(self, likelihood: Likelihood, X: Any, n: int) -> Observed:
         """The same of a single cluster that takes everything, for n rows of a table."""
 
-    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: Any) -> Self:
-        """Itself: topics that a document does not have are left out anyway."""
-        return self
-
-    def owners(self, kept: Any) -> NDArray[np.int64]:
-        """Nothing."""
-        return np.empty(0, np.int64)
+    near = looks_at_all  # topics that a document does not have are left out anyway
 
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
         """The same: tables of likelihoods are made in float64."""

@@ -52,6 +52,17 @@ class Drawn(NamedTuple):
     parts: Any = None
 
 
+class Owners(NamedTuple):
+    """The cluster of each row of a chunk at a visit, and what the next is to lose if it looks only at clusters near these.
+
+    clusters : (n,) that with the largest responsibility
+    outside : nats, to first order: the responsibilities of the rows in clusters that are not near
+    """
+
+    clusters: NDArray[np.integer]
+    outside: float
+
+
 class Recipe(NamedTuple):
     """How moves change the clusters of a kind of data.
 
@@ -100,15 +111,11 @@ class Kind(Protocol):
         """A start for such data, of which only rows are known."""
         ...
 
-    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: Any) -> "Kind":
-        """The same kind for visits that look only at clusters near those of the last visit; itself where that saves no time.
+    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: Any) -> "NearKind | None":
+        """The same kind for visits that look only at clusters near those of the last visit; None where that saves no time.
 
         divergences : (K, K) of the clusters, made if it is asked for (`Posterior.divergences`)
         """
-        ...
-
-    def owners(self, kept: Any) -> NDArray[np.integer]:
-        """The cluster of each row, (n,), from which such a visit starts (`Batch.start`)."""
         ...
 
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
@@ -141,4 +148,16 @@ class Kind(Protocol):
 
     def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Any, Array]:
         """What was drawn for one cluster, and weights with which it stands for its ``mass``."""
+        ...
+
+
+def looks_at_all(kind: Kind, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: Any) -> None:
+    """No kind for visits that look only at near clusters (`Kind.near`): those of this kind look at all."""
+
+
+class NearKind(Kind, Protocol):
+    """A kind whose visits look only at the clusters near those of the last visit."""
+
+    def owners(self, kept: Any, weights: Array) -> Owners:
+        """The clusters from which such a visit starts (`Batch.start`), after any visit with these responsibilities."""
         ...

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource, SparseSource
 from ..data.distinct import distinct_rows
-from ..kernels.assign import gather_mass, select_rows
+from ..kernels.assign import gather_mass, mass_outside, select_rows
 from ..kernels.assign import owners as largest_shares
 from ..likelihoods import Likelihood
 from ..likelihoods.features import Rows, prefers_sparse
-from .kind import THRESHOLD, Batch, Drawn, Recipe, share_of_limit
+from .kind import THRESHOLD, Batch, Drawn, Owners, Recipe, share_of_limit
 from .local import Responsibilities, local_step, restricted_step
 from .near import near_step, nearest_clusters
 from .parameters import Parameters
@@ -73,21 +73,16 @@ class RowKind:
         """Weights and bias in this precision."""
         return Parameters(parameters.W.astype(dtype, copy=False), parameters.bias.astype(dtype, copy=False))
 
-    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: ArraySource) -> "RowKind":
-        """Rows that choose among clusters near their own, where that saves time; itself otherwise."""
+    def near(
+        self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: ArraySource
+    ) -> "NearRows | None":
+        """Rows that choose among clusters near their own, where that saves time."""
         C = self.candidates
         if C is None or TUNING.many * C > K or source.n_rows * K * likelihood.n_statistics < TUNING.large:
-            return self
+            return None
         if likelihood.latent is not None or prefers_sparse(likelihood) or isinstance(source, SparseSource):
-            return self
+            return None
         return NearRows(self.most_kept, C, nearest=nearest_clusters(divergences(), C))
-
-    def owners(self, kept: Responsibilities) -> NDArray[np.int64]:
-        """The cluster of each row with its largest responsibility."""
-        n = len(kept.indptr) - 1
-        clusters = np.empty(n, np.int64)
-        largest_shares(*kept, clusters, np.empty(n))
-        return clusters
 
     def prepare(self, likelihood: Likelihood, parameters: Parameters, source: ArraySource) -> Parameters:
         """What the local step of every chunk shares: the parameters alone."""
@@ -155,6 +150,13 @@ class NearRows(RowKind):
         if base:
             summary.base[...] = np.dot(likelihood.log_base(X), batch.weights)
         return summary, kept
+
+    def owners(self, kept: Responsibilities, weights: Array) -> Owners:
+        """The cluster of each row with its largest responsibility."""
+        n = len(kept.indptr) - 1
+        clusters = np.empty(n, np.int64)
+        largest_shares(*kept, clusters, np.empty(n))
+        return Owners(clusters, mass_outside(*kept, weights, clusters, self.nearest))
 
 
 ROWS = RowKind()

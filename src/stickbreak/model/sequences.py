@@ -1,9 +1,9 @@
 """Hidden Markov models: sequences to smoothed states to a summary."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ..data.sequences import Sequences, SequenceSource
 from ..kernels.markov import add_rows, compress, subtract_energies
 from ..likelihoods import Likelihood
 from ..likelihoods.features import features
-from .kind import THRESHOLD, Batch, Drawn, Recipe
+from .kind import THRESHOLD, Batch, Drawn, Recipe, looks_at_all
 from .local import DENSE_SHARE, Responsibilities, join, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
 from .parameters import Parameters
@@ -99,13 +99,7 @@ class SequenceKind:
         """A start that knows of no transition."""
         return StateStart(rows.N, rows.S, rows.H, rows.base)
 
-    def near(self, likelihood: Likelihood, K: int, divergences: Callable[[], Array], source: Any) -> Self:
-        """Itself: messages need every state."""
-        return self
-
-    def owners(self, kept: Any) -> NDArray[np.int64]:
-        """Nothing."""
-        return np.empty(0, np.int64)
+    near = looks_at_all  # messages need every state
 
     def rounded(self, parameters: Parameters, dtype: np.dtype[np.floating]) -> Parameters:
         """Weights in this precision; messages are in float64."""
