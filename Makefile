@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack lint types examples bench docs gallery wheel
+.PHONY: help demo test attack lint types examples bench papers docs gallery wheel
 .NOTPARALLEL:
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make types     check types"
 	@echo "make examples  run the examples of the README, the tutorial and the docstrings"
 	@echo "make bench     list the benchmarks"
+	@echo "make papers    run small versions of the papers' experiments; tables and pictures are in benchmarks/results/papers"
 	@echo "make docs      build the site into docs/_build/html; every example and the gallery are run"
 	@echo "make gallery   run the scripts of examples/gallery; the pictures are in build/gallery"
 	@echo "make wheel     build the wheel and try it, core alone, on every Python from 3.11 at hand"
@@ -43,7 +44,11 @@ examples: $(VENV)/.test
 
 bench:
 	@echo "Each benchmark is one command, run in an environment made by 'make test' ($(BIN)/python):"
-	@grep -hE '^ *python benchmarks/' benchmarks/*.py | sed -E 's/^ */  /'
+	@grep -hE '^ *python benchmarks/' benchmarks/*.py benchmarks/papers/*.py | sed -E 's/^ */  /'
+
+papers: $(VENV)/.test
+	@for paper in $(filter-out %/frame.py %/__init__.py,$(wildcard benchmarks/papers/*.py)); do \
+	    $(BIN)/python $$paper --small || exit 1; done
 
 docs: $(VENV)/.docs
 	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html

@@ -53,16 +53,25 @@ def forget_peak() -> None:
 
 def report(name: str, rows: list[dict[str, Any]]) -> None:
     """Print rows as a table and write them to results/NAME.json."""
+    show(rows)
+    write(ROOT / "results" / f"{name}.json", {"rows": rows})
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print rows as a table."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     texts = [[_text(row.get(c, "")) for c in columns] for row in rows]
     widths = [max(len(c), *(len(t[i]) for t in texts)) for i, c in enumerate(columns)]
     print("  ".join(c.ljust(w) for c, w in zip(columns, widths)))
     for text in texts:
         print("  ".join(t.ljust(w) for t, w in zip(text, widths)))
-    folder = ROOT / "results"
-    folder.mkdir(exist_ok=True)
+
+
+def write(file: Path, contents: dict[str, Any]) -> None:
+    """Write contents as JSON, with what they were made by."""
     about = {"stickbreak": stickbreak.__version__, "python": platform.python_version(), "processors": os.cpu_count()}
-    (folder / f"{name}.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1, default=float))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"about": about} | contents, indent=1, default=float))
 
 
 def _text(value: Any) -> str:

@@ -1,25 +1,42 @@
-"""The page that says where the sources are in the code names what exists."""
+"""The experiments of the papers run, and write what they found."""
 
-import re
-from pathlib import Path
+import json
 
+import frame
 import pytest
+from frame import Experiment, Outcome
 
-ROOT = Path(__file__).parent.parent
-ROWS = [
-    line for line in (ROOT / "docs" / "papers.md").read_text().splitlines() if line.count("|") == 4 and ".py`" in line
-]
+ROWS = [{"what": "clusters", "paper": 8, "ours": 8, "peer": 7}]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip())
-def test_files_and_names_exist(row):
-    source = None
-    for term in re.findall(r"`([^`]+)`", row.split("|")[3]):
-        if term.endswith(".py"):
-            source = (ROOT / "src" / "stickbreak" / term).read_text()
-        elif "=" not in term:
-            assert re.search(rf"^ *(def|class) {term}\b|^{term}\b", source, re.MULTILINE), f"{term} is not there"
+def experiment() -> Experiment:
+    def measure(small: bool, seeds: int) -> Outcome:
+        return Outcome(ROWS, [{"curve": [float(small), float(seed)]} for seed in range(seeds)])
+
+    def draw(outcome: Outcome, picture: object) -> None:
+        for run in outcome.runs:
+            picture.subplots().plot(run["curve"])
+
+    return Experiment("toy", "A toy.", measure, draw, seeds=10, small_seeds=2)
 
 
-def test_every_row_names_a_file():
-    assert len(ROWS) > 60
+@pytest.mark.parametrize(
+    ("arguments", "name", "curves"),
+    [(["--small"], "toy_small", [[1.0, 0.0], [1.0, 1.0]]), (["--seeds", "1"], "toy", [[0.0, 0.0]])],
+)
+def test_an_experiment_writes_its_runs_and_its_picture(arguments, name, curves, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(frame, "RESULTS", tmp_path)
+    experiment().main(arguments)
+    written = json.loads((tmp_path / f"{name}.json").read_text())
+    assert written["table"] == ROWS
+    assert [run["curve"] for run in written["runs"]] == curves
+    assert (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+    assert "clusters" in capsys.readouterr().out
+
+
+def test_a_picture_is_drawn_again_without_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(frame, "RESULTS", tmp_path)
+    ran = experiment().main(["--small"])
+    (tmp_path / "toy_small.png").unlink()
+    assert experiment().main(["--small", "--redraw"]) == ran
+    assert (tmp_path / "toy_small.png").exists()
