@@ -3,6 +3,7 @@
 import pickle
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from stickbreak.inference import Journal, Options, Threads, TruncationFree
 from stickbreak.inference.init import one_cluster
 from stickbreak.inference.lap import first_lap, lap
 from stickbreak.inference.state import Problem
+from stickbreak.inference.state_search import Kind, StateSearch
 from stickbreak.likelihoods import Gaussian, Sample
-from stickbreak.model import SEQUENCES, Model
+from stickbreak.model import SEQUENCES, Model, Posterior
+from stickbreak.model.learning import tuned
 from stickbreak.model.sequences import labelled
 from stickbreak.moves import AdoptedBirth, BatchBirth, Schedule
 
@@ -97,6 +100,83 @@ def test_proposals_for_all_states_are_judged_over_a_lap_that_is_undone():
     assert after.bound > state.bound
     assert after.total.K < 6
     assert after.bound == pytest.approx(model.bound(after.total), rel=1e-12)
+
+
+def test_candidates_of_as_many_states_as_failed_together_are_not_tried_again():
+    """Two states, each there eight times; what all candidates lead to is one state, which is far worse."""
+    X = np.repeat([[0.0, 5.0], [9.0, 9.0]], 160, axis=0) + np.random.default_rng(0).normal(size=(320, 2))
+    source = SequenceSource(X, np.array([len(X)]))
+    model = Model(Gaussian().resolve(Sample.of(X)), HDPMarkovChain(2.0, 5.0), SEQUENCES)
+    apart = model.ordered(labelled(model.likelihood, source, 8 * (np.arange(320) // 160) + np.arange(320) % 8))
+    one = labelled(model.likelihood, source, np.zeros(320, np.intp))
+    schedule = Schedule(("merge",), model.kind.recipe)
+    schedule.start(apart.K)
+    posterior = model.posterior(apart)
+
+    def planned():
+        task = posterior, source, [], map, np.random.default_rng(0), 1
+        return schedule.plan(*task, settling=False, rising=False)
+
+    first = planned()
+    verdict, _ = schedule.resolve(posterior, first, [[one] * len(first)], 0.0)
+    assert verdict.edit is None
+    assert min(len(proposal.removed) for proposal in first) == 2
+    assert max(len(proposal.removed) for proposal in first) > 8
+    assert [len(proposal.removed) for proposal in planned()] == [2]  # another pair
+    better = labelled(model.likelihood, source, np.arange(320) // 160)
+    verdict, _ = schedule.resolve(posterior, planned(), [[better]], 0.0)
+    assert verdict.edit is not None
+    schedule.start(apart.K)
+    assert max(len(proposal.removed) for proposal in planned()) > 8
+
+
+@pytest.mark.parametrize("rests", [0, 3])
+def test_laps_learn_where_that_gains_and_before_an_ascent_ends(rests, monkeypatch):
+    X = series()
+    source = SequenceSource(X, np.array([len(X)]))
+    monkeypatch.setattr(type(SEQUENCES), "recipe", SEQUENCES.recipe._replace(rests=rests))
+    model = Model(Gaussian().resolve(Sample.of(X)), HDPMarkovChain(2.0, 5.0), SEQUENCES)
+    labels = (np.arange(len(X)) // 12 + np.random.default_rng(0).integers(2, size=len(X))) % 4
+    learn = ("stickiness", "transition_concentration", "likelihood.scale")
+    calls = []
+
+    def counted(*task):
+        calls.append(task)
+        return tuned(*task)
+
+    monkeypatch.setattr("stickbreak.inference.lap.tuned", counted)
+    with Threads(1) as threads:
+        problem = Problem(source, threads, Options(1, 50, 1e-3, learn=learn, check=True))
+        start = model.ordered(labelled(model.likelihood, source, labels))
+        state, _ = first_lap(problem, model, start, Schedule((), model.kind.recipe), np.random.default_rng(0), 0)
+        laps = 1
+        while not state.done and laps < 200:
+            state, _ = lap(problem, state)
+            laps += 1
+    assert state.done
+    assert (len(calls) < laps - 4) == (rests > 0)
+    after, solution = tuned(state.model, state.total, learn, source.dtype, state.posterior.solution)
+    assert Posterior.known(after, state.total, None, solution).bound - state.bound < 1e-3 * state.total.K
+
+
+def test_kinds_of_excursions_that_do_not_pay_rest_longer_and_longer():
+    class Twenty(StateSearch):
+        """Twenty excursions, those named "good" pay."""
+
+        def __init__(self):
+            self.tried = []
+
+        def _may_grow(self):
+            return len(self.tried) < 20
+
+        def _pays(self, kind):
+            self.tried.append(kind.origin)
+            return kind.origin == "good"
+
+    search = Twenty()
+    search._in_turn(cycle([Kind("good", lambda laps: None), Kind("bad", lambda laps: None)]), patience=9)
+    turns = np.cumsum(np.array(search.tried) == "good")[np.array(search.tried) == "bad"]
+    np.testing.assert_array_equal(turns, [1, 2, 4, 7, 11])
 
 
 class Counting(Journal):

@@ -33,6 +33,7 @@ class Tuning:
     faster, slower : factors of the multiple after a lap that was kept, and after one that was undone
     rising : share of the bound: while a lap gains more, states are not merged or deleted
     barren : laps without births, after which learning may begin where it is to be late
+    little : share of the gain of a lap: where learning gains less, the next laps need not learn
     """
 
     first_step: float = 0.5
@@ -41,6 +42,7 @@ class Tuning:
     slower: float = 0.4
     rising: float = 2e-4
     barren: int = 2
+    little: float = 0.05
 
 
 TUNING = Tuning()
@@ -119,7 +121,7 @@ def judged(problem: Problem, state: State, after: State) -> State:
     quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
     waits = len(after.proposals) > 0 or births_left(problem, after)
     settled = quiet >= (problem.most_quiet if waits else 1)
-    done = _hopeless(problem, after.bound - state.bound, after.bound) or (settled and after.settle < 0)
+    done = after.settle < 0 and (settled or _hopeless(problem, state, after))
     if settled and not done:  # nothing is left to wait for; moves are yet to be tried
         return after._replace(quiet=0, settle=0, done=False)
     if settled and after.looked_near:  # the last lap looks at all clusters
@@ -298,11 +300,8 @@ def _finished(
     born = any(record.kind == "birth" and record.gains for record in records)
     barren = 0 if born else state.barren + 1
     learns = state.learns or (state.total.K > 1 and barren >= TUNING.barren)
+    state = _learnt(problem, state._replace(barren=barren, learns=learns), earlier)
     posterior = state.posterior
-    learn = options.learn + (options.learn_late if learns else ())
-    if learn:
-        model, solution = tuned(posterior.model, state.total, learn, source.dtype, posterior.solution)
-        posterior = Posterior.known(model, state.total, None, solution)
     bound = _check(problem, posterior.bound, state.bound, "a move, or the end of a lap")
     fast = max(TUNING.rising * abs(bound), options.tol * state.total.K)  # no ascent ends before moves are tried
     proposals = state.schedule.plan(
@@ -315,10 +314,25 @@ def _finished(
         settling=state.settle > 0,
         rising=bound - earlier > fast,
     )
-    state = state._replace(
-        posterior=posterior, bound=bound, settle=state.settle - 1, proposals=proposals, barren=barren, learns=learns
-    )
+    state = state._replace(bound=bound, settle=state.settle - 1, proposals=proposals)
     return state, Record(tuple(records), speed)
+
+
+def _learnt(problem: Problem, state: State, earlier: float) -> State:
+    """The state with its hyperparameters learnt, where that is likely to gain much beside what laps gain.
+
+    earlier : the bound before the lap
+    """
+    options = problem.options
+    learn = options.learn + (options.learn_late if state.learns else ())
+    posterior = state.posterior
+    risen = posterior.bound - earlier
+    if not learn or (state.rests > 0 and (risen == 0.0 or risen > options.tol * state.total.K)):
+        return state._replace(rests=max(state.rests - 1, 0))
+    model, solution = tuned(posterior.model, state.total, learn, problem.source.dtype, posterior.solution)
+    better = Posterior.known(model, state.total, None, solution)
+    little = better.bound - posterior.bound < TUNING.little * risen
+    return state._replace(posterior=better, rests=state.model.kind.recipe.rests if little else 0)
 
 
 def _without_empty(state: State) -> State:
@@ -373,10 +387,16 @@ def _changed_little(problem: Problem, state: State, after: State) -> bool:
     return after.bound - state.bound <= least
 
 
-def _hopeless(problem: Problem, gain: float, bound: float) -> bool:
-    """Whether the model in hand is too far above for an excursion that gained so little, zero where a lap was undone."""
+def _hopeless(problem: Problem, state: State, after: State) -> bool:
+    """Whether the model in hand is too far above for an excursion that gained so little, zero where a lap was undone.
+
+    Of more states than that has, those that do not pay may be yet to go.
+    """
     floor = problem.floor
-    return floor is not None and gain > 0.0 and floor.bound - bound > problem.patience * gain
+    gain = after.bound - state.bound
+    if floor is None or gain <= 0.0 or (after.model.kind.recipe.whole and floor.K < after.total.K):
+        return False
+    return floor.bound - after.bound > problem.patience * gain
 
 
 def _of_batch(counts: Array | None, batch: list[Chunk]) -> Array | None:

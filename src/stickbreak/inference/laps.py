@@ -85,7 +85,7 @@ class Laps:
     def polish(self, options: Options) -> None:
         """Lap on, to another tolerance."""
         self.options = options
-        self._change(self.state._replace(done=False, near=True))
+        self._change(self.state._replace(done=False, near=True, rests=0))
         self._climb(None)
 
     def offer(self, proposals: Sequence[Proposal]) -> None:

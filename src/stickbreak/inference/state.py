@@ -123,6 +123,7 @@ class State(NamedTuple):
     looked_near : whether the last lap did
     quiet, barren : laps in a row that changed little, and without births
     learns : whether what is learnt late is learnt now
+    rests : laps before hyperparameters are learnt again, unless one gains no more than the tolerance
     done : whether the ascent is over
     """
 
@@ -144,6 +145,7 @@ class State(NamedTuple):
     quiet: int = 0
     barren: int = 0
     learns: bool = True
+    rests: int = 0
     done: bool = False
 
     @property

@@ -1,6 +1,7 @@
 """The search for the states of hidden Markov models: excursions of several kinds, on a sample first where rows are many."""
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,30 +35,34 @@ class Tuning:
     Attributes
     ----------
     patience, at_first : excursions without gain after which there are no more: once one has gained, and before
+    most_rests : turns that a kind of excursions is left out at most, which has not paid several times in a row
     coarse : excursions are compared when settled to this multiple of the tolerance
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
     settle : laps before the states of an excursion, or of a given start, must pay
     longer : the same of excursions where rows are not many: states that last two rows part slowly
     longest_excursion : laps of an excursion after these
+    hopeless : of many rows, laps, each like the last, in which an excursion must reach the model in hand
     most_quiet : quiet laps, after which moves that are left are not tried
     several : states, of which a part is not all
     few : share of the states from which another ascent begins
     blocks, block_rows : from which it begins where that would be one state, and their rows
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
-    on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
+    on_sample : the patience on a sample
     long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
     patience: int = 14
     at_first: int = 8
+    most_rests: int = 3
     coarse: float = 10.0
     per_row: float = 1e-4
     coarsest: float = 0.5
     settle: int = 5
     longer: int = 15
     longest_excursion: int = 25
+    hopeless: float = 20.0
     most_quiet: int = 2
     several: int = 3
     few: float = 0.3
@@ -67,7 +72,6 @@ class Tuning:
     smaller: int = 3
     sample_rows: int = 60_000
     on_sample: int = 3
-    on_all_rows: int = 4
     long_lap: int = 1 << 28
     path_rows: int = 1 << 23
 
@@ -131,8 +135,6 @@ class StateSearch(Search):
             sampled = self._sampled(max(TUNING.sample_rows, self.source.n_rows // TUNING.smaller), options)
             sampled.at_first = sampled.patience = TUNING.on_sample
             start = self._begin_with(sampled, start)
-            if not self.sample_rows:
-                self.at_first = self.patience = TUNING.on_all_rows
             self.sampled = True
         self.begin(start)
         if not (many and given) and self._has_time():
@@ -174,6 +176,9 @@ class StateSearch(Search):
 
     def _explore(self) -> None:
         """Excursions of all kinds in turn, until none pays, not even those that change all states at once."""
+        if self.sampled:
+            self._explore_again()
+            return
         kinds = cycle(self._kinds())
         patience = self.at_first
         while self._may_grow():
@@ -183,21 +188,39 @@ class StateSearch(Search):
                 return
             patience = self.patience
 
+    def _explore_again(self) -> None:
+        """After a search of a sample: a few kinds, each once; or while any pays, on all rows."""
+        kinds = self._kinds_again()
+        while any([self._pays(kind) for kind in kinds]) and not self.sample_rows and self._has_time():
+            pass
+
     def _in_turn(self, kinds: Iterator[Kind], patience: int) -> None:
-        """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has."""
+        """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has.
+
+        A kind that has not paid n times in a row is left out for n - 1 of its turns, or `Tuning.most_rests`.
+        """
         failures = 0
+        in_vain: Counter[str] = Counter()
+        rests: Counter[str] = Counter()
         while self._may_grow() and failures < patience:
-            paid = self._pays(next(kinds))
+            kind = next(kinds)
+            if rests[kind.origin] > 0:
+                rests[kind.origin] -= 1
+                continue
+            paid = self._pays(kind)
             if paid:
                 failures = 0
                 patience = self.patience
+                in_vain[kind.origin] = 0
             elif paid is not None:
                 failures += 1
+                in_vain[kind.origin] += 1
+                rests[kind.origin] = min(in_vain[kind.origin] - 1, TUNING.most_rests)
 
     def _pays(self, kind: Kind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
         before = self.outcome.bound
-        start = kind.change(self.outcome)
+        start = kind.change(self.outcome) if self._may_grow() else None
         if start is None:
             return None
         self._excursion(start, kind.origin, kind.given, kind.slow)
@@ -207,7 +230,7 @@ class StateSearch(Search):
     def _kinds(self) -> list[Kind]:
         """What excursions begin with, and how they are made, in their order.
 
-        Of many rows new states are what excursions find most, and those of a sample are not found anew on all rows.
+        Of many rows new states are what excursions find most.
         """
         anew = [Kind("regrouped", self._regrouped), Kind("partly regrouped", self._partly_regrouped)]
         added = [
@@ -216,7 +239,7 @@ class StateSearch(Search):
             Kind("another ascent", self._with_another),
             Kind("pieces", self._in_pieces, slow=True),
         ]
-        if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
+        if self._sequences.codes is not None:
             anew.insert(0, Kind("pairs of rows", self._from_pairs))
             added.append(Kind("pairs added", self._with_pairs))
         if self._many:
@@ -224,14 +247,22 @@ class StateSearch(Search):
         return [kind for pair in zip(cycle(anew), added) for kind in pair]
 
     def _last_kinds(self) -> list[Kind]:
-        """Those that are tried once all others fail: they change all states at once.
-
-        On all rows after a sample states are not halved: laps take four times as long then.
-        """
+        """Those that are tried once all others fail: they change all states at once."""
         last = [Kind("softened", self._softened), Kind("prior as given", self._learning_anew, given=True)]
         if not self._many:
             last = [*2 * [Kind("pieces", self._in_pieces, slow=True)], *last]
-        return last if self.sampled and not self.sample_rows else [Kind("halves", self._halved), *last]
+        return [Kind("halves", self._halved), *last]
+
+    def _kinds_again(self) -> list[Kind]:
+        """Those after a search of a sample: they find most for their time where that has shown most states."""
+        halves = [Kind("halves", self._halved)] if self.sample_rows else []  # laps take four times as long then
+        return [
+            Kind("splits", self._split),
+            Kind("regrouped", self._regrouped),
+            Kind("pieces", self._in_pieces, slow=True),
+            *halves,
+            Kind("prior as given", self._learning_anew, given=True),
+        ]
 
     def _excursion(self, start: Summary, origin: str, given: bool = False, slow: bool = False) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
@@ -252,7 +283,8 @@ class StateSearch(Search):
         limit = min(self.options.max_laps, len(self.history) + settle + TUNING.longest_excursion)
         tol = TUNING.coarse * self.options.tol if slow and not self._many else coarse.tol
         options = replace(coarse, max_laps=limit, tol=tol)
-        trial = self._laps(model, self._removals, options, best, settle, origin, TUNING.most_quiet)
+        patience = TUNING.hopeless if self._many else np.inf
+        trial = self._laps(model, self._removals, options, best, settle, origin, TUNING.most_quiet, patience)
         trial.run(model.ordered(start))
         self._keep(best, trial)
 

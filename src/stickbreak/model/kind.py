@@ -72,6 +72,8 @@ class Recipe(NamedTuple):
     pairs : merges that are looked at, for each cluster
     ordered : the order of the allocation is the best one, and clusters without rows go; otherwise orders must be compared, and
         moves decide on clusters without rows
+    rests : laps in a row that need not learn hyperparameters, after one in which that gained little: where it takes as long as
+        a visit to the data
     """
 
     whole: bool
@@ -79,6 +81,7 @@ class Recipe(NamedTuple):
     scored: bool
     pairs: float
     ordered: bool
+    rests: int = 0
 
 
 class Kind(Protocol):

@@ -92,7 +92,7 @@ class SequenceKind:
     has_documents: ClassVar[bool] = False
     has_order: ClassVar[bool] = True
     recipe: ClassVar[Recipe] = Recipe(
-        whole=True, tries={"birth": 1, "merge": 1, "delete": 1}, scored=False, pairs=0.0, ordered=False
+        whole=True, tries={"birth": 1, "merge": 1, "delete": 1}, scored=False, pairs=0.0, ordered=False, rests=3
     )
 
     def start(self, rows: Summary) -> Summary:
