@@ -120,21 +120,21 @@ def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
     assert model.n_laps_ == len(model.history_) > len(model.lower_bounds_)
 
 
-SEEN = {"splits", "regrouped", "pieces"}
+SEEN = {"splits", "regrouped", "softened"}
 
 
 @pytest.mark.parametrize(
     ("limits", "learn", "seen"),
     [
         ({"path_rows": 4000, "long_lap": 4000 * 4**2}, False, SEEN),
-        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, True, {"regrouped", "pieces", "prior as given"}),
+        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, True, {"segments", "regrouped", "softened", "prior as given"}),
         ({"path_rows": 3999}, False, set()),
         ({"long_lap": 4000 * 4**2 - 1}, False, set()),
     ],
 )
 def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn, seen):
     """A state of one row in two hundred, which no small sample shows, is among those of all rows."""
-    tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, **limits)
+    tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, on_all_rows=2, **limits)
     monkeypatch.setattr(state_search, "TUNING", tuning)
     rng, z = chain(7, [2500, 1500])
     z[1000:1020] = 3

@@ -48,7 +48,7 @@ class Tuning:
     blocks, block_rows : from which it begins where that would be one state, and their rows
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
-    on_sample : the patience on a sample
+    on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
     long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
     path_rows : of more rows no path is looked at, and there are no excursions
     """
@@ -72,6 +72,7 @@ class Tuning:
     smaller: int = 3
     sample_rows: int = 60_000
     on_sample: int = 3
+    on_all_rows: int = 4
     long_lap: int = 1 << 28
     path_rows: int = 1 << 23
 
@@ -135,6 +136,8 @@ class StateSearch(Search):
             sampled = self._sampled(max(TUNING.sample_rows, self.source.n_rows // TUNING.smaller), options)
             sampled.at_first = sampled.patience = TUNING.on_sample
             start = self._begin_with(sampled, start)
+            if not self.sample_rows:
+                self.at_first = self.patience = TUNING.on_all_rows
             self.sampled = True
         self.begin(start)
         if not (many and given) and self._has_time():
@@ -176,9 +179,6 @@ class StateSearch(Search):
 
     def _explore(self) -> None:
         """Excursions of all kinds in turn, until none pays, not even those that change all states at once."""
-        if self.sampled:
-            self._explore_again()
-            return
         kinds = cycle(self._kinds())
         patience = self.at_first
         while self._may_grow():
@@ -187,12 +187,6 @@ class StateSearch(Search):
             if not any(paid):
                 return
             patience = self.patience
-
-    def _explore_again(self) -> None:
-        """After a search of a sample: a few kinds, each once; or while any pays, on all rows."""
-        kinds = self._kinds_again()
-        while any([self._pays(kind) for kind in kinds]) and not self.sample_rows and self._has_time():
-            pass
 
     def _in_turn(self, kinds: Iterator[Kind], patience: int) -> None:
         """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has.
@@ -220,7 +214,7 @@ class StateSearch(Search):
     def _pays(self, kind: Kind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
         before = self.outcome.bound
-        start = kind.change(self.outcome) if self._may_grow() else None
+        start = kind.change(self.outcome)
         if start is None:
             return None
         self._excursion(start, kind.origin, kind.given, kind.slow)
@@ -230,7 +224,7 @@ class StateSearch(Search):
     def _kinds(self) -> list[Kind]:
         """What excursions begin with, and how they are made, in their order.
 
-        Of many rows new states are what excursions find most.
+        Of many rows new states are what excursions find most, and those of a sample are not found anew on all rows.
         """
         anew = [Kind("regrouped", self._regrouped), Kind("partly regrouped", self._partly_regrouped)]
         added = [
@@ -239,7 +233,7 @@ class StateSearch(Search):
             Kind("another ascent", self._with_another),
             Kind("pieces", self._in_pieces, slow=True),
         ]
-        if self._sequences.codes is not None:
+        if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
             anew.insert(0, Kind("pairs of rows", self._from_pairs))
             added.append(Kind("pairs added", self._with_pairs))
         if self._many:
@@ -247,22 +241,14 @@ class StateSearch(Search):
         return [kind for pair in zip(cycle(anew), added) for kind in pair]
 
     def _last_kinds(self) -> list[Kind]:
-        """Those that are tried once all others fail: they change all states at once."""
+        """Those that are tried once all others fail: they change all states at once.
+
+        On all rows after a sample states are not halved: laps take four times as long then.
+        """
         last = [Kind("softened", self._softened), Kind("prior as given", self._learning_anew, given=True)]
         if not self._many:
             last = [*2 * [Kind("pieces", self._in_pieces, slow=True)], *last]
-        return [Kind("halves", self._halved), *last]
-
-    def _kinds_again(self) -> list[Kind]:
-        """Those after a search of a sample: they find most for their time where that has shown most states."""
-        halves = [Kind("halves", self._halved)] if self.sample_rows else []  # laps take four times as long then
-        return [
-            Kind("splits", self._split),
-            Kind("regrouped", self._regrouped),
-            Kind("pieces", self._in_pieces, slow=True),
-            *halves,
-            Kind("prior as given", self._learning_anew, given=True),
-        ]
+        return last if self.sampled and not self.sample_rows else [Kind("halves", self._halved), *last]
 
     def _excursion(self, start: Summary, origin: str, given: bool = False, slow: bool = False) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.

@@ -1,0 +1,49 @@
+"""When an ascent is over: once laps change next to nothing and moves have had their turn, or where there is no hope."""
+
+import numpy as np
+
+from .batch_births import births_left
+from .state import Problem, State
+
+
+def judged(problem: Problem, state: State, after: State) -> State:
+    """The state after a lap, with whether that was the last."""
+    quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
+    waits = len(after.proposals) > 0 or births_left(problem, after)
+    settled = quiet >= (problem.most_quiet if waits else 1)
+    done = after.settle < 0 and (settled or _hopeless(problem, state, after))
+    if settled and not done:  # nothing is left to wait for; moves are yet to be tried
+        return after._replace(quiet=0, settle=0, done=False)
+    if settled and after.looked_near:  # the last lap looks at all clusters
+        return after._replace(quiet=quiet, near=False, done=False)
+    return after._replace(quiet=quiet, done=done)
+
+
+def _changed_little(problem: Problem, state: State, after: State) -> bool:
+    """Whether a lap changed next to nothing."""
+    options = problem.options
+    counts = state.total.N
+    total = after.total
+    if len(counts) != total.K:
+        return False
+    if after.before is None:
+        return after.stalled
+    moved = np.abs(np.sort(total.N) - np.sort(counts)).max()
+    if moved > options.moved * max(float(total.N.sum()), 1.0):
+        return False
+    least = max(options.tol * total.K, problem.rounding(after.bound))
+    if options.share > 0.0 and after.learns:
+        least = max(least, options.share * float(after.posterior.cost.sum()))
+    return after.bound - state.bound <= least
+
+
+def _hopeless(problem: Problem, state: State, after: State) -> bool:
+    """Whether the model in hand is too far above for an excursion that gained so little, zero where a lap was undone.
+
+    Of more states than that has, those that do not pay may be yet to go.
+    """
+    floor = problem.floor
+    gain = after.bound - state.bound
+    if floor is None or gain <= 0.0 or (after.model.kind.recipe.whole and floor.K < after.total.K):
+        return False
+    return floor.bound - after.bound > problem.patience * gain
