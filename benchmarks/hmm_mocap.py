@@ -5,7 +5,10 @@ contiguous blocks of rows.  "Hamming" is the share of rows with a wrong exercise
 in "many to one" each state stands for the exercise most frequent among its rows.  Spreads are (most - least) / mean, and the
 run with the best bound is the one to keep of several.
 
-    python benchmarks/hmm_mocap.py [--seeds 5] [--starts 1 30 60]
+--people: instead, ascents without moves that begin with the exercises as states, for autoregressive rows of order 1 and 2:
+their ELBO, for comparison with that of the states found.
+
+    python benchmarks/hmm_mocap.py [--seeds 5] [--starts 1 30 60] [--people]
 """
 
 import argparse
@@ -16,6 +19,7 @@ import numpy as np
 from common import DATA, report
 from state_labels import fitted, hamming, many_to_one, segments, warm_up
 from stickbreak import HMM
+from stickbreak.likelihoods import AutoregressiveGaussian
 
 
 def motions() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -46,6 +50,23 @@ def measure(
     }
 
 
+def of_people(X: np.ndarray, lengths: np.ndarray, truth: np.ndarray) -> list[dict[str, float]]:
+    """What the exercises are worth as states."""
+    rows = []
+    for order in (1, 2):
+        start = HMM(AutoregressiveGaussian(order=order), init=truth, moves=(), random_state=0)
+        model, _ = fitted(start, X, lengths)
+        rows.append(
+            {
+                "order": order,
+                "ELBO": model.lower_bound_,
+                "K": model.n_states_,
+                "Hamming": hamming(model.labels_, truth),
+            }
+        )
+    return rows
+
+
 def spread(values: list[float]) -> float:
     """In percent of the mean."""
     return 100.0 * (max(values) - min(values)) / abs(float(np.mean(values)))
@@ -56,8 +77,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--starts", type=int, nargs="+", default=[1, 30, 60], help="states to start from")
     parser.add_argument("--max-laps", type=int, default=1000)
+    parser.add_argument("--people", action="store_true", help="ascents from the exercises instead")
     arguments = parser.parse_args()
     data, rows = motions(), []
+    if arguments.people:
+        report("hmm_mocap_people", of_people(*data))
+        return
     warm_up("autoregressive_gaussian", data[0])
     for start in arguments.starts:
         for seed in range(arguments.seeds):

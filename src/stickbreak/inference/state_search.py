@@ -49,7 +49,9 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
-    long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
+    long_lap : rows times pairs of states, beyond which a lap of all of many rows takes so long that after a sample a few kinds
+        are tried once, and from a given start none
+    longest_lap : the same, beyond which there is none after a sample, either
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -69,11 +71,12 @@ class Tuning:
     blocks: int = 4
     block_rows: int = 20
     many_rows: int = 120_000
-    smaller: int = 3
+    smaller: int = 12
     sample_rows: int = 60_000
     on_sample: int = 3
     on_all_rows: int = 4
     long_lap: int = 1 << 28
+    longest_lap: int = 1 << 32
     path_rows: int = 1 << 23
 
 
@@ -157,7 +160,13 @@ class StateSearch(Search):
         """Whether laps, and looks at paths, are quick enough for excursions."""
         rows = self.source.n_rows
         whole = rows > TUNING.many_rows and not self.sample_rows
-        return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
+        longest = TUNING.longest_lap if self.sampled else TUNING.long_lap
+        return rows <= TUNING.path_rows and not (whole and self._lap > longest)
+
+    @property
+    def _lap(self) -> int:
+        """Rows times pairs of states."""
+        return self.source.n_rows * self.total.K**2
 
     @property
     def _many(self) -> bool:
@@ -179,6 +188,10 @@ class StateSearch(Search):
 
     def _explore(self) -> None:
         """Excursions of all kinds in turn, until none pays, not even those that change all states at once."""
+        if self.sampled and not self.sample_rows and self._lap > TUNING.long_lap:
+            for kind in self._closing_kinds():
+                self._pays(kind)
+            return
         kinds = cycle(self._kinds())
         patience = self.at_first
         while self._may_grow():
@@ -214,7 +227,7 @@ class StateSearch(Search):
     def _pays(self, kind: Kind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
         before = self.outcome.bound
-        start = kind.change(self.outcome)
+        start = kind.change(self.outcome) if self._may_grow() else None
         if start is None:
             return None
         self._excursion(start, kind.origin, kind.given, kind.slow)
@@ -249,6 +262,15 @@ class StateSearch(Search):
         if not self._many:
             last = [*2 * [Kind("pieces", self._in_pieces, slow=True)], *last]
         return last if self.sampled and not self.sample_rows else [Kind("halves", self._halved), *last]
+
+    def _closing_kinds(self) -> list[Kind]:
+        """Those on all rows after a sample where laps take long: they find most for their time."""
+        return [
+            Kind("splits", self._split),
+            Kind("regrouped", self._regrouped),
+            Kind("pieces", self._in_pieces, slow=True),
+            Kind("prior as given", self._learning_anew, given=True),
+        ]
 
     def _excursion(self, start: Summary, origin: str, given: bool = False, slow: bool = False) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
