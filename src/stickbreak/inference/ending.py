@@ -11,7 +11,7 @@ def judged(problem: Problem, state: State, after: State) -> State:
     quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
     waits = len(after.proposals) > 0 or births_left(problem, after)
     settled = quiet >= (problem.most_quiet if waits else 1)
-    done = after.settle < 0 and (settled or _hopeless(problem, state, after))
+    done = _hopeless(problem, after.bound - state.bound, after.bound) or (settled and after.settle < 0)
     if settled and not done:  # nothing is left to wait for; moves are yet to be tried
         return after._replace(quiet=0, settle=0, done=False)
     if settled and after.looked_near:  # the last lap looks at all clusters
@@ -37,13 +37,7 @@ def _changed_little(problem: Problem, state: State, after: State) -> bool:
     return after.bound - state.bound <= least
 
 
-def _hopeless(problem: Problem, state: State, after: State) -> bool:
-    """Whether the model in hand is too far above for an excursion that gained so little, zero where a lap was undone.
-
-    Of more states than that has, those that do not pay may be yet to go.
-    """
+def _hopeless(problem: Problem, gain: float, bound: float) -> bool:
+    """Whether the model in hand is too far above for an excursion that gained so little, zero where a lap was undone."""
     floor = problem.floor
-    gain = after.bound - state.bound
-    if floor is None or gain <= 0.0 or (after.model.kind.recipe.whole and floor.K < after.total.K):
-        return False
-    return floor.bound - after.bound > problem.patience * gain
+    return floor is not None and gain > 0.0 and floor.bound - bound > problem.patience * gain

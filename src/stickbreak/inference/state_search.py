@@ -35,13 +35,12 @@ class Tuning:
     Attributes
     ----------
     patience, at_first : excursions without gain after which there are no more: once one has gained, and before
-    most_rests : turns that a kind of excursions is left out at most, which has not paid several times in a row
+    most_rests : turns that a kind is left out at most, where rows are not many, which has not paid several times in a row
     coarse : excursions are compared when settled to this multiple of the tolerance
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
     settle : laps before the states of an excursion, or of a given start, must pay
     longer : the same of excursions where rows are not many: states that last two rows part slowly
     longest_excursion : laps of an excursion after these
-    hopeless : of many rows, laps, each like the last, in which an excursion must reach the model in hand
     most_quiet : quiet laps, after which moves that are left are not tried
     several : states, of which a part is not all
     few : share of the states from which another ascent begins
@@ -49,9 +48,7 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
-    long_lap : rows times pairs of states, beyond which a lap of all of many rows takes so long that after a sample a few kinds
-        are tried once, and from a given start none
-    longest_lap : the same, beyond which there is none after a sample, either
+    long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -64,19 +61,17 @@ class Tuning:
     settle: int = 5
     longer: int = 15
     longest_excursion: int = 25
-    hopeless: float = 20.0
     most_quiet: int = 2
     several: int = 3
     few: float = 0.3
     blocks: int = 4
     block_rows: int = 20
     many_rows: int = 120_000
-    smaller: int = 12
+    smaller: int = 3
     sample_rows: int = 60_000
     on_sample: int = 3
     on_all_rows: int = 4
     long_lap: int = 1 << 28
-    longest_lap: int = 1 << 32
     path_rows: int = 1 << 23
 
 
@@ -160,13 +155,7 @@ class StateSearch(Search):
         """Whether laps, and looks at paths, are quick enough for excursions."""
         rows = self.source.n_rows
         whole = rows > TUNING.many_rows and not self.sample_rows
-        longest = TUNING.longest_lap if self.sampled else TUNING.long_lap
-        return rows <= TUNING.path_rows and not (whole and self._lap > longest)
-
-    @property
-    def _lap(self) -> int:
-        """Rows times pairs of states."""
-        return self.source.n_rows * self.total.K**2
+        return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
 
     @property
     def _many(self) -> bool:
@@ -188,10 +177,6 @@ class StateSearch(Search):
 
     def _explore(self) -> None:
         """Excursions of all kinds in turn, until none pays, not even those that change all states at once."""
-        if self.sampled and not self.sample_rows and self._lap > TUNING.long_lap:
-            for kind in self._closing_kinds():
-                self._pays(kind)
-            return
         kinds = cycle(self._kinds())
         patience = self.at_first
         while self._may_grow():
@@ -204,14 +189,15 @@ class StateSearch(Search):
     def _in_turn(self, kinds: Iterator[Kind], patience: int) -> None:
         """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has.
 
-        A kind that has not paid n times in a row is left out for n - 1 of its turns, or `Tuning.most_rests`.
+        Where rows are not many, a kind that has not paid n times in a row is left out for n - 1 of its turns, or
+        `Tuning.most_rests`.
         """
         failures = 0
         in_vain: Counter[str] = Counter()
         rests: Counter[str] = Counter()
         while self._may_grow() and failures < patience:
             kind = next(kinds)
-            if rests[kind.origin] > 0:
+            if rests[kind.origin] > 0 and not self._many:
                 rests[kind.origin] -= 1
                 continue
             paid = self._pays(kind)
@@ -227,7 +213,7 @@ class StateSearch(Search):
     def _pays(self, kind: Kind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
         before = self.outcome.bound
-        start = kind.change(self.outcome) if self._may_grow() else None
+        start = kind.change(self.outcome)
         if start is None:
             return None
         self._excursion(start, kind.origin, kind.given, kind.slow)
@@ -263,15 +249,6 @@ class StateSearch(Search):
             last = [*2 * [Kind("pieces", self._in_pieces, slow=True)], *last]
         return last if self.sampled and not self.sample_rows else [Kind("halves", self._halved), *last]
 
-    def _closing_kinds(self) -> list[Kind]:
-        """Those on all rows after a sample where laps take long: they find most for their time."""
-        return [
-            Kind("splits", self._split),
-            Kind("regrouped", self._regrouped),
-            Kind("pieces", self._in_pieces, slow=True),
-            Kind("prior as given", self._learning_anew, given=True),
-        ]
-
     def _excursion(self, start: Summary, origin: str, given: bool = False, slow: bool = False) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
 
@@ -291,8 +268,7 @@ class StateSearch(Search):
         limit = min(self.options.max_laps, len(self.history) + settle + TUNING.longest_excursion)
         tol = TUNING.coarse * self.options.tol if slow and not self._many else coarse.tol
         options = replace(coarse, max_laps=limit, tol=tol)
-        patience = TUNING.hopeless if self._many else np.inf
-        trial = self._laps(model, self._removals, options, best, settle, origin, TUNING.most_quiet, patience)
+        trial = self._laps(model, self._removals, options, best, settle, origin, TUNING.most_quiet)
         trial.run(model.ordered(start))
         self._keep(best, trial)
 

@@ -48,9 +48,6 @@ class Schedule:
     draws : whether rows are drawn, which births are fitted to
     many : whether clusters may hold many others, as where a search begins; if not, births have few children at first
     ids : the identities of the clusters
-
-    Of candidates for all states (`stickbreak.moves.states`) that change many at once, those of no fewer states than one that
-    failed are not tried until one is accepted.
     """
 
     kinds: Sequence[str]
@@ -60,14 +57,13 @@ class Schedule:
     many: bool = True
     ids: list[int] = field(default_factory=list)
     _failed: dict[tuple[str, tuple[int, ...]], Failures] = field(default_factory=dict)
-    _too_many: dict[str, int] = field(default_factory=dict)  # by kind, the fewest states that have failed together
     _issued: int = 0
 
     def copy(self) -> Self:
         """The same, to go on with."""
         alive = set(self.ids)
         failed = {key: found for key, found in self._failed.items() if alive.issuperset(key[1])}
-        return replace(self, ids=list(self.ids), _failed=failed, _too_many=dict(self._too_many))
+        return replace(self, ids=list(self.ids), _failed=failed)
 
     def start(self, K: int) -> None:
         """Give K clusters their identities."""
@@ -154,10 +150,6 @@ class Schedule:
                 break  # only one could be accepted
             if i not in verdict.gains and not set(verdict.removed) & set(proposal.removed):
                 self._fail(proposal.kind, proposal.subjects, counts)
-                if proposal.whole:
-                    self._too_many[proposal.kind] = min(len(proposal.subjects), self._most_together(proposal.kind))
-        if verdict.gains:
-            self._too_many = {}
         self.ids = [identity for k, identity in enumerate(self.ids) if k not in set(verdict.removed)]
         self.ids += self._fresh(verdict.K)
         records = []
@@ -195,16 +187,8 @@ class Schedule:
         return [
             states.proposal(kind, model, candidate, source.dtype)
             for kind, candidate in found
-            if self._may(kind, candidate.removed, total.N) and self._may_together(kind, len(candidate.removed))
+            if self._may(kind, candidate.removed, total.N)
         ]
-
-    def _may_together(self, kind: str, states: int) -> bool:
-        """Whether so many states may change at once: any number until some have failed together; those of one change always."""
-        alone = 2 if kind == "merge" else 1
-        return states <= alone or states < self._most_together(kind)
-
-    def _most_together(self, kind: str) -> int:
-        return self._too_many.get(kind, sys.maxsize)
 
     def _barred(self, counts: Array) -> list[tuple[int, int]]:
         """Pairs of states whose merge has failed."""
