@@ -3,7 +3,6 @@
 import pickle
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import cycle
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from stickbreak.inference import Journal, Options, Threads, TruncationFree
 from stickbreak.inference.init import one_cluster
 from stickbreak.inference.lap import first_lap, lap
 from stickbreak.inference.state import Problem
-from stickbreak.inference.state_search import Kind, StateSearch
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import SEQUENCES, Model, Posterior
 from stickbreak.model.learning import tuned
@@ -129,28 +127,6 @@ def test_laps_learn_where_that_gains_and_before_an_ascent_ends(rests, monkeypatc
     assert (len(calls) < laps - 4) == (rests > 0)
     after, solution = tuned(state.model, state.total, learn, source.dtype, state.posterior.solution)
     assert Posterior.known(after, state.total, None, solution).bound - state.bound < 1e-3 * state.total.K
-
-
-def test_kinds_of_excursions_that_do_not_pay_rest_longer_and_longer():
-    class Twenty(StateSearch):
-        """Twenty excursions, those named "good" pay."""
-
-        _many = False
-
-        def __init__(self):
-            self.tried = []
-
-        def _may_grow(self):
-            return len(self.tried) < 20
-
-        def _pays(self, kind):
-            self.tried.append(kind.origin)
-            return kind.origin == "good"
-
-    search = Twenty()
-    search._in_turn(cycle([Kind("good", lambda laps: None), Kind("bad", lambda laps: None)]), patience=9)
-    turns = np.cumsum(np.array(search.tried) == "good")[np.array(search.tried) == "bad"]
-    np.testing.assert_array_equal(turns, [1, 2, 4, 7, 11])
 
 
 class Counting(Journal):

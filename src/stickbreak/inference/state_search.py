@@ -1,7 +1,6 @@
 """The search for the states of hidden Markov models: excursions of several kinds, on a sample first where rows are many."""
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,7 +34,6 @@ class Tuning:
     Attributes
     ----------
     patience, at_first : excursions without gain after which there are no more: once one has gained, and before
-    most_rests : turns that a kind is left out at most, where rows are not many, which has not paid several times in a row
     coarse : excursions are compared when settled to this multiple of the tolerance
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
     settle : laps before the states of an excursion, or of a given start, must pay
@@ -54,7 +52,6 @@ class Tuning:
 
     patience: int = 14
     at_first: int = 8
-    most_rests: int = 3
     coarse: float = 10.0
     per_row: float = 1e-4
     coarsest: float = 0.5
@@ -187,28 +184,15 @@ class StateSearch(Search):
             patience = self.patience
 
     def _in_turn(self, kinds: Iterator[Kind], patience: int) -> None:
-        """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has.
-
-        Where rows are not many, a kind that has not paid n times in a row is left out for n - 1 of its turns, or
-        `Tuning.most_rests`.
-        """
+        """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has."""
         failures = 0
-        in_vain: Counter[str] = Counter()
-        rests: Counter[str] = Counter()
         while self._may_grow() and failures < patience:
-            kind = next(kinds)
-            if rests[kind.origin] > 0 and not self._many:
-                rests[kind.origin] -= 1
-                continue
-            paid = self._pays(kind)
+            paid = self._pays(next(kinds))
             if paid:
                 failures = 0
                 patience = self.patience
-                in_vain[kind.origin] = 0
             elif paid is not None:
                 failures += 1
-                in_vain[kind.origin] += 1
-                rests[kind.origin] = min(in_vain[kind.origin] - 1, TUNING.most_rests)
 
     def _pays(self, kind: Kind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
