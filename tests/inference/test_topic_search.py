@@ -12,10 +12,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
 
 def corpus(K, n, V, words):
-    """Documents (n, V) of K topics."""
+    """Documents (n, V) of K topics, and the topics."""
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(V, 0.05), K)
-    return rng.multinomial(words, rng.dirichlet(np.full(K, 0.1), n) @ topics)
+    return rng.multinomial(words, rng.dirichlet(np.full(K, 0.1), n) @ topics), topics
 
 
 def test_the_top_of_a_parabola():
@@ -26,7 +26,16 @@ def test_the_top_of_a_parabola():
 @pytest.mark.parametrize("start", [2, 5])
 def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch, start):
     monkeypatch.setattr(topic_search, "TUNING", replace(topic_search.TUNING, fast=0, fewest=start))
-    found = TopicModel(n_init_topics=start, random_state=0, n_jobs=1).fit(corpus(12, 300, 150, 60))
+    found = TopicModel(n_init_topics=start, random_state=0, n_jobs=1).fit(corpus(12, 300, 150, 60)[0])
     assert abs(found.n_topics_ - 12) <= 1
     history = [lap.lower_bound for lap in found.history_]
     assert (np.diff(history) >= -1e-7 * np.abs(history[1:])).all()
+
+
+def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkeypatch):
+    """Without the last ascents this ends with 36 topics, below the start at the truth."""
+    monkeypatch.setattr(topic_search, "TUNING", replace(topic_search.TUNING, fast=0))
+    X, topics = corpus(30, 200, 600, 100)
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    assert abs(found.n_topics_ - 30) <= 1
+    assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..data import SparseSource
 from ..model import Model, Summary
-from ..moves.agglomeration import level_start, levels_of
+from ..moves.agglomeration import Level, level_start, levels_of
 from ..moves.better import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .gibbs import Annealed, Chain
@@ -40,7 +40,8 @@ class Tuning:
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
     fast : tokens times topics, beyond which laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
-    settled : where they are not, annealing is repeated only if it leaves less than this share of the topics
+    settled : where they are not, annealing is repeated if it leaves less than this share of the topics, and begins again
+        from this share of them while that gains
     unmixed : alpha from which documents of one topic each begin
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
     coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic
@@ -119,10 +120,12 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self.best.run(annealed.summary)
         self._note(self.best)
         self._merge_all(self.best, coarse)
+        begun = False
         if self._may_grow():
             self._grow_from(chain, start, coarse)
+            begun = self._anneal_first(chain, coarse)
             self._with_one_topic_each(chain, coarse)
-        self._anneal_all(chain, coarse)
+        self._anneal_all(chain, coarse, begun)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
         while self._is_fast() and self._grows_at_last(chain, coarse):
@@ -175,9 +178,12 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         K = laps.total.K
         self._tried[K] = max(laps.bound, self._tried.get(K, -np.inf))
 
-    def _anneal_all(self, chain: Chain, options: Options) -> None:
-        """Long ascents, until none merges any topics; where laps take long, one after another instead of laps that settle."""
-        begun = self._anneal_more(chain, options)
+    def _anneal_all(self, chain: Chain, options: Options, begun: bool) -> None:
+        """Long ascents, until none merges any topics; where laps take long, one after another instead of laps that settle,
+        and then from ever fewer topics, while these gain.
+
+        begun : whether the first was made
+        """
         while self._laps_left > 0:
             K = self.total.K
             if not begun:
@@ -191,13 +197,27 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             many = K if self._is_fast() else TUNING.settled * K
             if many <= self.total.K:
                 break
+        while not self._is_fast() and self._anneal_fewer(chain, options):
+            continue
 
-    def _anneal_more(self, chain: Chain, options: Options) -> bool:
-        """A long ascent from as many topics as are best by what growth saw, if these are more; whether it was made."""
-        more = self._may_grow() and self._wanted > self.total.K
-        if more:
+    def _anneal_fewer(self, chain: Chain, options: Options) -> bool:
+        """A long ascent from somewhat fewer topics, merged, though merges as such lose; whether it gained enough."""
+        before = self.outcome.bound
+        wanted = int(TUNING.settled * self.total.K)
+        if not self._may_grow() or not self._may_merge() or wanted == 0:
+            return False
+        self._anneal(chain, self._merged_to(self._levels_in_hand()[self.total.K - wanted]), options)
+        return self.outcome.bound > before + WORTH * wanted
+
+    def _anneal_first(self, chain: Chain, options: Options) -> bool:
+        """Where laps take long, the first long ascent, from as many topics as growth says are best; whether it was made."""
+        if self._is_fast() or self._laps_left <= 0:
+            return False
+        if self._wanted > self.total.K:
             self._ascend_annealed(chain, self._with_split(chain, self._wanted, TUNING.last_sweeps), options)
-        return more
+        else:
+            self._anneal(chain, self.total, options)
+        return True
 
     def _times(self, times: float) -> int:
         """So many times the topics in hand, of which there may be no more than some."""
@@ -254,15 +274,28 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _nearly_as_good(self) -> Summary | None:
         """The fewest topics, merged as they are, that lack no more than ascents are compared to."""
-        best = self._in_hand
-        if "merge" not in self.moves or best.total.K < 2 or self._laps_left <= 0:
+        if not self._may_merge():
             return None
-        surveyed = self._survey(best)
-        seen = surveyed.seen
-        levels = levels_of(best.model, seen.total, surveyed.steps, seen.nodes)
-        least = levels[0].bound - max(TUNING.coarse_topics, self.options.tol) * best.total.K
+        levels = self._levels_in_hand()
+        least = levels[0].bound - max(TUNING.coarse_topics, self.options.tol) * self.total.K
         near = [level for level in levels[1:] if level.bound > least]
-        return level_start(best.model, seen.total, seen.nodes, near[-1])[0] if near else None
+        return self._merged_to(near[-1]) if near else None
+
+    def _may_merge(self) -> bool:
+        """Whether topics of the best model may be merged, and ascents follow."""
+        return "merge" in self.moves and self.total.K > 1 and self._laps_left > 0
+
+    def _levels_in_hand(self) -> list[Level]:
+        """The best model with ever fewer topics, merged as they are."""
+        best = self._in_hand
+        surveyed = self._survey(best)
+        return levels_of(best.model, surveyed.seen.total, surveyed.steps, surveyed.seen.nodes)
+
+    def _merged_to(self, level: Level) -> Summary:
+        """The topics of one of these levels."""
+        best = self._in_hand
+        seen = self._survey(best).seen
+        return level_start(best.model, seen.total, seen.nodes, level)[0]
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
