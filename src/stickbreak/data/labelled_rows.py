@@ -1,11 +1,12 @@
-"""Rows with a last column that says the class of each."""
+"""Rows, and steps of sequences, with a last column that says the class of each."""
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .sequences import SequenceSource
 from .sources import Array, ArraySource, Chunk, SparseSource
 
 
@@ -59,8 +60,46 @@ class LabelledRows(ArraySource):
         return np.column_stack([X, codes.astype(X.dtype)])
 
 
+class LabelledSequences(SequenceSource):
+    """Sequences whose rows X (T, D + 1) end with the code of their class, and so does each step of a history.
+
+    A row without an observation has no class, either.
+    """
+
+    def like(self, X: Any, lengths: NDArray[np.integer], lags: int = 0, codes: Any = None) -> SequenceSource:
+        """A source of other rows with classes."""
+        return LabelledSequences(X, lengths, lags, codes)
+
+    def values(self, X: Array) -> Array:
+        """Rows X, with their history, without codes of classes."""
+        steps = X.reshape(len(X), self.lags + 1, -1)[:, :, :-1]
+        return np.ascontiguousarray(steps.reshape(len(X), -1))
+
+    @property
+    def classes(self) -> NDArray[np.intp]:
+        """The class of each row, 0, ..., C - 1, or -1 where it is unknown or nothing is observed, (T,)."""
+        codes = np.nan_to_num(np.asarray(self.X[:, -1])).astype(np.intp)
+        if self.weights is not None:
+            codes = np.where(self.weights > 0.0, codes, 0)
+        return np.asarray((codes if self.codes is None else codes[self.codes]) - 1)
+
+
+@overload
+def with_classes(source: SequenceSource, codes: NDArray[np.integer]) -> SequenceSource: ...
+
+
+@overload
+def with_classes(source: ArraySource, codes: NDArray[np.integer]) -> ArraySource: ...
+
+
 def with_classes(source: ArraySource, codes: NDArray[np.integer]) -> ArraySource:
-    """The rows of a source, dense or sparse, with codes (N,) of their classes as one more column; 0 where it is unknown."""
+    """The rows of a source, dense or sparse, with codes (N,) of their classes as one more column; 0 where it is unknown.
+
+    Sequences, whose rows must not be collapsed, are held in memory.
+    """
+    if isinstance(source, SequenceSource):
+        X = np.column_stack([np.asarray(source.X, dtype=source.dtype), codes.astype(source.dtype)])
+        return LabelledSequences(X, np.diff(source.edges), source.lags)
     if not isinstance(source, SparseSource):
         return LabelledRows(source, codes)
     column: Any = sparse.csr_array(codes.astype(source.dtype)[:, None])

@@ -137,13 +137,17 @@ class SequenceSource(ArraySource):
         """The same rows as shorter sequences, so that they can be in n batches; where they are cut the chain is, too."""
         longest = max(self.n_rows // n, self.lags + 1, 2)
         sizes = [np.diff(_cut(int(a), int(b), longest)).ravel() for a, b in pairwise(self.edges)]
-        return SequenceSource(self.X, np.concatenate(sizes), self.lags, self.codes)
+        return self.like(self.X, np.concatenate(sizes), self.lags, self.codes)
+
+    def like(self, X: Any, lengths: NDArray[np.integer], lags: int = 0, codes: Any = None) -> "SequenceSource":
+        """A source of other rows with the same columns."""
+        return SequenceSource(X, lengths, lags, codes)
 
     def with_lags(self, lags: int) -> "SequenceSource":
         """The same rows with so many steps before each."""
         if lags == self.lags:
             return self
-        return SequenceSource(self.X, np.diff(self.edges), lags, self.codes)
+        return self.like(self.X, np.diff(self.edges), lags, self.codes)
 
     def with_fewer_lags(self, lags: int) -> "SequenceSource":
         """The same rows, held in memory, each with fewer steps before it; those not observed here are not observed there."""
@@ -151,7 +155,7 @@ class SequenceSource(ArraySource):
         weights = self.with_lags(self.lags - lags).weights
         if weights is not None:
             X[weights == 0.0] = np.nan
-        return SequenceSource(X, np.diff(self.edges), lags)
+        return self.like(X, np.diff(self.edges), lags)
 
     def whole(self) -> list[Chunk]:
         """Every sequence in exactly one chunk."""
@@ -184,8 +188,8 @@ class SequenceSource(ArraySource):
         rows = np.concatenate([np.arange(a, b) for a, b in chosen])
         lengths = np.array([b - a for a, b in chosen])
         if self.codes is not None:
-            return SequenceSource(self.X, lengths, codes=np.asarray(self.codes[rows]))
-        return SequenceSource(self._take(rows), lengths, self.lags)
+            return self.like(self.X, lengths, codes=np.asarray(self.codes[rows]))
+        return self.like(self._take(rows), lengths, self.lags)
 
     def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:
         """Rows at the given positions, with their history, and weights."""
@@ -224,11 +228,14 @@ class SequenceSource(ArraySource):
         return X
 
     def _observed(self, chunk: Chunk) -> NDArray[np.bool_]:
-        X = self._with_history(chunk)
-        D = int(self.X.shape[1])
-        missing = np.isnan(X)
+        missing = np.isnan(self.values(self._with_history(chunk)))
+        D = missing.shape[1] // (self.lags + 1)
         self.release()
         return np.asarray(~(missing[:, :D].all(axis=1) | missing[:, D:].any(axis=1)))
+
+    def values(self, X: Array) -> Array:
+        """The columns of rows X, with their history, that are observed: all of them."""
+        return X
 
     def _cleared(self, X: Array, rows: Any) -> Array:
         if self.weights is not None:

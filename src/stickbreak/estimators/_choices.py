@@ -306,6 +306,7 @@ def check_topics(estimator: Any) -> None:
 def check_states(estimator: Any) -> None:
     """The same for the parameters of hidden Markov models."""
     _check_fit(estimator)
+    _require_label_error(estimator)
     _require(count(estimator.n_init_states), "n_init_states", estimator, COUNT)
     _require_algorithm_of(estimator, SEQUENCES)
     _require_learnable(estimator, "transition_concentration")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import shown
-from ..data import ArraySource
+from ..data import ArraySource, SequenceSource
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.labelled_rows import with_classes
 from ..inference import Executor, Options, by_class
@@ -88,25 +88,29 @@ def labelled_problem(
     options: Options,
     start: Callable[[np.random.Generator], Summary],
     executor: Executor,
+    apart: Callable[[Model, Summary, Any, Executor], Summary] = by_class,
+    steps: int = 1,
 ) -> Labelling:
     """The problem of an estimator with labels, from that without.
 
     source : rows with labels
     start : of a search for clusters of rows without labels, unless the algorithm does not search
+    apart : makes a start that labels allow of one without labels
+    steps : rows of the data in one row, with its history
     """
     error = estimator.label_error
     first = FIRST_ERROR if error is None else float(error)
-    steps = source.n_columns - source.flat.n_columns + 1
-    family = Labelled(model.likelihood, source.flat.n_columns - steps, len(classes.names), first, steps)
+    family = Labelled(model.likelihood, source.n_columns - steps, len(classes.names), first, steps)
     model = replace(model, likelihood=family)
     if error is None:
         options = replace(options, learn=(*options.learn, OF_LIKELIHOOD + OWN))
     if not choices.algorithm(estimator).searches:
-        start = partial(_allowed, model, source, executor, start)
+        start = partial(_allowed, apart, model, source, executor, start)
     return Labelling(model, options, start)
 
 
 def _allowed(
+    apart: Callable[[Model, Summary, Any, Executor], Summary],
     model: Model,
     source: ArraySource,
     executor: Executor,
@@ -114,7 +118,15 @@ def _allowed(
     rng: np.random.Generator,
 ) -> Summary:
     """A start that labels allow."""
-    return by_class(model, start(rng).as_start, source, executor)
+    return apart(model, start(rng), source, executor)
+
+
+@overload
+def with_known_classes(estimator: Any, source: SequenceSource, y: Any) -> SequenceSource: ...
+
+
+@overload
+def with_known_classes(estimator: Any, source: ArraySource, y: Any) -> ArraySource: ...
 
 
 def with_known_classes(estimator: Any, source: ArraySource, y: Any) -> ArraySource:

@@ -25,7 +25,7 @@ from ..inference import Executor, Options, Session, StateSearch
 from ..inference.init import from_responsibilities, one_cluster
 from ..inference.visit import visit
 from ..kernels.markov import forward
-from ..likelihoods import REGISTRY, AutoregressiveGaussian, Likelihood
+from ..likelihoods import REGISTRY, AutoregressiveGaussian, Labelled, Likelihood
 from ..likelihoods.features import features
 from ..model import Model, SequenceSummary, Summary
 from ..model.messages import Prepared, blocks, padded, smoothed
@@ -157,7 +157,14 @@ def collapsed(source: SequenceSource) -> SequenceSource:
     distinct = None if source.lags or isinstance(source, SpreadSequences) else collapse(ArraySource(source.X))
     if distinct is None or distinct.source.n_rows * REPEATED > source.n_rows:
         return source
-    return SequenceSource(distinct.source.X, np.diff(source.edges), codes=distinct.inverse.astype(np.int32))
+    return source.like(distinct.source.X, np.diff(source.edges), codes=distinct.inverse.astype(np.int32))
+
+
+def labels_of(y: Any) -> Any:
+    """Labels of all rows, one after another, where they come as a list of arrays, one for each sequence."""
+    if not isinstance(y, (list, tuple)) or not any(np.ndim(one) > 0 and not isinstance(one, str) for one in y):
+        return y
+    return np.array([label for i, one in enumerate(y) for label in as_array(one, f"y[{i}]").tolist()], dtype=object)
 
 
 def check_observed(source: SequenceSource) -> None:
@@ -168,7 +175,8 @@ def check_observed(source: SequenceSource) -> None:
 
 def lags(likelihood: Likelihood) -> int:
     """The steps before a row that a likelihood wants to see."""
-    return likelihood.lags if isinstance(likelihood, AutoregressiveGaussian) else 0
+    family = likelihood.family if isinstance(likelihood, Labelled) else likelihood
+    return family.lags if isinstance(family, AutoregressiveGaussian) else 0
 
 
 def given_lags(estimator: Any) -> int:

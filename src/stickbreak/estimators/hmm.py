@@ -14,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._arguments import check_count, shown
 from ..allocations import Allocation, Duration, GammaConcentration
 from ..allocations.markov import ChainPrior
+from ..cluster.sources import is_spread
 from ..data import SequenceSource
 from ..data.frames import values_of
 from ..data.label_files import check_labels, write_labels
+from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
-from ..inference import Algorithm, Executor, StateSearch
+from ..inference import Algorithm, Executor, LabelledSearch, Search, StateSearch, states_by_class
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, SequenceSummary, Summary
@@ -26,6 +28,7 @@ from . import _choices as choices
 from . import _sequences as sequences
 from ._base import Columns, survey
 from ._check import checked
+from ._classes import Classified, classes_of, labelled_problem, with_known_classes
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
 from ._selection import remembered
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 
 
-class HMM(ClusterMixin, Estimator):
+class HMM(ClusterMixin, Classified, Estimator):
     """Hidden Markov model that finds its own number of states.
 
     Every row of a sequence has a state, which depends on the state before:
@@ -86,6 +89,8 @@ class HMM(ClusterMixin, Estimator):
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
         Most passes over the data.
+    label_error : float from 0 to below 1, or None, default 0.0
+        With labels y: the share of them that are wrong, as in `Mixture`; None: learnt.
     learn : bool or sequence of str, default True
         What else to learn between laps, to values that raise the ELBO, once there are several states, and in the last laps.
         True: the hyperparameters of the likelihood that were not given; or names, such as "scale", also of numbers that were
@@ -140,6 +145,13 @@ class HMM(ClusterMixin, Estimator):
         kappa and alpha as given or learnt.
     concentration_, concentration_std_ : float
         Of ``allocation="hdp"``: gamma and 0, or with a prior its posterior mean and standard deviation.
+    classes_ : array (C,)
+        With labels: the classes, in order.  The names that follow belong to such fits, too.
+    class_counts_, cluster_classes_ : array (K, C)
+        Labels of each class among the rows of each state; and the probability of each class in each state, which takes after
+        the state nearest to it where its labels do not say.
+    label_error_ : float
+        The share of labels that are wrong, given or learnt.
     lower_bound_ : float
         The ELBO, in nats, for all sequences.
     lower_bounds_ : list of float
@@ -188,6 +200,7 @@ class HMM(ClusterMixin, Estimator):
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
         max_laps: int = 1000,
+        label_error: float | None = 0.0,
         learn: bool | Sequence[str] = True,
         tol: float = 0.005,
         n_jobs: int | None = None,
@@ -220,6 +233,7 @@ class HMM(ClusterMixin, Estimator):
         self.checkpoint_seconds = checkpoint_seconds
         self.max_memory = max_memory
         self.verbose = verbose
+        self.label_error = label_error
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Find the states of sequences.
@@ -230,7 +244,11 @@ class HMM(ClusterMixin, Estimator):
             each; or a path.  Values may be missing (NaN) where the likelihood can use such rows, and whole rows of any
             likelihood.  A path names a file, a folder or a pattern, as in `stickbreak.data.sequence_files.read_sequences`:
             each file is a sequence, and ``labels_`` are not set.
-        y : ignored
+        y : array (T,), or a list of arrays, one for each sequence; optional
+            Labels of some rows, of any types that can be hashed: -1, None and NaN are unknown.  A row with a label is only in
+            states of its class, of which there may be several; states without any labels are found, too.  Where none is known,
+            the fit is that without y.  Labels of rows without an observation do not count, and neither do those of the first
+            rows of sequences that are autoregressive.  With labels, sequences in files are held in memory.
         lengths : array of int, or of files a str; default one sequence, or one for each file
             The number of consecutive rows of X that belong to each sequence; or the column that says which sequence a row
             belongs to, by its name, or its number from "0" on.
@@ -242,13 +260,13 @@ class HMM(ClusterMixin, Estimator):
             leaves the estimator as it was.
         """
         choices.check_states(self)
-        return self._guarded(lambda: self._fit(X, lengths))
+        return self._guarded(lambda: self._fit(X, y, lengths))
 
     def fit_predict(self, X: Any, y: Any = None, lengths: Any = None) -> NDArray[np.integer]:
         """Fit, and return the most probable path of states through each sequence, (T,)."""
         self.fit(X, y, lengths)
         known: NDArray[np.integer] | None = getattr(self, "labels_", None)
-        return self.predict(X, lengths) if known is None else known
+        return self.predict(X, lengths, y=y) if known is None else known
 
     def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn from more sequences in one visit each: the first call fits, later ones add what their sequences say.
@@ -258,14 +276,16 @@ class HMM(ClusterMixin, Estimator):
         """
         choices.check_states(self)
         learn = self._add if hasattr(self, "model_") else self._fit
-        return self._guarded(lambda: learn(X, lengths))
+        return self._guarded(lambda: learn(X, y, lengths))
 
-    def predict(self, X: Any, lengths: Any = None, *, out: Any = None) -> NDArray[np.integer]:
+    def predict(self, X: Any, lengths: Any = None, *, y: Any = None, out: Any = None) -> NDArray[np.integer]:
         """The most probable path of states through each sequence (Viterbi), (T,).
 
         Parameters
         ----------
         X, lengths : as in `fit`, with the same columns
+        y : array (T,), optional
+            Labels of some rows, if the model was fitted with labels: the path keeps to states of their classes
         out : path of a .npy file, optional
             Where to write the states as int32, some at a time; the file appears when all are written.  What is returned is
             mapped from it.
@@ -278,33 +298,75 @@ class HMM(ClusterMixin, Estimator):
             If the folder of ``out`` does not exist.
         """
         if out is None:
-            return self.decode(X, lengths)
+            return self.decode(X, lengths, y=y)
         path = check_labels(out, X)
         with self._executor(X) as executor:
-            source, columns = self._source(X, lengths, executor)
+            source, columns = self._source(X, lengths, executor, y)
             pieces = self._by_chunk(source, columns, executor, SequenceReader.path)
             return write_labels(path, source.n_rows, pieces)
 
-    def decode(self, X: Any, lengths: Any = None, method: str = "viterbi") -> NDArray[np.intp]:
+    def decode(self, X: Any, lengths: Any = None, method: str = "viterbi", *, y: Any = None) -> NDArray[np.intp]:
         """The states of all rows, (T,).
 
         method : "viterbi", the most probable path of each sequence; or "map", the most probable state of each row
+        y : as in `predict`
         """
         if not isinstance(method, str) or method not in ("viterbi", "map"):
             raise ValueError(f"method must be 'viterbi' or 'map'; got {shown(method)}.")
         task = SequenceReader.path if method == "viterbi" else SequenceReader.labels
-        return np.concatenate(self._read(X, lengths, task))
+        return np.concatenate(self._read(X, lengths, task, y))
 
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
-        """The probability of each state at each row, given all rows of its sequence, (T, K)."""
-        return np.concatenate(self._read(X, lengths, SequenceReader.probabilities))
+    def predict_proba(self, X: Any, lengths: Any = None, *, y: Any = None) -> Array:
+        """The probability of each state at each row, given all rows of its sequence, and labels y (T,) if given, (T, K)."""
+        return np.concatenate(self._read(X, lengths, SequenceReader.probabilities, y))
+
+    def predict_class(self, X: Any, lengths: Any = None, *, y: Any = None) -> NDArray[Any]:
+        """The most probable class of each row, (T,), one of ``classes_``; of a model that was fitted with labels.
+
+        Parameters
+        ----------
+        X, lengths : as in `fit`, with the same columns
+        y : array (T,), optional
+            Labels of some rows, which then tell of the rows around them
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stickbreak import HMM
+        >>> rng = np.random.default_rng(0)
+        >>> z = np.repeat(np.arange(4), 50)[rng.permutation(4).repeat(50) * 50]
+        >>> X = rng.normal(np.array([-20.0, -7.0, 7.0, 20.0])[z][:, None], 1.0)
+        >>> y = np.full(200, None)
+        >>> for state, name in enumerate(["far", "near", "near", "far"]):
+        ...     y[np.flatnonzero(z == state)[:5]] = name
+        >>> HMM(random_state=0).fit(X, y).predict_class([[-19.0], [-21.0], [6.0], [8.0]])
+        array(['far', 'far', 'near', 'near'], dtype='<U4')
+        """
+        chances = self.predict_class_proba(X, lengths, y=y)
+        return np.asarray(self.classes_[chances.argmax(axis=1)])
+
+    def predict_class_proba(self, X: Any, lengths: Any = None, *, y: Any = None) -> Array:
+        """The probability of each of ``classes_`` at each row, (T, C): of its states by ``cluster_classes_``.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the model was fitted without labels: use ``fit(X, y)``.
+        """
+        _ = self._labelled  # refuses a fit without labels
+        return self._class_chances(self.predict_proba(X, lengths, y=y))
+
+    def class_accuracy(self, X: Any, y: Any, lengths: Any = None) -> float:
+        """The share of the labels y (T,) whose class `predict_class` finds; rows with unknown labels do not count."""
+        return self._accuracy(self.predict_class_proba(X, lengths), sequences.labels_of(y))
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Log evidence of sequences, in nats, all rows together.
 
-        Of the model with posterior mean transitions and each row's posterior-predictive density given its state.
+        Of the model with posterior mean transitions and each row's posterior-predictive density given its state;
+        where the model was fitted with labels, also of labels y (T,).
         """
-        return float(sum(self._read(X, lengths, SequenceReader.log_evidence)))
+        return float(sum(self._read(X, lengths, SequenceReader.log_evidence, y)))
 
     def durations(self) -> Array:
         """Expected number of steps that each state lasts, 1 / (1 - transition_matrix_[k, k]), (K,)."""
@@ -340,7 +402,7 @@ class HMM(ClusterMixin, Estimator):
             X[states == k] = family.sample(float(N[k]), S[k], rng, int((states == k).sum()))
         return values_of(X, self.levels_), states
 
-    def merge_states(self, n: int, X: Any, lengths: Any = None) -> Self:
+    def merge_states(self, n: int, X: Any, lengths: Any = None, y: Any = None) -> Self:
         """A model of n states: those of this one, merged as ``hierarchy_.cut(n)`` says and fitted to X.
 
         Laps without moves refit states, transitions and the concentrations that are learnt, and ``lower_bound_`` is the exact
@@ -349,7 +411,7 @@ class HMM(ClusterMixin, Estimator):
         Parameters
         ----------
         n : int from 1 to ``n_states_``
-        X, lengths : as in `fit`, with the same columns; usually the sequences that this model was fitted to
+        X, lengths, y : as in `fit`, with the same columns; usually the sequences that this model was fitted to
 
         Returns
         -------
@@ -372,9 +434,9 @@ class HMM(ClusterMixin, Estimator):
         >>> HMM(random_state=0).fit(X).merge_states(2, X).transition_matrix_.shape
         (2, 2)
         """
-        return merged(self, n, lambda model, executor: model._again(X, lengths, executor))
+        return merged(self, n, lambda model, executor: model._again(X, y, lengths, executor))
 
-    def stability(self, X: Any, n: int | None = None, n_fits: int = 5, lengths: Any = None) -> Stability:
+    def stability(self, X: Any, n: int | None = None, n_fits: int = 5, lengths: Any = None, y: Any = None) -> Stability:
         """Whether fits with other seeds find the same states: `stickbreak.estimators.Stability`.
 
         Fits ``n_fits`` copies of this estimator to X, with seeds of their own that follow from ``random_state``, and compares
@@ -383,7 +445,7 @@ class HMM(ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X, lengths : as in `fit`; usually the data that this model was fitted to
+        X, lengths, y : as in `fit`; usually the data that this model was fitted to
         n : int from 1 to ``n_states_``, default None
             The hierarchies are cut at n states; a fit that found fewer stays as it is.  None: every fit as it is.
         n_fits : int >= 2, default 5
@@ -406,8 +468,8 @@ class HMM(ClusterMixin, Estimator):
             self,
             n,
             n_fits,
-            lambda model: model.fit(X, lengths=lengths),
-            lambda model, groups: Grouped.of(self._labels_in(model, X, lengths), groups),
+            lambda model: model.fit(X, y, lengths),
+            lambda model, groups: Grouped.of(self._labels_in(model, X, y, lengths), groups),
             OF_LABELS,
         )
 
@@ -431,10 +493,10 @@ class HMM(ClusterMixin, Estimator):
         tags.input_tags.sparse = False
         return tags
 
-    def _labels_in(self, model: Self, X: Any, lengths: Any) -> NDArray[np.intp]:
+    def _labels_in(self, model: Self, X: Any, y: Any, lengths: Any) -> NDArray[np.intp]:
         """The states of X in this model, or in another that was fitted to it."""
         known = model is not self and not in_files(X)
-        return np.asarray(model.labels_ if known else model.predict(X, lengths), np.intp)
+        return np.asarray(model.labels_ if known else model.predict(X, lengths, y=y), np.intp)
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         allocation = model.allocation
@@ -456,62 +518,74 @@ class HMM(ClusterMixin, Estimator):
         batches = min(sizes.batches, source.n_sequences)
         return replace(sizes, footprint=Chains(), rows=source.n_rows, distinct=distinct, batches=batches)
 
-    def _fit(self, X: Any, lengths: Any) -> str | None:
+    def _fit(self, X: Any, y: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
+        classes = classes_of(sequences.labels_of(y), source.n_rows)
+        if classes is not None and is_spread(source):
+            raise TypeError(
+                "sequences on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
+            )
+        data = source if classes is None else with_classes(source, classes.codes)
         with self._executor(X) as executor:
-            session = self._session(executor, source)
+            session = self._session(executor, data)
             seed = self._seed(session.journal)
             rng = np.random.default_rng(seed)
             family = remembered(session.journal, lambda: decide_family(self, source, session, seed))
             source = source.with_lags(sequences.lags(family.likelihood))
             columns, self.data_check_ = checked(self, family.likelihood, source.flat, executor)
             sequences.check_observed(source)
-            source = sequences.collapsed(source)
-            model, _, options = problem_of(self, family.likelihood, source, columns)
-            total, model, history, trouble, sampled = self._ascend(
-                model,
-                source,
-                session,
-                rng,
-                options,
-                lambda rng: sequences.choose_start(
-                    self, model, source, session, rng, options.learn + options.learn_late
-                ),
-                StateSearch,
+            rows = sequences.collapsed(source)
+            plain, _, options = problem_of(self, family.likelihood, rows, columns)
+            learn = options.learn + options.learn_late
+            start: Callable[[np.random.Generator], Summary] = partial(
+                sequences.choose_start, self, plain, rows, session, learn=learn
             )
+            visited = rows
+            model = plain
+            search: Callable[..., Search] = StateSearch
+            if classes is not None:
+                visited = sequences.collapsed(with_classes(source, classes.codes))
+                first = partial(StateSearch, plain, rows)
+                search = partial(LabelledSearch, first=first, second=StateSearch, apart=states_by_class)
+                steps = source.lags + 1
+                model, options, start = labelled_problem(
+                    self, plain, classes, visited, options, start, executor, states_by_class, steps
+                )
+            total, model, history, trouble, sampled = self._ascend(model, visited, session, rng, options, start, search)
+            self._name_classes(None if classes is None else classes.names)
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
-            labels = None if in_files(X) else lambda: self._paths(source, columns, executor)
+            labels = None if in_files(X) else lambda: self._paths(visited, columns, executor)
             trouble = self._set_drawn(sampled, labels) or trouble
         self.converged_ = trouble is None
         return trouble
 
-    def _add(self, X: Any, lengths: Any) -> str | None:
+    def _add(self, X: Any, y: Any, lengths: Any) -> str | None:
         with self._executor(X) as executor:
-            source, columns = self._source(X, lengths, executor)
+            source, columns = self._source(X, lengths, executor, y)
             self._widen(columns.missing)
             self._absorb(source, executor)
             return self._set_labels(None if in_files(X) else lambda: self._paths(source, columns, executor))
 
-    def _again(self, X: Any, lengths: Any, executor: Executor) -> Again:
+    def _again(self, X: Any, y: Any, lengths: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
-        source, columns = self._source(X, lengths, executor)
+        source, columns = self._source(X, lengths, executor, y)
         sequences.check_observed(source)
         labels = None if in_files(X) else lambda: self._paths(source, columns, executor)
         return Again(source, columns.missing, sequences.learnt_again(self), labels)
 
-    def _source(self, X: Any, lengths: Any, executor: Executor) -> tuple[SequenceSource, Columns]:
+    def _source(self, X: Any, lengths: Any, executor: Executor, y: Any = None) -> tuple[SequenceSource, Columns]:
         check_is_fitted(self)
         source = sequences.as_sequences(self, X, lengths, sequences.lags(self.model_.likelihood), reset=False)
         columns = survey(self, self.model_.likelihood, source.flat, executor)
-        return sequences.collapsed(source), columns
+        return sequences.collapsed(with_known_classes(self, source, sequences.labels_of(y))), columns
 
-    def _read(self, X: Any, lengths: Any, task: Callable[..., Any]) -> list[Any]:
+    def _read(self, X: Any, lengths: Any, task: Callable[..., Any], y: Any = None) -> list[Any]:
         """The results of a task on every chunk."""
         with self._executor(X) as executor:
-            source, columns = self._source(X, lengths, executor)
+            source, columns = self._source(X, lengths, executor, y)
             return list(self._by_chunk(source, columns, executor, task))
 
     def _by_chunk(

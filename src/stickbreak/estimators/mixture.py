@@ -23,7 +23,7 @@ from ..data.frames import Encoded, as_frame, decode, values_of
 from ..data.label_files import check_labels, write_labels
 from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
-from ..inference import Algorithm, Executor, LabelledSearch, LearningSearch, Search, Sequential, Streaming
+from ..inference import Algorithm, Executor, LabelledSearch, LearningSearch, Search, Sequential, Streaming, by_class
 from ..likelihoods import Dust, Likelihood
 from ..model import Kind, Model, RowKind, Summary
 from ..moves import AdoptedBirth, BatchBirth
@@ -616,7 +616,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             repeats = collapsed
             if classes is not None:
                 second = LearningSearch if birth is None else search
-                search = partial(LabelledSearch, first=partial(search, model, rows), second=second)
+                search = partial(LabelledSearch, first=partial(search, model, rows), second=second, apart=by_class)
                 repeats = None if collapsed is None else collapse(data)
                 visited = data if repeats is None else repeats.source
                 model, options, start = labelled_problem(self, model, classes, visited, options, start, executor)

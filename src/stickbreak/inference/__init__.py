@@ -5,6 +5,7 @@ from .algorithm import Algorithm, Memoized
 from .executor import Executor, Threads
 from .gibbs import Chain
 from .labelled_search import LabelledSearch, by_class
+from .labelled_states import states_by_class
 from .learning_search import LearningSearch
 from .published_search import PublishedSearch
 from .refit import Refit
@@ -50,4 +51,5 @@ __all__ = [
     "TruncationFree",
     "ascents",
     "by_class",
+    "states_by_class",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,12 @@ class LabelledSearch(Search):
 
     first : makes the search without labels, given all of a `Search` but its model and source
     second : makes the search with labels
+    apart : makes a start that labels allow, given the model, what was found without labels, and the source
     """
 
     first: Callable[..., Search] = field(kw_only=True)
     second: Callable[..., Search] = field(kw_only=True)
+    apart: Callable[[Model, Summary, Any, Executor], Summary] = field(kw_only=True)
     _search: Search | None = None
 
     def run(self, start: Summary) -> None:
@@ -48,7 +50,7 @@ class LabelledSearch(Search):
         assert isinstance(labelled, Labelled)
         found = first.found
         model = replace(found, likelihood=replace(labelled, family=found.likelihood))
-        begun = by_class(model, first.total.as_start, self.source, self.executor)
+        begun = self.apart(model, first.total, self.source, self.executor)
         self._search = self.second(model, self.source, self.moves, self.session, self.rng, self.options)
         self._search.run(begun)
 
@@ -82,6 +84,7 @@ def by_class(model: Model, clusters: Summary, source: ArraySource, executor: Exe
     """
     likelihood = model.likelihood
     assert isinstance(likelihood, Labelled)
+    clusters = clusters.as_start
     W, b = likelihood.family.weights(clusters.N, clusters.S)
     with np.errstate(divide="ignore"):
         parameters = Parameters(W, b + np.log(clusters.N / clusters.N.sum()))
@@ -106,7 +109,7 @@ def by_class(model: Model, clusters: Summary, source: ArraySource, executor: Exe
     start = Summary(
         np.append(share, N[others]), np.vstack([of_pieces, S[others]]), np.zeros(len(classes)), np.zeros(())
     )
-    chosen = _most(start.N, classes, model.max_clusters)
+    chosen = most_of_each(start.N, classes, model.max_clusters)
     start = start.take(chosen)
     return model.ordered(model.start(start.N, start.S))
 
@@ -154,12 +157,14 @@ def _labels_alone(likelihood: Labelled, S: Array) -> Array:
     return alone
 
 
-def _most(N: Array, classes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+def most_of_each(N: Array, classes: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     """At most so many clusters: of each class the largest, and then the largest."""
     order = np.argsort(-N, kind="stable")
     _, first = np.unique(classes[order], return_index=True)
     largest = [k for k in order[np.sort(first)] if classes[k] >= 0]
     if len(largest) > most:
-        raise ValueError(f"y has {len(largest)} classes, but the allocation has no more than {most} clusters.")
+        raise ValueError(
+            f"y has {len(largest)} classes, but the allocation has no more than {most} clusters or states."
+        )
     others = [k for k in order if k not in set(largest)]
     return np.sort(np.array([*largest, *others][:most], dtype=np.intp))

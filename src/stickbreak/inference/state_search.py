@@ -3,19 +3,16 @@
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Chunk, SequenceSource
+from ..data import SequenceSource
 from ..likelihoods import Likelihood
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
-from ..model.messages import Prepared
-from ..model.paths import viterbi
 from ..moves import Schedule, states
 from ..moves.agglomeration import reduced
 from ..moves.blocks import block_states
@@ -23,6 +20,7 @@ from ..moves.segments import alike, halved, in_pieces, own_states, regrouped
 from ..moves.spectral import spectral_states
 from .descent import Descent, of_states, wide_start
 from .laps import Laps
+from .paths import best_paths
 from .search import Search
 from .state import Options
 
@@ -341,13 +339,4 @@ class StateSearch(Search):
 
     def _path(self, laps: Laps) -> NDArray[np.intp]:
         """The most probable state of every row, given all rows, (T,)."""
-        model = laps.model
-        source = self._sequences
-        prepared = model.kind.prepare(model.likelihood, model.parameters(laps.total, source.dtype), source)
-        paths = self.executor.over(source, partial(_path_of, model, prepared), source.whole())
-        return np.concatenate(list(paths))
-
-
-def _path_of(model: Model, prepared: Prepared, source: SequenceSource, chunk: Chunk) -> NDArray[np.intp]:
-    """The most probable path through the sequences of one chunk."""
-    return viterbi(model.likelihood, prepared, source.read(chunk)[0])
+        return best_paths(laps.model, laps.total, self._sequences, self.executor)
