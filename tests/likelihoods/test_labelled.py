@@ -12,7 +12,7 @@ from stickbreak import Mixture, load
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource, SparseSource
 from stickbreak.data.labelled_rows import with_classes
-from stickbreak.inference import LearningSearch, Options, Session, Threads, by_class
+from stickbreak.inference import LearningSearch, Options, Session, Threads, TruncationFree, by_class
 from stickbreak.likelihoods import (
     Background,
     Bernoulli,
@@ -370,9 +370,41 @@ def test_what_labels_cannot_go_with_is_refused(fitted):
     y = np.arange(len(X)) % 5
     with pytest.raises(ValueError, match="5 classes, but the allocation has no more than 4"):
         Mixture("gaussian", allocation="finite", n_init_clusters=4, random_state=0).fit(X, y)
+    for algorithm in ("sequential", TruncationFree()):
+        with pytest.raises(ValueError, match="takes no labels"):
+            Mixture("gaussian", algorithm=algorithm, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="label_error must be"):
         Mixture(label_error=1.0).fit(X, y)
     with pytest.raises(ValueError, match="no class of the fit"):
         model.class_accuracy(X, np.full(len(X), 7))
     with pytest.raises(ValueError, match="fitted without labels"):
         Mixture("gaussian", moves=(), random_state=0).fit(X[:50]).predict_class(X)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_labels_do_not_part_one_cluster(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 2))
+    y = rng.integers(2, size=120)
+    model = Mixture("gaussian", label_error=None, random_state=0, n_jobs=1).fit(X, y)
+    one = Mixture("gaussian", label_error=0.499, init=np.zeros(120, int), moves=(), random_state=0, n_jobs=1).fit(X, y)
+    assert model.n_clusters_ == 1
+    assert model.lower_bound_ >= one.lower_bound_ - 0.1
+    assert model.label_error_ > 0.35
+
+
+def test_what_was_found_before_an_interrupt_is_kept_whichever_search_it_ends(monkeypatch):
+    X, _, classes = two_in_each(np.random.default_rng(12), 30)
+    run = LearningSearch.run
+
+    def interrupted(self, start):
+        run(self, start)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LearningSearch, "run", interrupted)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = Mixture("gaussian", random_state=0, n_jobs=1).fit(X, classes)
+    assert model.n_clusters_ == 5
+    assert ((model.class_counts_ > 0.0).sum(axis=1) <= 1).all()
+    assert not model.converged_
+    assert model.class_accuracy(X, classes) == 1.0

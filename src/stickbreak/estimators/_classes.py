@@ -15,7 +15,7 @@ from .._arguments import shown
 from ..data import ArraySource, SequenceSource
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.labelled_rows import with_classes
-from ..inference import Executor, Options, by_class
+from ..inference import Executor, Options, Sequential, TruncationFree, by_class
 from ..likelihoods import Labelled
 from ..likelihoods.labelled import OWN
 from ..model import Model, Summary
@@ -97,7 +97,16 @@ def labelled_problem(
     start : of a search for clusters of rows without labels, unless the algorithm does not search
     apart : makes a start that labels allow of one without labels
     steps : rows of the data in one row, with its history
+
+    Raises
+    ------
+    ValueError : the algorithm begins clusters in a pass over rows, which labels cannot keep to.
     """
+    if isinstance(choices.algorithm(estimator), (Sequential, TruncationFree)):
+        raise ValueError(
+            f"algorithm={estimator.algorithm!r} takes no labels; leave out y, or use algorithm='memoized', 'full', "
+            "'stochastic' or a Gibbs()."
+        )
     error = estimator.label_error
     first = FIRST_ERROR if error is None else float(error)
     family = Labelled(model.likelihood, source.n_columns - steps, len(classes.names), first, steps)

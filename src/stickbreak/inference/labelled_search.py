@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..data import ArraySource, Chunk
 from ..likelihoods import Labelled, Likelihood
 from ..likelihoods.features import features
-from ..likelihoods.labelled import OWN
+from ..likelihoods.labelled import MOST_ERROR, OWN
 from ..model import Model, Parameters, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
@@ -19,6 +19,7 @@ from ..model.seeding import hard_summary
 from .executor import Executor
 from .laps import Laps, Result
 from .search import Search
+from .session import NoJournal
 
 Array = NDArray[np.floating]
 
@@ -28,7 +29,8 @@ class LabelledSearch(Search):
     """A search without labels, then another, from what that found, on rows with labels.
 
     Where a class has few labels, clusters that begin with these alone hold what is next to them; a search without labels finds
-    the clusters that there are, and labels then take apart those that hold several classes.
+    the clusters that there are, and labels then take apart those that hold several classes.  An interrupt ends both; what was
+    found without labels is then taken apart, too, for one lap.
 
     first : makes the search without labels, given all of a `Search` but its model and source
     second : makes the search with labels
@@ -45,31 +47,65 @@ class LabelledSearch(Search):
         learn = tuple(name for name in self.options.learn if name != OF_LIKELIHOOD + OWN)
         options = replace(self.options, learn=learn)
         first = self.first(moves=self.moves, session=self.session.aside(), rng=self.rng, options=options)
-        first.run(start)
+        try:
+            first.run(start)
+            model, begun = self._with_labels(first)
+            self._search = self.second(model, self.source, self.moves, self.session, self.rng, self.options)
+            self._search.run(begun)
+            if OF_LIKELIHOOD + OWN in self.options.learn and self.model.likelihood.n_plain > 1:
+                self._doubt(model, first.total)
+        except KeyboardInterrupt:
+            if self.result is None and first.result is not None:
+                self._conclude(first)
+            raise
+
+    def _with_labels(self, first: Search) -> tuple[Model, Summary]:
+        """The model with labels and its start, from what the search without labels found."""
         labelled = self.model.likelihood
         assert isinstance(labelled, Labelled)
         found = first.found
         model = replace(found, likelihood=replace(labelled, family=found.likelihood))
-        begun = self.apart(model, first.total, self.source, self.executor)
-        self._search = self.second(model, self.source, self.moves, self.session, self.rng, self.options)
-        self._search.run(begun)
+        return model, self.apart(model, first.total, self.source, self.executor)
+
+    def _doubt(self, model: Model, found: Summary) -> None:
+        """Ascend from what was found without labels as if they said nothing, and go on from there if its bound is higher.
+
+        Clusters that each hold the labels of one class make few of them wrong, and so confirm a low error rate, even where
+        labels are random: a local optimum, which the error rate alone cannot leave.
+        """
+        labelled = model.likelihood
+        assert isinstance(labelled, Labelled)
+        silent = replace(model, likelihood=replace(labelled, error=min(1.0 - 1.0 / labelled.n_classes, MOST_ERROR)))
+        start = self.apart(silent, found, self.source, self.executor)
+        trial = replace(self, session=self.session.aside())._laps(silent, self.moves, self.options)
+        trial.run(start)
+        if trial.bound > self.outcome.bound:
+            self._search = None
+            self.best = self._laps(trial.model, self.moves, self.options)
+            self.best.run(trial.total)
+
+    def _conclude(self, first: Search) -> None:
+        """One lap, which makes the outcome of a search that was interrupted a model of rows with labels."""
+        self._search = None
+        self.session = replace(self.session, journal=NoJournal())  # a search taken up again is not interrupted
+        model, begun = self._with_labels(first)
+        self.best = self._laps(model, (), replace(self.options, max_laps=0))
+        self.best.run(begun)
 
     @property
     def outcome(self) -> Laps:
         """The ascent with the best model with labels."""
-        if self._search is None:
-            raise RuntimeError("the search with labels has not begun")
-        return self._search.outcome
+        return super().outcome if self._search is None else self._search.outcome
 
     @property
     def result(self) -> Result | None:
         """What the last lap with labels left; None before the first."""
-        return None if self._search is None else self._search.result
+        return super().result if self._search is None else self._search.result
 
     @property
     def converged(self) -> bool:
         """Whether the search with labels ended by itself."""
-        return self._search is not None and self._search.converged
+        return super().converged if self._search is None else self._search.converged
 
 
 def by_class(model: Model, clusters: Summary, source: ArraySource, executor: Executor) -> Summary:
