@@ -12,7 +12,7 @@ from stickbreak import Mixture, load
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource, SparseSource
 from stickbreak.data.labelled_rows import with_classes
-from stickbreak.inference import LearningSearch, Options, Session, Threads, TruncationFree, by_class
+from stickbreak.inference import Gibbs, LearningSearch, Options, Session, Threads, TruncationFree, by_class
 from stickbreak.likelihoods import (
     Background,
     Bernoulli,
@@ -28,6 +28,7 @@ from stickbreak.likelihoods.features import features
 from stickbreak.likelihoods.labelled import FORBIDDEN
 from stickbreak.model import Model, Parameters
 from stickbreak.model.local import local_step, responsibilities_of
+from stickbreak.moves import AdoptedBirth, BatchBirth
 
 K, C = 4, 3
 
@@ -370,6 +371,8 @@ def test_what_labels_cannot_go_with_is_refused(fitted):
     y = np.arange(len(X)) % 5
     with pytest.raises(ValueError, match="5 classes, but the allocation has no more than 4"):
         Mixture("gaussian", allocation="finite", n_init_clusters=4, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="the class 4, but no row that counts"):
+        Mixture("gaussian", random_state=0).fit(X, y, (y != 4).astype(float))
     for algorithm in ("sequential", TruncationFree()):
         with pytest.raises(ValueError, match="takes no labels"):
             Mixture("gaussian", algorithm=algorithm, random_state=0).fit(X, y)
@@ -381,9 +384,8 @@ def test_what_labels_cannot_go_with_is_refused(fitted):
         Mixture("gaussian", moves=(), random_state=0).fit(X[:50]).predict_class(X)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_random_labels_do_not_part_one_cluster(seed):
-    rng = np.random.default_rng(seed)
+def test_random_labels_do_not_part_one_cluster():
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
     y = rng.integers(2, size=120)
     model = Mixture("gaussian", label_error=None, random_state=0, n_jobs=1).fit(X, y)
@@ -408,3 +410,36 @@ def test_what_was_found_before_an_interrupt_is_kept_whichever_search_it_ends(mon
     assert ((model.class_counts_ > 0.0).sum(axis=1) <= 1).all()
     assert not model.converged_
     assert model.class_accuracy(X, classes) == 1.0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"algorithm": "stochastic"},
+        {"algorithm": Gibbs(n_draws=4, n_burn_in=2, n_chains=1)},
+        {"moves": (BatchBirth(n_new=3), "merge")},
+        {"moves": (AdoptedBirth(n_new=3), "merge")},
+        {"candidates": 2},
+    ],
+    ids=str,
+)
+def test_every_algorithm_keeps_to_the_labels(changes):
+    rng = np.random.default_rng(13)
+    X, _, classes = two_in_each(rng, 24)
+    y = some_labels(classes, rng, 0.4)
+    model = Mixture("diagonal_gaussian", max_laps=30, random_state=0, n_jobs=1, **changes).fit(X, y)
+    assert ((model.class_counts_ > 1e-6).sum(axis=1) <= 1).all()
+    assert model.class_counts_.sum() == pytest.approx((y >= 0).sum())
+    assert model.class_accuracy(X, y) > 0.98
+
+
+def test_a_fit_with_labels_goes_on_from_its_checkpoint_and_not_with_other_labels(tmp_path):
+    rng = np.random.default_rng(14)
+    X, _, classes = two_in_each(rng, 20)
+    begun = Mixture("gaussian", checkpoint=tmp_path / "c.safetensors", checkpoint_seconds=0.0, random_state=0, n_jobs=1)
+    model = deepcopy(begun).fit(X, classes)
+    again = deepcopy(begun).fit(X, classes)
+    assert again.lower_bound_ == model.lower_bound_
+    np.testing.assert_array_equal(again.summary_.S, model.summary_.S)
+    with pytest.raises(ValueError, match="other data"):
+        begun.fit(X, np.where(classes == 2, -1, classes))

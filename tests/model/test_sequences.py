@@ -400,3 +400,13 @@ def test_a_sample_of_sequences_is_windows_of_them():
     plain = SequenceSource(X[:5][codes], lengths).sample(400, np.random.default_rng(3))
     np.testing.assert_array_equal(coded.rows(source_all(coded)), plain.X)
     np.testing.assert_array_equal(coded.edges, plain.edges)
+
+
+def test_repeated_rows_without_an_observation_have_none_in_pieces_and_samples_either():
+    rng = np.random.default_rng(4)
+    codes = rng.integers(3, size=600).astype(np.int32)
+    coded = SequenceSource(np.array([[0.0], [np.nan], [1.0]]), np.array([600]), codes=codes)
+    seen = (codes != 1).sum()
+    assert coded.total_weight == coded.cut(4).total_weight == seen
+    few = coded.sample(300, rng)
+    assert few.total_weight == (few.codes != 1).sum() < few.n_rows

@@ -48,9 +48,9 @@ class LabelledRows(ArraySource):
         held = self._unlabelled.held(rows)
         return self if held is self._unlabelled else LabelledRows(held, self.codes)
 
-    def sample(self, n: int, rng: np.random.Generator) -> ArraySource:
-        """A source of n random rows, held in memory (all rows where there are fewer)."""
-        return self if n >= self.n_rows else ArraySource(*self.take(self.drawn(n, rng)))
+    def taken(self, rows: NDArray[np.integer]) -> ArraySource:
+        """A source of the rows at the given positions, held in memory."""
+        return ArraySource(*self.take(rows))
 
     def release(self) -> None:
         """Let go of what the other source has read."""

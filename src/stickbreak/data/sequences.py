@@ -87,6 +87,7 @@ class SequenceSource(ArraySource):
         self.weights = None if observed.all() else observed.astype(np.float64)
         first = int(observed.argmax())
         self._filler = self._with_history(Chunk(first, first + 1))[0] if observed.any() else np.zeros((), self.dtype)
+        self._given = self.X  # with what is missing, by which another source knows it
         if codes is not None and self.weights is not None:
             self.X = self._cleared(np.array(self.X, dtype=self.dtype), slice(None))
 
@@ -137,7 +138,7 @@ class SequenceSource(ArraySource):
         """The same rows as shorter sequences, so that they can be in n batches; where they are cut the chain is, too."""
         longest = max(self.n_rows // n, self.lags + 1, 2)
         sizes = [np.diff(_cut(int(a), int(b), longest)).ravel() for a, b in pairwise(self.edges)]
-        return self.like(self.X, np.concatenate(sizes), self.lags, self.codes)
+        return self.like(self._given, np.concatenate(sizes), self.lags, self.codes)
 
     def like(self, X: Any, lengths: NDArray[np.integer], lags: int = 0, codes: Any = None) -> "SequenceSource":
         """A source of other rows with the same columns."""
@@ -147,7 +148,7 @@ class SequenceSource(ArraySource):
         """The same rows with so many steps before each."""
         if lags == self.lags:
             return self
-        return self.like(self.X, np.diff(self.edges), lags, self.codes)
+        return self.like(self._given, np.diff(self.edges), lags, self.codes)
 
     def with_fewer_lags(self, lags: int) -> "SequenceSource":
         """The same rows, held in memory, each with fewer steps before it; those not observed here are not observed there."""
@@ -188,7 +189,7 @@ class SequenceSource(ArraySource):
         rows = np.concatenate([np.arange(a, b) for a, b in chosen])
         lengths = np.array([b - a for a, b in chosen])
         if self.codes is not None:
-            return self.like(self.X, lengths, codes=np.asarray(self.codes[rows]))
+            return self.like(self._given, lengths, codes=np.asarray(self.codes[rows]))
         return self.like(self._take(rows), lengths, self.lags)
 
     def take(self, rows: NDArray[np.integer]) -> tuple[Array, Array]:

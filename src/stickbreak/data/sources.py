@@ -134,7 +134,11 @@ class ArraySource:
         """A source of n random rows, held in memory (all rows where there are fewer)."""
         if n >= self.n_rows:
             return self
-        return type(self)(*self.take(self.drawn(n, rng)))
+        return self.taken(self.drawn(n, rng))
+
+    def taken(self, rows: NDArray[np.integer]) -> "ArraySource":
+        """A source of the rows at the given positions, held in memory."""
+        return type(self)(*self.take(rows))
 
     def held(self, rows: NDArray[np.integer]) -> "ArraySource":
         """A source that gives these rows: this one itself, but for files in which each look takes long."""

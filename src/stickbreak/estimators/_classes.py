@@ -72,6 +72,18 @@ def classes_of(y: Any, n: int, known: Sequence[Any] | None = None) -> Classes | 
     return Classes(as_names(names), codes)
 
 
+def require_rows(classes: Classes, weights: Array | None) -> None:
+    """Refuse a class none of whose rows counts; ``weights`` (N,) are zero for those, or None where all count."""
+    counts = classes.codes if weights is None else classes.codes[weights > 0.0]
+    empty = np.setdiff1d(np.arange(len(classes.names)) + 1, counts)
+    if len(empty):
+        name = shown(classes.names.tolist()[empty[0] - 1])
+        raise ValueError(
+            f"y has the class {name}, but no row that counts: those with this label have a sample_weight of zero or no "
+            "observation.  Leave these labels out, as None or -1."
+        )
+
+
 class Labelling(NamedTuple):
     """The problem of a fit with labels: the model, options, and what makes a start."""
 

@@ -28,7 +28,7 @@ from . import _choices as choices
 from . import _sequences as sequences
 from ._base import Columns, survey
 from ._check import checked
-from ._classes import Classified, classes_of, labelled_problem, with_known_classes
+from ._classes import Classified, classes_of, labelled_problem, require_rows, with_known_classes
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
 from ._selection import remembered
@@ -545,6 +545,7 @@ class HMM(ClusterMixin, Classified, Estimator):
             model = plain
             search: Callable[..., Search] = StateSearch
             if classes is not None:
+                require_rows(classes, source.weights)
                 visited = sequences.collapsed(with_classes(source, classes.codes))
                 first = partial(StateSearch, plain, rows)
                 search = partial(LabelledSearch, first=first, second=StateSearch, apart=states_by_class)

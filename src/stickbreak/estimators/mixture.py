@@ -31,7 +31,7 @@ from . import _choices as choices
 from ._base import Columns, as_source, survey
 from ._births import PUBLISHED, published_birth
 from ._check import checked
-from ._classes import Classified, classes_of, labelled_problem, with_known_classes
+from ._classes import Classified, classes_of, labelled_problem, require_rows, with_known_classes
 from ._estimator import Estimator, Table
 from ._family import decide_family, problem_of, rivals_of
 from ._merged import Again, merged
@@ -589,6 +589,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             raise TypeError(
                 "rows on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
             )
+        if classes is not None:
+            require_rows(classes, source.weights)
         data = source if classes is None else with_classes(source, classes.codes)
         with self._executor(X) as executor:
             session = self._session(executor, data)

@@ -81,7 +81,7 @@ class AdoptedSearch(Search):
         n_new = min(self.birth.n_new, len(rows))
         if n_new < 2:
             return None
-        source = type(self.source)(*self.source.take(rows))
+        source = self.source.taken(rows)
         rng = self.rng.spawn(1)[0]
         options = replace(
             self.options, n_batches=1, max_laps=self.birth.n_laps, accelerate=False, learn=(), learn_late=()
