@@ -7,7 +7,7 @@ split-merge moves (MC-SM), 100 sweeps each.  The paper gives samplers and TFV on
 
     python benchmarks/papers/sequential_nine.py [--small] [--seeds 3]
 
-The full version takes 4 CPU minutes, the small one (1,000 rows) 5 seconds.
+The full version takes some minutes, the small one (1,000 rows) 10 seconds.
 """
 
 import time
