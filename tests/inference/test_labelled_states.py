@@ -197,6 +197,8 @@ def test_without_a_known_label_the_fit_is_that_without_y_and_impossible_ones_are
         without.predict_class(X)
     with pytest.raises(ValueError, match="one label for each of 60 rows"):
         quick.fit(X, np.zeros(3))
+    with pytest.raises(ValueError, match="one for each row; see sequence 0"):
+        quick.fit([X[:30], X[30:]], [np.zeros(20), np.zeros(40)])
     X[7] = np.nan
     with pytest.raises(ValueError, match="no row that counts"):
         quick.fit(X, np.where(np.arange(60) == 7, "seen", "unseen"))

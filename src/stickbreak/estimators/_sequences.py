@@ -160,11 +160,24 @@ def collapsed(source: SequenceSource) -> SequenceSource:
     return source.like(distinct.source.X, np.diff(source.edges), codes=distinct.inverse.astype(np.int32))
 
 
-def labels_of(y: Any) -> Any:
-    """Labels of all rows, one after another, where they come as a list of arrays, one for each sequence."""
+def labels_of(y: Any, X: Any) -> Any:
+    """Labels of all rows, one after another, where they come as a list of arrays, one for each sequence of X.
+
+    Raises
+    ------
+    ValueError : X is a list of sequences, too, and one of them has other rows than its labels.
+    """
     if not isinstance(y, (list, tuple)) or not any(np.ndim(one) > 0 and not isinstance(one, str) for one in y):
         return y
-    return np.array([label for i, one in enumerate(y) for label in as_array(one, f"y[{i}]").tolist()], dtype=object)
+    labels = [as_array(one, f"y[{i}]").tolist() for i, one in enumerate(y)]
+    if isinstance(X, (list, tuple)):
+        sizes = [len(rows) for rows in X]
+        if sizes != [len(one) for one in labels]:
+            i = next((i for i, (n, one) in enumerate(zip(sizes, labels)) if n != len(one)), min(len(X), len(labels)))
+            raise ValueError(
+                f"y must hold an array of labels for each sequence of X, with one for each row; see sequence {i}."
+            )
+    return np.array([label for one in labels for label in one], dtype=object)
 
 
 def check_observed(source: SequenceSource) -> None:

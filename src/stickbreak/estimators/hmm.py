@@ -358,7 +358,7 @@ class HMM(ClusterMixin, Classified, Estimator):
 
     def class_accuracy(self, X: Any, y: Any, lengths: Any = None) -> float:
         """The share of the labels y (T,) whose class `predict_class` finds; rows with unknown labels do not count."""
-        return self._accuracy(self.predict_class_proba(X, lengths), sequences.labels_of(y))
+        return self._accuracy(self.predict_class_proba(X, lengths), sequences.labels_of(y, X))
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Log evidence of sequences, in nats, all rows together.
@@ -521,7 +521,7 @@ class HMM(ClusterMixin, Classified, Estimator):
     def _fit(self, X: Any, y: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
-        classes = classes_of(sequences.labels_of(y), source.n_rows)
+        classes = classes_of(sequences.labels_of(y, X), source.n_rows)
         if classes is not None and is_spread(source):
             raise TypeError(
                 "sequences on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
@@ -581,7 +581,7 @@ class HMM(ClusterMixin, Classified, Estimator):
         check_is_fitted(self)
         source = sequences.as_sequences(self, X, lengths, sequences.lags(self.model_.likelihood), reset=False)
         columns = survey(self, self.model_.likelihood, source.flat, executor)
-        return sequences.collapsed(with_known_classes(self, source, sequences.labels_of(y))), columns
+        return sequences.collapsed(with_known_classes(self, source, sequences.labels_of(y, X))), columns
 
     def _read(self, X: Any, lengths: Any, task: Callable[..., Any], y: Any = None) -> list[Any]:
         """The results of a task on every chunk."""
