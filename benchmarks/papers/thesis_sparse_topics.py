@@ -7,7 +7,7 @@ and 7,961 documents, with 80% of the tokens given; this 4,000.
 
     python benchmarks/papers/thesis_sparse_topics.py [--small] [--seeds 1]
 
-The full version takes some minutes, the small one (300 documents, K = 20) 10 seconds.
+The full version takes 2 CPU minutes, the small one (300 documents, K = 20) 10 seconds.
 """
 
 import time
