@@ -655,3 +655,10 @@ def test_states_without_rows_are_not_counted(allocation, options):
     found = HMM("gaussian", allocation=allocation, init="blocks", n_init_states=12, random_state=0, n_jobs=1, **options)
     found.fit(X)
     assert found.n_states_ == len(np.unique(found.labels_)) < 12
+
+
+def test_lengths_in_the_place_of_labels_are_named():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for y in ([8, 12], np.array([8, 12])):
+        with pytest.raises(ValueError, match="pass the lengths of sequences as lengths="):
+            HMM("gaussian").fit(X, y)

@@ -5,25 +5,20 @@ import csv
 import hashlib
 import re
 import sys
-from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import unquote
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
 
-from stickbreak import HMM, Mixture, TopicModel, cli
+from report.report_pages import CASES, NAMES, fitted, written
+from stickbreak import Mixture, cli
 from stickbreak.report.svg import MOST_MARKS, inline_svg
 
 matplotlib.use("Agg")
-NAMES = ["<script>alert(1)</script>", "\"><img src=x onerror='a()'>", "</style></svg>&amp;"]
-STILL = {"moves": (), "learn": False, "n_jobs": 1, "max_laps": 30, "tol": 0.1}
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
@@ -61,29 +56,7 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-@cache
-def fitted(kind, K=3):
-    """A fit of given clusters with its data; no test may change it."""
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(K), 6)
-    if kind is TopicModel:
-        X = pd.DataFrame(rng.poisson(2.0, (12, 6)), columns=[*NAMES, *"abc"])
-        return TopicModel(init=rng.dirichlet(np.ones(6), K), moves=(), n_jobs=1, max_laps=100).fit(X), X
-    X = pd.DataFrame(40.0 * rng.normal(size=(K, 3))[labels] + rng.normal(size=(len(labels), 3)), columns=NAMES)
-    return kind("diagonal_gaussian", init=labels, **STILL).fit(X), X
-
-
-@cache
-def written(kind, K=3):
-    """A model and the text of its report."""
-    model, X = fitted(kind, K)
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "page.html")
-        model.report(path, X)
-        return model, path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(("kind", "K"), [(Mixture, 2), (TopicModel, 2), (HMM, 2), (Mixture, 1), (Mixture, 60)])
+@pytest.mark.parametrize(("kind", "K"), CASES)
 def test_a_page_holds_all_it_needs_and_names_are_text(kind, K):
     model, text = written(kind, K)
     page = Page(text)

@@ -32,13 +32,14 @@ class Presented(BaseEstimator):
         check_is_fitted(self)
         return summary_frame(self, n, names)
 
-    def report(self, path: Any, X: Any, lengths: Any = None) -> None:
+    def report(self, path: Any, X: Any, lengths: Any = None, names: Sequence[str] | None = None) -> None:
         """Write a page of HTML that shows what was found in X and why; it holds all it needs and opens without a network.
 
         Parameters
         ----------
         path : file to write, such as "page.html"
         X, lengths : data as in `fit`; mixtures have no lengths
+        names : of the columns or words in the table, and of words in pictures, by default those at `fit`
 
         Raises
         ------
@@ -48,7 +49,7 @@ class Presented(BaseEstimator):
         from ..report.page import write_page
 
         check_is_fitted(self)
-        write_page(self, path, X, lengths)
+        write_page(self, path, X, lengths, names)
 
     def _repr_html_inner(self) -> str:
         if not hasattr(self, "model_"):

@@ -180,6 +180,17 @@ def labels_of(y: Any, X: Any) -> Any:
     return np.array([label for one in labels for label in one], dtype=object)
 
 
+def refuse_lengths(y: Any, n: int) -> None:
+    """Refuse whole numbers, fewer than there are rows, that sum to their number."""
+    numbers = isinstance(y, (list, tuple)) and all(isinstance(one, (int, np.integer)) for one in y)
+    given = np.asarray(y) if numbers else y
+    whole = isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu"
+    if whole and len(given) < n and given.sum() == n:
+        raise ValueError(
+            f"y holds {len(given)} numbers that sum to the number of rows: pass the lengths of sequences as lengths=."
+        )
+
+
 def check_observed(source: SequenceSource) -> None:
     """Refuse sequences without a single observation."""
     if not source.total_weight > 0.0:

@@ -521,6 +521,7 @@ class HMM(ClusterMixin, Classified, Estimator):
     def _fit(self, X: Any, y: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
+        sequences.refuse_lengths(y, source.n_rows)
         classes = classes_of(sequences.labels_of(y, X), source.n_rows)
         if classes is not None and is_spread(source):
             raise TypeError(

@@ -1,6 +1,6 @@
 """What pictures need to know of the clusters, topics or states of a fitted model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ._text import listed
@@ -12,6 +12,19 @@ def thing(model: Any) -> str:
     """What a model calls its clusters."""
     names = {"n_states_": "state", "n_topics_": "topic"}
     return next((name for attribute, name in names.items() if hasattr(model, attribute)), "cluster")
+
+
+def belongs(artist: Any, k: int, part: str) -> None:
+    """Name what a picture shows of one cluster; a page can then point at the cluster in all of its pictures.
+
+    part : of the cluster, a word that no other artist of the picture has for it
+    """
+    artist.set_gid(f"of-{k}-{part}")
+
+
+def belong(artist: Any, clusters: Iterable[int], part: str) -> None:
+    """The same of a collection with one mark of each of these clusters, in their order."""
+    artist.set_gid(f"of-{'.'.join(map(str, clusters))}-{part}")
 
 
 def counted(n: int, what: str) -> str:

@@ -53,15 +53,18 @@ class Plots:
         """The expected count N_k of each cluster, topic or state in order of size; on a log scale if these are very unlike."""
         return sizes(self.model, ax)
 
-    def hierarchy(self, n: int | None = None, ax: "Axes | None" = None) -> "Axes":
+    def hierarchy(
+        self, n: int | None = None, vocabulary: Sequence[str] | None = None, ax: "Axes | None" = None
+    ) -> "Axes":
         """The tree of merges, ``hierarchy_``, as a dendrogram; the height of a merge is what it loses, in nats.
 
         Parameters
         ----------
         n : int from 1 to K, optional
             Branches are in the colours of n groups, those of ``hierarchy_.cut(n)``.
+        vocabulary : V words that name topics, by default the names of the columns at `fit`
         """
-        return hierarchy(self.model, n, ax)
+        return hierarchy(self.model, n, vocabulary, ax)
 
     def stability(self, found: Stability, ax: "Axes | None" = None) -> "Axes":
         """Which clusters other fits find, too: the overlap with the most similar cluster of each, and the mean.
@@ -157,6 +160,7 @@ class TopicPlots(Plots):
         titles: Sequence[str] | None = None,
         n: int = 12,
         lengths: Any = None,
+        vocabulary: Sequence[str] | None = None,
         ax: "Axes | None" = None,
     ) -> "Axes":
         """The n documents with the largest share of topic k.
@@ -166,8 +170,9 @@ class TopicPlots(Plots):
         k : int from 0 to ``n_topics_`` - 1
         X, lengths : documents as in `fit`
         titles : a name for each document, by default its number
+        vocabulary : V words that name the topic, by default the names of the columns at `fit`
         """
-        return documents(self.model, k, X, titles, n, lengths, ax)
+        return documents(self.model, k, X, titles, n, lengths, vocabulary, ax)
 
     def over_time(
         self,
@@ -219,4 +224,4 @@ class StatePlots(FamilyPlots):
 
     def dendrogram(self, n: int | None = None, ax: "Axes | None" = None) -> "Axes":
         """The same as `hierarchy`."""
-        return self.hierarchy(n, ax)
+        return self.hierarchy(n, ax=ax)

@@ -8,7 +8,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from .._arguments import shown
 from ._canvas import INK, SMALL, axes_for, bare, matplotlib, title
-from ._clusters import counted
+from ._clusters import belong, belongs, counted
 from ._palette import colors
 from ._rows import Rows, plane_values, rows_of
 from ._text import column_names, plain
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 
 MOST_DIMENSIONS = 100  # of rows; of more, their principal axes
+MOST_MARKS = 2000  # of more rows the marks are an image
 NUMBERED, WIDELY = 60, 12  # clusters with their numbers, and with both ellipses
 FAINTEST = 0.15  # alpha of a row that may belong to any cluster
 RIDGE = 1e-3  # of the spread within clusters
@@ -55,7 +56,9 @@ def clusters(model: Any, X: Any, projection: str | None = None, ax: "Axes | None
     hue = colors(K)
     shade = np.column_stack([hue[labels], FAINTEST + (0.85 - FAINTEST) * certainty])
     size = np.clip(4000.0 / len(labels), 4.0, 24.0)
-    ax.scatter(plane.points[:, 0], plane.points[:, 1], s=size, c=shade, linewidths=0, rasterized=len(labels) > 2000)
+    x, y = plane.points.T
+    marks = ax.scatter(x, y, s=size, c=shade, linewidths=0, rasterized=len(labels) > MOST_MARKS)
+    belong(marks, labels[: MOST_MARKS + 1], "rows")
     _draw_shapes(ax, plane.points, rows.R, hue)
     ax.set_xlabel(plane.labels[0])
     ax.set_ylabel(plane.labels[1])
@@ -138,19 +141,12 @@ def _draw_shapes(ax: "Axes", points: Array, R: Array, hue: Array) -> None:
         lengths = 2.0 * np.sqrt(np.maximum(values[::-1], 0.0))
         dark = 0.75 * hue[k]
         for times in (1.0, 2.0) if K <= WIDELY else (1.0,):
-            ax.add_patch(
-                ellipse(
-                    center,
-                    *(times * lengths),
-                    angle=angle,
-                    fill=False,
-                    edgecolor=dark,
-                    linewidth=1.1 if K <= NUMBERED else 0.6,
-                )
-            )
+            wide = 1.1 if K <= NUMBERED else 0.6
+            shape = ellipse(center, *(times * lengths), angle=angle, fill=False, edgecolor=dark, linewidth=wide)
+            belongs(ax.add_patch(shape), k, f"shape{times:.0f}")
         if K <= NUMBERED:
             text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL, "path_effects": [outline]}
-            ax.text(center[0], center[1], str(k), color=INK, weight="bold", **text)
+            belongs(ax.text(center[0], center[1], str(k), color=INK, weight="bold", **text), k, "number")
 
 
 def _one_column(ax: "Axes", rows: Rows, name: str, K: int) -> "Axes":

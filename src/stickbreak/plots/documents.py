@@ -24,6 +24,7 @@ def documents(
     titles: Sequence[str] | None = None,
     n: int = 12,
     lengths: Any = None,
+    vocabulary: Sequence[str] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw the share of topic k in the n documents that have most of it.
@@ -50,6 +51,6 @@ def documents(
     ax.tick_params(axis="y", length=0)
     ax.axvline(float(share.mean()), color=INK, linewidth=0.9)
     ax.set_xlabel(f"share of the topic (line: {share.mean():.2f}, the mean of all documents)")
-    title(ax, f"topic {short_names(model)[k]}")
+    title(ax, f"topic {short_names(model, vocabulary)[k]}")
     bare(ax)
     return ax

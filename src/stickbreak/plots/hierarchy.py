@@ -1,5 +1,6 @@
 """The tree of merges of the clusters, topics or states."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,9 @@ MOST = 60  # leaves; of more clusters the last merges are drawn
 UNLIKE = 30.0  # times the median loss, from which heights are on a log scale
 
 
-def hierarchy(model: Any, n: int | None = None, ax: "Axes | None" = None) -> "Axes":
+def hierarchy(
+    model: Any, n: int | None = None, vocabulary: Sequence[str] | None = None, ax: "Axes | None" = None
+) -> "Axes":
     """Draw what the merges of the clusters lose, the pair first that loses least; branches of n groups in their colours.
 
     Raises
@@ -45,7 +48,8 @@ def hierarchy(model: Any, n: int | None = None, ax: "Axes | None" = None) -> "Ax
     )
     lines = [np.column_stack([far, place]) for far, place in zip(drawn["dcoord"], drawn["icoord"])]
     ax.add_collection(matplotlib("collections").LineCollection(lines, colors=drawn["color_list"], linewidths=1.4))
-    labels = [_leaf(node, K, tree, short_names(model)) for node in drawn["leaves"]]
+    names = short_names(model, vocabulary)
+    labels = [_leaf(node, K, tree, names) for node in drawn["leaves"]]
     ax.set_yticks(10.0 * np.arange(len(labels)) + 5.0, labels, fontsize=SMALL if len(labels) <= 40 else SMALL - 2)
     ax.tick_params(axis="y", length=0)
     ax.set_xlim(0.0, 1.05 * heights[-1] if heights[-1] > 0.0 else 1.0)

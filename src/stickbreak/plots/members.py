@@ -116,7 +116,7 @@ def _table(
     labels = [f"row {i:,}" for i in rows.numbers[chosen]]
     ax = axes_for(ax, 3.0 + 0.3 * min(len(columns), 40), 1.8 + 0.22 * len(chosen))
     limit = WIDEST
-    heatmap(ax, z[:, columns], labels, names, DIVERGING, (-limit, limit), "standard deviations from the mean")
+    heatmap(ax, z[:, columns], labels, names, DIVERGING, (-limit, limit), "sd from the mean")
     ax.axhline(len(typical) - 0.5, color=INK, linewidth=1.2)
     for place, word in ((0.5 * (len(typical) - 1), "typical"), (len(typical) + 0.5 * (len(strange) - 1), "strangest")):
         if word == "typical" or len(strange):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._canvas import INK, QUIET, SMALL, axes_for, bare, title, whole_numbers
-from ._clusters import counted, members_of, thing
+from ._clusters import belongs, counted, members_of, thing
 from ._palette import GOOD
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def sizes(model: Any, ax: "Axes | None" = None) -> "Axes":
         ax.plot(np.arange(K), N, "o", color=GOOD, markersize=5.0 if K <= 60 else 3.0)
         ax.set_ylim(0.5 * N[-1], 2.5 * N[0])
     else:
-        ax.bar(np.arange(K), N, width=0.8 if K <= 60 else 1.0, color=GOOD)
+        for bar, k in zip(ax.bar(np.arange(K), N, width=0.8 if K <= 60 else 1.0, color=GOOD), order):
+            belongs(bar, k, "bar")
         ax.set_ylim(0.0, 1.12 * max(float(N[0]), 1e-300))
     if K <= LABELLED:
         for place, count in enumerate(N):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .._arguments import check_count, shown
 from ..estimators import _sequences
 from ._canvas import INK, QUIET, SMALL, bare, panels
-from ._clusters import counted
+from ._clusters import belong, counted
 from ._palette import colors
 from ._text import column_names, plain
 
@@ -88,8 +88,10 @@ def _draw(
     begins = np.concatenate([[0], cuts])
     ends = np.concatenate([cuts, [T]])
     spans = [(start + first - 0.5, end - first) for first, end in zip(begins, ends)]
-    ax.broken_barh(spans, (-STRIP, STRIP - 0.1), color=hue[states[begins]], linewidth=0.0)
-    ax.broken_barh(spans, (0.0, lanes), color=hue[states[begins]], alpha=0.18, linewidth=0.0)
+    strip = ax.broken_barh(spans, (-STRIP, STRIP - 0.1), color=hue[states[begins]], linewidth=0.0)
+    shade = ax.broken_barh(spans, (0.0, lanes), color=hue[states[begins]], alpha=0.18, linewidth=0.0)
+    belong(strip, states[begins], "strip")
+    belong(shade, states[begins], "shade")
     for k, (left, width) in zip(states[begins], spans):
         if width >= WIDE * T:
             ax.text(

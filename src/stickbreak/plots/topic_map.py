@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from ._canvas import INK, QUIET, SMALL, axes_for, matplotlib, title
-from ._clusters import counted, short_names
+from ._clusters import belong, belongs, counted, short_names
 from ._palette import GOOD
 
 if TYPE_CHECKING:
@@ -35,12 +35,14 @@ def topic_map(model: Any, vocabulary: Sequence[str] | None = None, ax: "Axes | N
     where = _in_the_plane(squareform(pdist(topics, "jensenshannon")))
     ax = axes_for(ax, 9.8, 6.0)
     area = LARGEST * shares / shares.max()
-    ax.scatter(where[:, 0], where[:, 1], s=area, color=GOOD, alpha=0.35, edgecolors=GOOD, linewidths=1.0)
+    x, y = where.T
+    belong(ax.scatter(x, y, s=area, color=GOOD, alpha=0.35, edgecolors=GOOD, linewidths=1.0), range(K), "circle")
     outline = [matplotlib("patheffects").withStroke(linewidth=2.5, foreground="white")]
     names = short_names(model, vocabulary)
     order = np.argsort(-shares, kind="stable")
     for k in order[:NUMBERED]:
-        ax.annotate(str(k), where[k], ha="center", va="center", fontsize=SMALL, color=INK, path_effects=outline)
+        text = ax.annotate(str(k), where[k], ha="center", va="center", fontsize=SMALL, color=INK, path_effects=outline)
+        belongs(text, k, "number")
     listed = "\n".join(names[k] for k in order[:NAMED])
     rest = f"\nand {K - NAMED:,} smaller topics" if K > NAMED else ""
     ax.text(1.03, 1.0, f"{listed}{rest}", transform=ax.transAxes, va="top", fontsize=SMALL, linespacing=1.5)

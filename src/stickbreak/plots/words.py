@@ -7,7 +7,7 @@ import numpy as np
 
 from .._arguments import check_count
 from ._canvas import INK, QUIET, SMALL, bare, panels
-from ._clusters import counted
+from ._clusters import belongs, counted
 from ._palette import GOOD
 from ._text import plain
 
@@ -48,6 +48,7 @@ def words(
         tile.tick_params(axis="x", labelsize=SMALL - 2, colors=QUIET)
         tile.set_title(f"topic {k}   {model.topic_shares_[k]:.1%}", loc="left", fontsize=SMALL + 1)
         bare(tile)
+        belongs(tile, k, "words")
     figure: Figure = tiles[0].figure
     if ax is None:
         K = model.n_topics_

@@ -1,6 +1,6 @@
 """The pictures of the report of a fitted model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,19 +16,24 @@ MOST_DETAILED = 6  # clusters or topics whose members are shown
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a report: a title, what it shows in words, and what draws it."""
+    """A picture of a report: a title, what it shows in words, what draws it, and the number of the one cluster it is of."""
 
     title: str
     alt: str
     draw: Callable[[], Any]
+    of: int | None = None
 
     def svg(self, name: str) -> str:
         """The picture as inline SVG."""
         return inline_svg(self.draw, name, f"{self.title}: {self.alt}")
 
 
-def pictures(model: Any, X: Any, lengths: Any = None) -> tuple[list[Picture], list[Picture]]:
+def pictures(
+    model: Any, X: Any, lengths: Any = None, names: Sequence[str] | None = None
+) -> tuple[list[Picture], list[Picture]]:
     """The pictures of what was found in X, and those of the members of the largest clusters.
+
+    names : of words, which topics are named by
 
     Raises
     ------
@@ -36,10 +41,11 @@ def pictures(model: Any, X: Any, lengths: Any = None) -> tuple[list[Picture], li
     """
     kinds = {"cluster": _of_mixture, "topic": _of_topics, "state": _of_states}
     what = thing(model)
-    own, members = kinds[what](model, X, lengths)
+    own, members = kinds[what](model, X, lengths, names)
     K = counted(model.summary_.K, what)
     sizes = Picture("Sizes", f"the expected size of each of {K}, as in the table", model.plot.sizes)
-    merges = Picture("Hierarchy", f"which of {K} merge at what loss of the bound", model.plot.hierarchy)
+    tree = partial(model.plot.hierarchy, vocabulary=names)
+    merges = Picture("Hierarchy", f"which of {K} merge at what loss of the bound", tree)
     return [*own, sizes, *([merges] if model.summary_.K > 1 else [])], members
 
 
@@ -54,7 +60,7 @@ def search_pictures(model: Any) -> list[Picture]:
     return found
 
 
-def _of_mixture(model: Any, X: Any, lengths: Any) -> tuple[list[Picture], list[Picture]]:
+def _of_mixture(model: Any, X: Any, lengths: Any, names: Any) -> tuple[list[Picture], list[Picture]]:
     if lengths is not None:
         raise ValueError("lengths are those of sequences or documents; rows of a mixture have none, so leave it out.")
     plot = model.plot
@@ -69,27 +75,32 @@ def _of_mixture(model: Any, X: Any, lengths: Any) -> tuple[list[Picture], list[P
     sizes = np.bincount(labels, minlength=model.n_clusters_)
     largest = [int(k) for k in np.argsort(-sizes, kind="stable")[:MOST_DETAILED] if sizes[k]]
     return found, [
-        Picture(f"Cluster {k}", "its most typical and its strangest rows", partial(plot.members, X, k)) for k in largest
-    ]
-
-
-def _of_topics(model: Any, X: Any, lengths: Any) -> tuple[list[Picture], list[Picture]]:
-    plot = model.plot
-    found = []
-    if hasattr(model, "topics_"):
-        found = [
-            Picture("Words", "the most probable words of the largest topics", plot.words),
-            Picture("Map", "topics in two dimensions, near where their words are alike", plot.map),
-            Picture("Similarity", "how alike the words of each pair of topics are", plot.heatmap),
-        ]
-    largest = np.argsort(-model.topic_shares_, kind="stable")[:MOST_DETAILED].tolist()
-    return found, [
-        Picture(f"Topic {k}", "the documents with the largest share", partial(plot.documents, k, X, lengths=lengths))
+        Picture(f"Cluster {k}", "its most typical and its strangest rows", partial(plot.members, X, k), k)
         for k in largest
     ]
 
 
-def _of_states(model: Any, X: Any, lengths: Any) -> tuple[list[Picture], list[Picture]]:
+def _of_topics(model: Any, X: Any, lengths: Any, names: Any) -> tuple[list[Picture], list[Picture]]:
+    plot = model.plot
+    found = []
+    if hasattr(model, "topics_"):
+        found = [
+            Picture("Words", "the most probable words of the largest topics", partial(plot.words, vocabulary=names)),
+            Picture(
+                "Map", "topics in two dimensions, near where their words are alike", partial(plot.map, vocabulary=names)
+            ),
+            Picture(
+                "Similarity", "how alike the words of each pair of topics are", partial(plot.heatmap, vocabulary=names)
+            ),
+        ]
+    draw = partial(plot.documents, lengths=lengths, vocabulary=names)
+    largest = np.argsort(-model.topic_shares_, kind="stable")[:MOST_DETAILED].tolist()
+    return found, [
+        Picture(f"Topic {k}", "the documents with the largest share", partial(draw, k, X), k) for k in largest
+    ]
+
+
+def _of_states(model: Any, X: Any, lengths: Any, names: Any) -> tuple[list[Picture], list[Picture]]:
     plot = model.plot
     found = [
         Picture("Timeline", "the signals above their most probable states", lambda: plot.timeline(X, lengths)),

@@ -1,6 +1,7 @@
 """Figures of matplotlib as SVG within a page."""
 
 import io
+import re
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
@@ -8,6 +9,7 @@ from xml.etree import ElementTree
 from ..plots._canvas import matplotlib
 
 MOST_MARKS = 1500  # of one kind in a picture; more become an image
+OF = re.compile(r"of-([\d.]+)-\w+")  # what a picture shows of one cluster or of several (`belongs`, `belong`)
 LINK = "{http://www.w3.org/1999/xlink}href"
 STYLE = {"svg.fonttype": "none", "figure.dpi": 100, "savefig.dpi": 130, "savefig.facecolor": "white"}
 
@@ -53,13 +55,27 @@ def _inline(svg: ElementTree.Element, name: str, alt: str) -> str:
     """An SVG document as an element of HTML: without namespaces and metadata, and with names of its own."""
     for child in [child for child in svg if child.tag.endswith("}metadata")]:
         svg.remove(child)
-    for element in svg.iter():
+    for number, element in enumerate(svg.iter()):
         element.tag = element.tag.rpartition("}")[2]
+        found = OF.fullmatch(element.attrib.get("id", ""))
+        if found:
+            _point_out(element, found[1].split("."))
+            element.attrib["id"] = f"of{number}"
         element.attrib = dict(_own(key, value, name) for key, value in element.attrib.items())
     for key in ("width", "height"):  # the page decides
         svg.attrib.pop(key, None)
     svg.attrib |= {"role": "img", "aria-label": alt}
     return ElementTree.tostring(svg, encoding="unicode", short_empty_elements=False)
+
+
+def _point_out(element: ElementTree.Element, clusters: list[str]) -> None:
+    """Say in the page which clusters an element shows: one, or one in each of its marks."""
+    marks = [element]
+    if len(clusters) > 1:
+        marks = element.findall(".//{*}use") or [path for path in element.iter() if path.tag.endswith("}path")]
+    if len(marks) == len(clusters):
+        for mark, k in zip(marks, clusters):
+            mark.attrib["data-of"] = k
 
 
 def _own(key: str, value: str, name: str) -> tuple[str, str]:

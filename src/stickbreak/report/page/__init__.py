@@ -5,6 +5,7 @@ import io
 import os
 import platform
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib import import_module, metadata, resources
 from typing import Any
@@ -22,8 +23,12 @@ from ..tables import WORDS, Columns, summary_columns, texts
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")  # whose versions matter to a result
 
 
-def write_page(model: Any, path: str | os.PathLike[str], X: Any, lengths: Any = None) -> None:
+def write_page(
+    model: Any, path: str | os.PathLike[str], X: Any, lengths: Any = None, names: Sequence[str] | None = None
+) -> None:
     """Write the report of a fitted model and data X to a file, which appears complete or not at all.
+
+    names : of the columns or words in the table, and of words in pictures, by default those at the fit
 
     Raises
     ------
@@ -32,15 +37,15 @@ def write_page(model: Any, path: str | os.PathLike[str], X: Any, lengths: Any = 
     TypeError, ValueError : ``path`` is no path, or X does not fit the model.
     """
     with replacing(path) as file:
-        file.write(page(model, X, lengths).encode())
+        file.write(page(model, X, lengths, names).encode())
 
 
-def page(model: Any, X: Any, lengths: Any = None) -> str:
+def page(model: Any, X: Any, lengths: Any = None, names: Sequence[str] | None = None) -> str:
     """The report of a fitted model and data X as text: HTML with its style, script and pictures."""
     template = _template()
     matplotlib("figure")
-    found, members = pictures(model, X, lengths)
-    columns = summary_columns(model)
+    found, members = pictures(model, X, lengths, names)
+    columns = summary_columns(model, names=names)
     script = _own("page.js")
     return str(
         template.render(
@@ -79,9 +84,9 @@ def _own(name: str) -> str:
     return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _drawn(chosen: list[Picture], part: str) -> list[tuple[str, str, str]]:
-    """The title, the words and the SVG of each picture."""
-    return [(picture.title, picture.alt, picture.svg(f"{part}{i}")) for i, picture in enumerate(chosen)]
+def _drawn(chosen: list[Picture], part: str) -> list[tuple[Picture, str]]:
+    """Each picture with its SVG."""
+    return [(picture, picture.svg(f"{part}{i}")) for i, picture in enumerate(chosen)]
 
 
 def _facts(model: Any) -> list[tuple[str, str]]:
