@@ -40,11 +40,11 @@ class Tuning:
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
     fast : tokens times topics, beyond which laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
-    settled : where they are not, annealing is repeated if it leaves less than this share of the topics, and begins again
-        from this share of them while that gains
+    fewer : where they are not, long ascents follow from ever this share of the topics, merged, while that gains
     unmixed : alpha from which documents of one topic each begin
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
-    coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic
+    coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic; one that gains less
+        than that gains nothing
     """
 
     coarse: float = 100.0
@@ -60,7 +60,7 @@ class Tuning:
     fresh_patience: float = 30.0
     fast: int = 1 << 24
     refreshes: int = 4
-    settled: float = 0.9
+    fewer: float = 0.9
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
     coarse_topics: float = 3.0
@@ -179,12 +179,17 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._tried[K] = max(laps.bound, self._tried.get(K, -np.inf))
 
     def _anneal_all(self, chain: Chain, options: Options, begun: bool) -> None:
-        """Long ascents, until none merges any topics; where laps take long, one after another instead of laps that settle,
-        and then from ever fewer topics, while these gain.
+        """Long ascents: until none merges any topics; or where laps take long, from ever fewer topics, while these gain.
 
         begun : whether the first was made
         """
-        while self._laps_left > 0:
+        if not self._is_fast():
+            if not begun:
+                self._anneal(chain, self.total, options)
+            self._anneal_ever_fewer(chain, options)
+            return
+        K = self.total.K + 1
+        while self._laps_left > 0 and self.total.K < K:
             K = self.total.K
             if not begun:
                 self._anneal(chain, self.total, options)
@@ -192,22 +197,24 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             fewer = self._nearly_as_good()
             if fewer is not None:
                 self._anneal(chain, fewer, options)
-            elif not self._is_fast():
-                self._anneal(chain, self.total, options)
-            many = K if self._is_fast() else TUNING.settled * K
-            if many <= self.total.K:
-                break
-        while not self._is_fast() and self._anneal_fewer(chain, options):
-            continue
 
-    def _anneal_fewer(self, chain: Chain, options: Options) -> bool:
-        """A long ascent from somewhat fewer topics, merged, though merges as such lose; whether it gained enough."""
-        before = self.outcome.bound
-        wanted = int(TUNING.settled * self.total.K)
-        if not self._may_grow() or not self._may_merge() or wanted == 0:
-            return False
-        self._anneal(chain, self._merged_to(self._levels_in_hand()[self.total.K - wanted]), options)
-        return self.outcome.bound > before + WORTH * wanted
+    def _anneal_ever_fewer(self, chain: Chain, options: Options) -> None:
+        """Long ascents from ever fewer topics; if already the first gains nothing, one more from all of them."""
+        best = self._in_hand
+        gain = np.inf
+        while gain > TUNING.coarse_topics * self.total.K and not self._is_fast() and self._may_merge():
+            bound = self.outcome.bound
+            self._anneal(chain, self._somewhat_fewer(), options)
+            gain = self.outcome.bound - bound
+        if self._in_hand is best and self._laps_left > 0:
+            self._anneal(chain, self.total, options)
+
+    def _somewhat_fewer(self) -> Summary:
+        """The topics of the best model, merged at a loss to `Tuning.fewer` of them, or to those that are nearly as good."""
+        K = self.total.K
+        wanted = max(int(TUNING.fewer * K), 1)
+        near = self._nearly_as_good()
+        return near if near is not None and wanted > near.K else self._merged_to(self._levels_in_hand()[K - wanted])
 
     def _anneal_first(self, chain: Chain, options: Options) -> bool:
         """Where laps take long, the first long ascent, from as many topics as growth says are best; whether it was made."""
