@@ -85,6 +85,7 @@ class Cluster:
 
     client: Any
     threads: Threads
+    looks_near: bool = True
 
     def __enter__(self) -> Self:
         self.threads.__enter__()

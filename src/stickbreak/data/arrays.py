@@ -44,7 +44,9 @@ def as_array(X: Any, name: str = "X") -> NDArray[Any]:
     TypeError : a container without an order or a length, such as a set, a dict or a generator
     ValueError : rows of different lengths; complex numbers, dates, time differences or records
     """
-    if isinstance(X, (list, tuple)):
+    if is_tensor(X):
+        array = _of_tensor(X)
+    elif isinstance(X, (list, tuple)):
         array = _of_list(X, name)
     elif isinstance(X, np.matrix):
         raise TypeError(f"{name} is a np.matrix, which is not supported; pass np.asarray({name}).")
@@ -61,6 +63,20 @@ def as_array(X: Any, name: str = "X") -> NDArray[Any]:
         refused = "Complex data not supported: " if kind == "c" else ""
         raise ValueError(f"{refused}{name} holds {KINDS[kind]} ({array.dtype}); {CURES[kind]}.")
     return _unmasked(array)
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether X is a tensor of torch, which need not be imported to know."""
+    return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "detach")
+
+
+def _of_tensor(X: Any) -> NDArray[Any]:
+    """A tensor on any device as an array; numbers of less than 32 bits that NumPy lacks become float32."""
+    values = X.detach().cpu()
+    if str(values.dtype) == "torch.bfloat16":
+        values = values.float()
+    array: NDArray[Any] = values.numpy()
+    return array
 
 
 def numbers(X: Any, name: str = "X") -> NDArray[Any]:

@@ -22,6 +22,7 @@ from ..model.learning import OF_LIKELIHOOD
 from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
 from ._births import PUBLISHED, check_births, check_moves
+from ._devices import check_device
 
 MOVES = ("birth", "merge", "delete")
 FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
@@ -347,6 +348,7 @@ def _check_fit(estimator: Any, *births: type) -> None:
     )
     opens = estimator.executor is None or hasattr(estimator.executor, "open")
     _require(opens, "executor", estimator, "None, or a value such as DaskExecutor(client)")
+    check_device(estimator)
     check_moves(estimator, MOVES, births)
     _check_checkpoint(estimator)
     limit = estimator.max_memory

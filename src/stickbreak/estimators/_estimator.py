@@ -22,8 +22,10 @@ from ..allocations.shared_sticks import SharedSticks
 from ..cluster import executor_of
 from ..data import ArraySource
 from ..data.check import DataWarning, Finding
+from ..device import LANES, OnDevice, device_of
 from ..inference import Executor, Journal, Lap, Options, Search, Session, Threads
 from ..inference.algorithm import Ascending
+from ..inference.executor import n_threads
 from ..inference.known import check_posterior
 from ..inference.laps import Result
 from ..inference.memory import Sizes
@@ -80,6 +82,7 @@ class Estimator(Presented, ABC):
     checkpoint_seconds: float
     max_memory: float | None
     executor: Any
+    device: str | None = None
     _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:
@@ -320,7 +323,14 @@ class Estimator(Presented, ABC):
     def _executor(self, X: Any = None) -> AbstractContextManager[Executor]:
         """Where tasks on X run, from entry to exit."""
         chosen = executor_of(self.executor, X)
-        return Threads(self.n_jobs) if chosen is None else chosen.open(self.n_jobs)
+        device = device_of(self.device, X)
+        if device is None:
+            return Threads(self.n_jobs) if chosen is None else chosen.open(self.n_jobs)
+        if chosen is not None:
+            raise TypeError(
+                "a device visits rows of this computer, not those of a cluster; leave out device=, or executor=."
+            )
+        return OnDevice(device, Threads(max(LANES, n_threads(self.n_jobs))))
 
     def _journal(self) -> Journal:
         """Where the searches of a fit note how far they are."""

@@ -32,6 +32,7 @@ from ._base import Columns, as_source, survey
 from ._births import PUBLISHED, published_birth
 from ._check import checked
 from ._classes import Classified, classes_of, labelled_problem, require_rows, with_known_classes
+from ._devices import check_visits
 from ._estimator import Estimator, Table
 from ._family import decide_family, problem_of, rivals_of
 from ._merged import Again, merged
@@ -124,6 +125,11 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         of Dask.  With ``DaskExecutor(client)`` X is that, or the path or memory map of files that every worker finds there.
         Samples are searched in this process.  The result is that of a local fit, up to the rounding of sums.  Rows that
         repeat are not collapsed.
+    device : str or None, default None
+        Where laps compute: "cuda", or "cuda:1", a graphics card (``pip install "stickbreak[gpu]"``); "cpu", torch on the
+        processors.  None: compiled loops on the processors, or the card that X, a tensor of torch, is on.  Features, scores
+        and responsibilities are in the precision of X, best float32, and sums in float64; bounds are those of a fit without,
+        up to rounding.  Not for sparse rows and likelihoods with latent variables, such as `StudentT`.
     random_state : int, RandomState or None, default None
         Seed of everything random.
     checkpoint : path or None, default None
@@ -225,6 +231,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         tol: float = 0.01,
         n_jobs: int | None = None,
         executor: Any = None,
+        device: str | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 30.0,
@@ -247,6 +254,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.tol = tol
         self.n_jobs = n_jobs
         self.executor = executor
+        self.device = device
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
@@ -603,6 +611,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, executor)
             problem = problem_of(self, choices.continued(self, likelihood, source, learn), rows, columns, learn)
+            check_visits(self, X, problem.model.likelihood, source)
             rivals = rivals_of(self, family, problem, columns, session, rng)
             model, start = family.begin(
                 problem.model, lambda rng: choose_start(self, problem.model, rows, collapsed, session, rng, learn)

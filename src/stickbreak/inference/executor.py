@@ -42,7 +42,13 @@ class Executor(Protocol):
 
     Tasks, their items and results can be pickled, and tasks change nothing, so they may run anywhere and more than once.
     Results come in the order of the items: sums of them do not depend on where the tasks ran.
+
+    Attributes
+    ----------
+    looks_near : whether visits may look at a few clusters for each row alone (`stickbreak.model.kind.Kind.near`)
     """
+
+    looks_near: bool
 
     def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """``task(item)`` for each item, in order."""
@@ -74,6 +80,7 @@ class Threads:
     them has left, the caller's limits hold again.  Ctrl-C is deferred while entry, exit and submission are under way.
     """
 
+    looks_near = True
     _pool: ThreadPoolExecutor | None = None
     _hold: blas.Hold | None = None
     _shield = False

@@ -42,7 +42,8 @@ class Sight(NamedTuple):
         posterior = state.posterior
         source = problem.source
         kind = None
-        if problem.birth is None and not source.far and 4 * source.n_rows <= BYTES:
+        asked = problem.birth is None and problem.executor.looks_near
+        if asked and not source.far and 4 * source.n_rows <= BYTES:
             kind = model.kind.near(model.likelihood, len(identities), lambda: posterior.divergences, source)
         nothing: list[NDArray[np.integer] | None] = [None for _ in problem.batches]
         near = state.near and len(state.owners) > 0 and state.outside <= NEGLIGIBLE * state.total.K

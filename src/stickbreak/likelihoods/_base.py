@@ -210,6 +210,11 @@ class Likelihood(ABC):
         """How many of its last statistics are not multiplied by the means of latent variables, nor known to these."""
         return 0
 
+    @property
+    def portable(self) -> bool:
+        """Whether `features` takes arrays of any library that follows the array API, such as CUDA tensors."""
+        return False
+
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """This likelihood and statistics S for data in which values of the columns ``missing`` (D,) may be missing."""
         return self, S

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._sums import check_between
+from ._arrays import converted, like, namespace
 from ._base import Array, Likelihood, Profile, Size
 from ._rows import Rows
 from ._sample import Sample
@@ -131,16 +132,29 @@ class IndependentColumns(Likelihood):
         if out is None:
             return self._sparse_features(X)
         D = self._D
-        holes = self._holes
         sums = self._sums(X)
         for j, values in enumerate(sums):
             out[:, j * D : (j + 1) * D] = values
-        if holes.any():
-            absent = np.isnan(X)
-            for j in range(len(sums)):
-                np.copyto(out[:, j * D : (j + 1) * D], 0.0, where=absent)
-            out[:, self.n_sums * D :] = absent if holes.all() else absent[:, holes]
+        if self._holes.any():
+            self._leave_out_missing(X, out)
         return out
+
+    def _leave_out_missing(self, X: Any, out: Any) -> None:
+        """Zero in place of the sums of missing values in features ``out`` (n, F) of rows X, and one in their own statistics."""
+        xp = namespace(X)
+        D = self._D
+        absent = xp.isnan(X)
+        for j in range(self.n_sums):
+            sums = out[:, j * D : (j + 1) * D]
+            out[:, j * D : (j + 1) * D] = xp.where(absent, xp.zeros_like(sums), sums)
+        columns = like(np.flatnonzero(self._holes), X, "int64")
+        out[:, self.n_sums * D :] = converted(xp.take(absent, columns, axis=1), out.dtype)
+
+    @property
+    def portable(self) -> bool:
+        """Where values are their own statistics."""
+        own = type(self)
+        return own._sums is IndependentColumns._sums and own.features is IndependentColumns.features
 
     def log_base(self, X: Rows) -> Array:
         """Sum of log h over the observed values, (n,)."""

@@ -9,7 +9,8 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotri, dtrtri
 from scipy.special import gammaln, psi
 
-from ..kernels.statistics import gather_scatters
+from ..kernels.statistics import gather_scatters, pack_products
+from ._arrays import converted, like, namespace
 from ._base import Array, Size
 from ._draws import LEAST as LEAST_CHISQUARE
 from ._draws import student_width
@@ -239,8 +240,26 @@ def _log_gamma(a: Array, D: int) -> Array:
     return np.asarray(0.25 * D * (D - 1) * np.log(np.pi) + gammaln(a[:, None] - 0.5 * np.arange(D)).sum(axis=1))
 
 
-def standardised(X: Array, origin: Array, unit: Any, out: Array | None = None) -> Array:
+def packed_products(X: Any, origin: Array, unit: Array, linear: bool, T: Any) -> None:
+    """`stickbreak.kernels.statistics.pack_products` for arrays of any library."""
+    if isinstance(X, np.ndarray):
+        pack_products(X, origin, unit, linear, T)
+        return
+    Z = standardised(X, origin, unit)
+    D = X.shape[1]
+    start = 0
+    for a in range(D):
+        T[:, start : start + D - a] = Z[:, a : a + 1] * Z[:, a:]
+        start += D - a
+    if linear:
+        T[:, start : start + D] = Z
+
+
+def standardised(X: Any, origin: Array, unit: Any, out: Any = None) -> Any:
     """Working coordinates z = (x - origin) / unit of rows X (n, D), in their precision, as if rounded once."""
+    if not isinstance(X, np.ndarray):
+        exact = (converted(X, namespace(X).float64) - like(origin, X, "float64")) / like(unit, X, "float64")
+        return converted(exact, X.dtype)
     near = origin.astype(X.dtype)
     scale = np.asarray(unit)
     if X.dtype == np.float64 or not FLOAT32[0] < scale.min(initial=1.0) <= scale.max(initial=1.0) < FLOAT32[1]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from .._sums import check_between
-from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
+from ._arrays import converted, like, namespace
 from ._base import Array, Profile, Size
 from ._hyperparameters import FARTHEST, check_coordinates, check_rounding, farthest, require
 from ._regression_belief import Belief, RegressionPosterior
@@ -108,13 +108,19 @@ class Regression(WishartPrior):
         """F = D (D + 1) / 2 + D, and one more where targets may be missing."""
         return self._layout.n_statistics
 
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
     def features(self, X: Array, out: Any) -> Any:
         """T (n, F): packed products of the working coordinates z, then z; all zero, then 1, where targets are missing."""
-        pack_products(X, self.origin, self._unit, True, out)
+        quadratic.packed_products(X, self.origin, self._unit, True, out)
         if self.holes:
-            absent = self._layout.absent(X)
-            out[absent] = 0.0
-            out[:, -1] = absent
+            xp = namespace(X)
+            absent = xp.all(xp.isnan(xp.take(X, like(self._layout.y, X, "int64"), axis=1)), axis=1)
+            out[...] = xp.where(absent[:, None], xp.zeros_like(out), out)
+            out[:, -1] = converted(absent, out.dtype)
         return out
 
     def log_base(self, X: Array) -> Array:

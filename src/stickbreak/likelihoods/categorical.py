@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import psi
 
 from .._sums import check_between
+from ._arrays import converted, like
 from ._base import Array, Likelihood, Profile, Size
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
@@ -120,14 +121,30 @@ class Categorical(Likelihood):
         """All columns."""
         return np.ones(D, np.bool_)
 
-    def features(self, X: Array, out: Array | None) -> Any:
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
+    def features(self, X: Any, out: Any) -> Any:
         """T (n, F): one at the level of each column, zeros elsewhere."""
+        if not (out is None or isinstance(X, np.ndarray)):
+            return self._one_hot(X, out)
         places, seen = self._places(X)
         if out is None:
             edges = np.arange(0, places.size + 1, places.shape[1])
             return sparse.csr_array((seen.astype(X.dtype).ravel(), places.ravel(), edges), (len(X), self.n_statistics))
         out[...] = 0.0
         np.put_along_axis(out, places, seen, axis=1)
+        return out
+
+    def _one_hot(self, X: Any, out: Any) -> Any:
+        """The features of rows that are no NumPy array."""
+        first = 0
+        for d, n in enumerate(self._levels.tolist()):
+            levels = like(np.arange(n), X)
+            out[:, first : first + n] = converted(X[:, d : d + 1] == levels, out.dtype)
+            first += n
         return out
 
     def log_base(self, X: Array) -> Array:

@@ -136,6 +136,11 @@ class DiagonalGaussian(IndependentColumns):
         """Posterior means of mu and of the variance, b' / (a' - 1) (where that exists, else b' / a')."""
         return DiagonalGaussianPosterior(*self._moments(n, sums))
 
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
     def _sums(self, X: Array) -> tuple[Array, ...]:
         z = standardised(X, self.origin, self.unit)
         return z * z, z

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Profile, Size
 from ._hyperparameters import check_coordinates, check_rounding, farthest
@@ -120,9 +119,14 @@ class Gaussian(WishartPrior):
         """F = D (D + 1) / 2 + D."""
         return quadratic.n_products(len(self._unit)) + len(self._unit)
 
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): packed products of the working coordinates z = (x - origin) / unit, then z."""
-        pack_products(X, self.origin, self._unit, True, out)
+        quadratic.packed_products(X, self.origin, self._unit, True, out)
         return out
 
     def has_density(self, D: int) -> NDArray[np.bool_]:

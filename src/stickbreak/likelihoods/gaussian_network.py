@@ -12,6 +12,7 @@ from scipy.special import gammaln, psi
 from .._arguments import check_count
 from ..kernels.statistics import pack_pairs
 from . import _quadratic as quadratic
+from ._arrays import like, namespace
 from ._base import Array, Likelihood, Profile, Size
 from ._draws import student_width
 from ._hyperparameters import require
@@ -130,10 +131,23 @@ class GaussianNetwork(Gaussian):
         """F = P + D: the pairs of columns that are in a family together, and the columns."""
         return len(self._unit) + len(self._families.first)
 
-    def features(self, X: Array, out: Array) -> Array:
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
+    def features(self, X: Any, out: Any) -> Any:
         """T (n, F): products of pairs of the working coordinates z = (x - origin) / unit, then z."""
         families = self._families
-        pack_pairs(X, self.origin, self._unit, families.first, families.second, out)
+        if isinstance(X, np.ndarray):
+            pack_pairs(X, self.origin, self._unit, families.first, families.second, out)
+            return out
+        xp = namespace(X)
+        z = quadratic.standardised(X, self.origin, self._unit)
+        first, second = (xp.take(z, like(columns, X, "int64"), axis=1) for columns in (families.first, families.second))
+        pairs = len(families.first)
+        out[:, :pairs] = first * second
+        out[:, pairs:] = z
         return out
 
     def spread_out(self, T: Array, variances: Array) -> None:

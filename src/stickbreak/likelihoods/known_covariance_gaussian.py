@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _quadratic as quadratic
+from ._arrays import converted, like, namespace
 from ._base import Array, Likelihood, Profile, Size
 from ._hyperparameters import check_coordinates, farthest, require
 from ._sample import Sample
@@ -76,9 +77,17 @@ class KnownCovarianceGaussian(Likelihood):
         """F = D."""
         return len(self._whitener)
 
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): the rows in units in which the covariance is one, z = L^-1 (x - origin)."""
-        out[...] = self._to_work(X)  # in float64: columns that are nearly the same cancel
+        exact = converted(X, namespace(X).float64) - like(self.origin, X, "float64")
+        out[...] = converted(
+            exact @ like(self._whitener, X, "float64"), out.dtype
+        )  # columns that are nearly the same cancel
         return out
 
     def log_base(self, X: Array) -> Array:

@@ -94,6 +94,11 @@ class Multinomial(Likelihood):
             raise ValueError(f"Input X contains {value:g}: {where}. {cure}")
         super().refuse(value, column, where)
 
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
     def features(self, X: Rows, out: Array | None) -> Any:
         """The counts themselves."""
         if out is None:

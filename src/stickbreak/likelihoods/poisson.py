@@ -119,11 +119,16 @@ class Poisson(IndependentColumns):
             may[self.exposure] = False
         return may
 
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
     def features(self, X: Rows, out: Array | None) -> Any:
         """T (n, F): counts, with the exposure in its column; then, for columns with holes, the exposure of missing counts."""
         T = super().features(X, out)
         if self.exposure is not None and self._holes.any():
-            T[:, self._D :] *= X[:, [self.exposure]]
+            T[:, self._D :] *= X[:, self.exposure : self.exposure + 1]
         return T
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:

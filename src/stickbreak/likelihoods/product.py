@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ._arrays import like, namespace
 from ._base import Array, Likelihood, Profile, Size
 from ._column_names import column_numbers
 from ._hyperparameters import require
@@ -99,13 +100,18 @@ class Product(Likelihood):
         """The sum of those of the parts."""
         return sum(part.row_entries if prefers_sparse(part) else part.n_statistics for part, _ in self._parts)
 
+    @property
+    def portable(self) -> bool:
+        """Whether all parts are."""
+        return all(part.portable for part, _ in self._parts)
+
     def features(self, X: Array, out: Array | None) -> Any:
         """T (n, F): the features of the parts side by side."""
         if out is None:
             return self._sparse_features(X)
         first = 0
         for part, columns in self._parts:
-            part.features(np.ascontiguousarray(X[:, columns]), out[:, first : first + part.n_statistics])
+            part.features(_columns_of(X, columns), out[:, first : first + part.n_statistics])
             first += part.n_statistics
         return out
 
@@ -354,3 +360,10 @@ class Product(Likelihood):
         value = np.hstack(values)
         edges = np.arange(0, place.size + 1, place.shape[1])
         return sparse.csr_array((value.ravel(), place.ravel(), edges), (n, first))
+
+
+def _columns_of(X: Any, columns: NDArray[np.intp]) -> Any:
+    """Some columns of rows X (n, D), contiguous."""
+    if isinstance(X, np.ndarray):
+        return np.ascontiguousarray(X[:, columns])
+    return namespace(X).take(X, like(columns, X, "int64"), axis=1)

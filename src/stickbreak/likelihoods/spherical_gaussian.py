@@ -8,6 +8,7 @@ from scipy.special import psi
 
 from .._sums import check_between
 from . import _quadratic as quadratic
+from ._arrays import namespace
 from ._base import Array, Likelihood, Profile
 from ._draws import gamma
 from ._gamma import normaliser_ratio
@@ -105,11 +106,20 @@ class SphericalGaussian(Likelihood):
         """F = 1 + D."""
         return 1 + self._D
 
-    def features(self, X: Array, out: Array) -> Array:
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
+    def features(self, X: Any, out: Any) -> Any:
         """T (n, F): the squared length of the working coordinates z = (x - origin) / unit, then z."""
-        z = out[:, 1:]
-        quadratic.standardised(X, self.origin, self.unit, z)
-        np.einsum("nd,nd->n", z, z, out=out[:, 0])
+        if isinstance(X, np.ndarray):
+            z = quadratic.standardised(X, self.origin, self.unit, out[:, 1:])
+            np.einsum("nd,nd->n", z, z, out=out[:, 0])
+            return out
+        z = quadratic.standardised(X, self.origin, self.unit)
+        out[:, 1:] = z
+        out[:, 0] = namespace(X).sum(z * z, axis=1)
         return out
 
     def spread_out(self, T: Array, variances: Array) -> None:

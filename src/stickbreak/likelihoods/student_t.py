@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Likelihood, Profile, Size
 from ._draws import gamma
@@ -101,7 +100,7 @@ class StudentT(Gaussian):
 
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): those of `Gaussian`, then 1, 0, 0, the statistics of a scale that is not known (`Scales`)."""
-        pack_products(X, self.origin, self._unit, True, out)
+        quadratic.packed_products(X, self.origin, self._unit, True, out)
         out[:, -3:] = 1.0, 0.0, 0.0
         return out
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.statistics import pack_products
 from . import _quadratic as quadratic
 from ._base import Array, Profile, Size
 from ._hyperparameters import check_coordinates, check_rounding, farthest
@@ -83,9 +82,14 @@ class ZeroMeanGaussian(WishartPrior):
         """F = D (D + 1) / 2."""
         return quadratic.n_products(len(self._unit))
 
+    @property
+    def portable(self) -> bool:
+        """Yes."""
+        return True
+
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): packed products of the scaled columns."""
-        pack_products(X, np.zeros(len(self._unit)), self._unit, False, out)
+        quadratic.packed_products(X, np.zeros(len(self._unit)), self._unit, False, out)
         return out
 
     def spread_out(self, T: Array, variances: Array) -> None:

@@ -10,6 +10,7 @@ from .values import Tensors, encode, encode_parameters
 OF_THE_MACHINE = (
     "checkpoint",
     "checkpoint_seconds",
+    "device",
     "executor",
     "max_memory",
 )  # parameters that a model file neither has nor may have
