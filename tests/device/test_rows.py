@@ -24,37 +24,6 @@ from stickbreak.moves.sample import Draw
 N, K, D = 90, 5, 3
 
 
-def needs(name):
-    pytest.importorskip("array_api_compat")
-    pytest.importorskip("torch" if name == "cpu" else name)
-    return Device.parse(name)
-
-
-@pytest.fixture(scope="module", params=["array_api_strict", "cpu"])
-def device(request):
-    return needs(request.param)
-
-
-@pytest.fixture(scope="module")
-def strict():
-    return needs("array_api_strict")
-
-
-def small(monkeypatch, device, size):
-    """Blocks of a device that have room for so many bytes."""
-    monkeypatch.setattr(devices, "BLOCK_BYTES", size)
-    devices._block_bytes.cache_clear()
-    staging._HELD.clear()
-    monkeypatch.setattr(staging, "STAYING", 0)
-
-
-@pytest.fixture(autouse=True)
-def normal_blocks():
-    yield
-    devices._block_bytes.cache_clear()
-    staging._HELD.clear()
-
-
 def problem(family, naive, dtype=np.float64, seed=0):
     """A model, rows and weights, dense responsibilities under its parameters, and these."""
     rng = np.random.default_rng(seed)
@@ -165,10 +134,10 @@ def test_rows_far_from_every_cluster_are_done_exactly(device, known_families, na
         naive.assert_same(a, b, 1e-5 if dtype == np.float32 else 1e-9)
 
 
-def test_blocks_that_are_moved_at_each_visit(device, known_families, naive, monkeypatch):
+def test_blocks_that_are_moved_at_each_visit(device, known_families, naive, blocks_of):
     model, X, weights, parameters = problem(known_families["diagonal_gaussian-missing"], naive)
     whole = visited(device, model, parameters, X, weights).summary
-    small(monkeypatch, device, 20_000)
+    blocks_of(20_000)
     assert DeviceRows(device=device).block_rows(model.likelihood, parameters) < N / 2
     pieces = visited(device, model, parameters, X, weights).summary
     naive.assert_same(pieces, whole)

@@ -180,7 +180,9 @@ def device_of(given: Any, X: Any = None) -> Device | None:
 
 
 def tensor_place(X: Any) -> str | None:
-    """The name of the device of a tensor of torch; None for anything else."""
+    """The name of the device of a tensor of torch, or of the first of a list of tensors; None for anything else."""
+    if isinstance(X, (list, tuple)) and X:
+        return tensor_place(X[0])
     return str(X.device) if is_tensor(X) else None
 
 

@@ -88,16 +88,21 @@ class DeviceRows(RowKind):
 
     def draw(self, batch: Batch, kept: Any, summary: Summary, limits: Array, salt: int) -> Drawn:
         """Rows drawn for each cluster, with chance ``limits`` (K,) per unit of weight; the same as on a processor."""
-        xp = self.device.xp
-        n, K = kept.shape
-        chance = xp.clip(batch.weights[:, None] * self.device.array(limits, np.float64)[None, :], 0.0, 1.0)
-        uniform = uniforms(self.device, batch.first, n, salt)
-        drawn = xp.reshape((kept > THRESHOLD) & (uniform[:, None] < chance), (-1,))
-        (place,) = xp.nonzero(drawn)
-        share = xp.astype(xp.take(xp.reshape(kept, (-1,)), place), xp.float64)
-        chosen = self.device.host(share / xp.take(xp.reshape(chance, (-1,)), place))
-        where = self.device.host(place)
-        return Drawn((where % K).astype(np.int32), where // K + batch.first, chosen)
+        return draw_rows(self.device, batch, kept, limits, salt)
+
+
+def draw_rows(device: Device, batch: Batch, R: Any, limits: Array, salt: int) -> Drawn:
+    """Rows drawn for each cluster by responsibilities R (n, K), those that `stickbreak.model.rows.drawn_rows` draws."""
+    xp = device.xp
+    n, K = R.shape
+    chance = xp.clip(batch.weights[:, None] * device.array(limits, np.float64)[None, :], 0.0, 1.0)
+    uniform = uniforms(device, batch.first, n, salt)
+    drawn = xp.reshape((R > THRESHOLD) & (uniform[:, None] < chance), (-1,))
+    (place,) = xp.nonzero(drawn)
+    share = xp.astype(xp.take(xp.reshape(R, (-1,)), place), xp.float64)
+    chosen = device.host(share / xp.take(xp.reshape(chance, (-1,)), place))
+    where = device.host(place)
+    return Drawn((where % K).astype(np.int32), where // K + batch.first, chosen)
 
 
 def row_step(

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import ArraySource, Chunk
+from ..data import ArraySource, Chunk, SequenceSource
 from .devices import Device
 
 LANES = 2  # blocks in the works at a time: one is read and copied while the other is computed with
@@ -136,8 +136,8 @@ class Held:
     def read(self, source: ArraySource, chunk: Chunk, lane: Lane) -> tuple[Any, Any]:
         """Rows (n, D) and weights (n,) of a chunk."""
         if not self.fits:
-            X, weights = source.read(chunk)
-            return lane.upload(X), lane.upload(weights.astype(np.float64, copy=False))
+            X, weights = _read(source, chunk)
+            return lane.upload(X), lane.upload(weights)
         with self._lock:
             if self._whole is None:
                 self._whole = self._moved(source, lane)
@@ -149,11 +149,19 @@ class Held:
         weights = self.device.empty((source.n_rows,), np.float64)
         for chunk in source.batches(1)[0]:
             rows = slice(chunk.start, chunk.stop)
-            values, own = source.read(chunk)
+            values, own = _read(source, chunk)
             lane.fill(values, X[rows, :])
-            lane.fill(own.astype(np.float64, copy=False), weights[rows])
+            lane.fill(own, weights[rows])
         lane.finish()
         return X, weights
+
+
+def _read(source: ArraySource, chunk: Chunk) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Rows of a chunk, of sequences or not, and their weights in float64."""
+    if isinstance(source, SequenceSource):
+        return source.rows(chunk), np.array(source.observed(chunk), np.float64)
+    X, weights = source.read(chunk)
+    return X, weights.astype(np.float64, copy=False)
 
 
 _HELD: WeakKeyDictionary[ArraySource, dict[Device, Held]] = WeakKeyDictionary()

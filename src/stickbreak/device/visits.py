@@ -12,6 +12,8 @@ from ..inference.executor import Sum, Threads
 from ..inference.visit import Piece, Visit, VisitTask
 from ..likelihoods import Likelihood
 from ..model import Kind, RowKind
+from ..model.sequences import SequenceKind
+from .chains import DeviceSequences
 from .devices import Device
 from .rows import DeviceRows
 from .staging import Lane, lane_of
@@ -61,7 +63,6 @@ class OnDevice:
     looks_near: bool = False  # all clusters at once are a product of matrices
 
     def __enter__(self) -> Self:
-        self.device.check()
         self.inner.__enter__()
         return self
 
@@ -83,6 +84,7 @@ class OnDevice:
         if isinstance(task, VisitTask):
             kind = kind_on(self.device, task.kind, task.likelihood, source)
             if kind is not None:
+                self.device.check()
                 pieces: Any = items
                 blocks: Any = joined(list(pieces), kind.block_rows(task.likelihood, task.prepared))
                 visit: Any = DeviceVisit(replace(task, kind=kind), self.device)
@@ -97,6 +99,8 @@ def kind_on(device: Device, kind: Kind, likelihood: Likelihood, source: Any) -> 
         return None
     if type(kind) is RowKind:
         return DeviceRows(kind.most_kept, kind.candidates, device=device)
+    if type(kind) is SequenceKind:
+        return DeviceSequences(device=device)
     return None
 
 

@@ -29,6 +29,7 @@ from . import _sequences as sequences
 from ._base import Columns, survey
 from ._check import checked
 from ._classes import Classified, classes_of, labelled_problem, require_rows, with_known_classes
+from ._devices import check_visits
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
 from ._selection import remembered
@@ -104,6 +105,10 @@ class HMM(ClusterMixin, Classified, Estimator):
         or a frame of Dask.  With ``DaskExecutor(client)`` X is that, or the path or memory map of files that every worker finds
         there.  A sequence is on one worker as a whole.  Samples are searched in this process, and rows that repeat are not
         looked up by codes; where a local fit does that, its search, and so its states, may differ.
+    device : str or None, default None
+        Where laps compute: "cuda", or "cuda:1", a graphics card (``pip install "stickbreak[gpu]"``); "cpu", torch on the
+        processors.  None: compiled loops on the processors, or the card that X, a tensor of torch, is on.  Scores are in the
+        precision of X, best float32, messages and sums in float64; bounds are those of a fit without, up to rounding.
     random_state : int, RandomState or None, default None
         Seed of everything random.
     checkpoint : path or None, default None
@@ -205,6 +210,7 @@ class HMM(ClusterMixin, Classified, Estimator):
         tol: float = 0.005,
         n_jobs: int | None = None,
         executor: Any = None,
+        device: str | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 30.0,
@@ -228,6 +234,7 @@ class HMM(ClusterMixin, Classified, Estimator):
         self.tol = tol
         self.n_jobs = n_jobs
         self.executor = executor
+        self.device = device
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
@@ -538,6 +545,7 @@ class HMM(ClusterMixin, Classified, Estimator):
             sequences.check_observed(source)
             rows = sequences.collapsed(source)
             plain, _, options = problem_of(self, family.likelihood, rows, columns)
+            check_visits(self, X, plain.likelihood, source)
             learn = options.learn + options.learn_late
             start: Callable[[np.random.Generator], Summary] = partial(
                 sequences.choose_start, self, plain, rows, session, learn=learn

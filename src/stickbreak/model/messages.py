@@ -301,15 +301,17 @@ def _lanes(
     cuts = sorted(edges)
     most = n / LANES
     while True:
-        begin = _messages(likelihood, prepared, X, cuts[:-1], True, most)
-        end = begin if begin is None or forth_only else _messages(likelihood, prepared, X, cuts[1:], False, most)
+        begin = boundary_messages(likelihood, prepared, X, cuts[:-1], True, most)
+        end = (
+            begin if begin is None or forth_only else boundary_messages(likelihood, prepared, X, cuts[1:], False, most)
+        )
         if begin is not None and end is not None:
             return cuts, begin, end
         cuts = [0, n]
         most = np.inf
 
 
-def _messages(
+def boundary_messages(
     likelihood: Likelihood, prepared: Prepared, X: Sequences, cuts: list[int], before: bool, most: float
 ) -> Array | None:
     """Messages to each of the rows ``cuts`` of a chunk from those before it, or to the row before from it and those after.

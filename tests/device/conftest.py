@@ -1,0 +1,37 @@
+"""Devices that there are wherever their library is: strict arrays, and torch on processors."""
+
+import pytest
+
+from stickbreak.device import Device, devices, staging
+
+
+def needs(name):
+    pytest.importorskip("array_api_compat")
+    pytest.importorskip("torch" if name == "cpu" else name)
+    return Device.parse(name)
+
+
+@pytest.fixture(scope="session", params=["array_api_strict", "cpu"])
+def device(request):
+    return needs(request.param)
+
+
+@pytest.fixture(scope="session")
+def strict():
+    return needs("array_api_strict")
+
+
+@pytest.fixture
+def blocks_of(monkeypatch):
+    """A function that leaves a block so many bytes; data no longer stay on devices."""
+
+    def limit(size):
+        monkeypatch.setattr(devices, "BLOCK_BYTES", size)
+        monkeypatch.setattr(staging, "STAYING", 0)
+        devices._block_bytes.cache_clear()
+        staging._HELD.clear()
+
+    yield limit
+    monkeypatch.undo()
+    devices._block_bytes.cache_clear()
+    staging._HELD.clear()
