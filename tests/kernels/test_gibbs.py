@@ -58,10 +58,13 @@ def test_tables_of_words_equal_numpy(seed, K):
     prior = rng.exponential(1.0, K)
     counts = np.zeros((7, K))
     np.add.at(counts, (np.repeat(np.arange(7), sizes), z), 1.0)
+    owners = rng.permutation(K)[: rng.integers(K + 1)]  # topics with pseudo-counts of their own
+    more = rng.exponential(1.0, (len(owners), 7))
     totals = (counts.sum(axis=0) + smooth.sum()).astype(np.float32)
     E = np.empty((7, K), np.float32)
     cumulative = np.empty_like(E)
-    gibbs.word_tables(np.concatenate([[0], np.cumsum(sizes)]), z, smooth, totals, prior, E, cumulative)
+    gibbs.word_tables(np.concatenate([[0], np.cumsum(sizes)]), z, smooth, owners, more, totals, prior, E, cumulative)
+    counts[:, owners] += more.T
     want = (counts + smooth[:, None]) / totals
     np.testing.assert_allclose(E, want, rtol=1e-6)
     np.testing.assert_allclose(cumulative, np.cumsum(want * prior, axis=1), rtol=1e-6)

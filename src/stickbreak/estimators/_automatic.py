@@ -59,6 +59,7 @@ class Reading:
     long_tailed : (D,) columns of positive numbers that the log scale may suit
     names : of the columns
     note : what the names of families say of this reading
+    latent : whether rows may have latent variables
     """
 
     kinds: NDArray[Any]
@@ -66,6 +67,7 @@ class Reading:
     long_tailed: NDArray[np.bool_]
     names: Sequence[str]
     note: str = ""
+    latent: bool = True
 
     def families(self, logs: Sequence[int] = (), among: Collection[str] = tuple(NUMBERS)) -> dict[str, Likelihood]:
         """The likelihoods of the table by name, with the columns ``logs`` of numbers on the log scale.
@@ -83,7 +85,7 @@ class Reading:
         fit -= set(WHOLE) if numbers.sum() > MOST_CORRELATED else {NETWORK}
         if numbers.sum() > MOST_LINKED:
             fit -= {NETWORK}
-        if not numbers.all():  # no part of a Product has latent variables
+        if not (self.latent and numbers.all()):  # no part of a Product has latent variables
             fit -= {SCALED}
         families = {name: family for name, family in NUMBERS.items() if name in fit}
         return {self._name(name, logs): self._likelihood(family(), logs) for name, family in families.items()}

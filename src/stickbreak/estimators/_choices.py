@@ -23,6 +23,7 @@ from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
 from ._births import PUBLISHED, check_births, check_moves
 from ._devices import check_device
+from ._named import check_seeds
 
 MOVES = ("birth", "merge", "delete")
 FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
@@ -82,7 +83,9 @@ def ways(estimator: Any, source: ArraySource) -> list[Reading]:
     """The ways to take the columns of a dense table among which ``likelihood="auto"`` of a mixture chooses; else none."""
     if not automatically(estimator) or isinstance(source, SparseSource) or continues(estimator, source) is not None:
         return []
-    return readings(source, estimator.levels_, _names(estimator, source), aside=True)
+    latent = estimator.seeds is None  # which priors of single clusters cannot have
+    found = readings(source, estimator.levels_, _names(estimator, source), aside=True)
+    return [replace(reading, latent=latent) for reading in found]
 
 
 def several(ways: Sequence[Reading]) -> bool:
@@ -240,7 +243,7 @@ def continued(estimator: Any, likelihood: Likelihood, source: ArraySource, learn
     own = [name.removeprefix(OF_LIKELIHOOD) for name in learn if name.startswith(OF_LIKELIHOOD)]
     if first is None or not _as_wide(estimator.init, source):
         return likelihood
-    return likelihood.continued(own, first.likelihood)
+    return likelihood.continued(own, first.likelihood.plain)
 
 
 def moves(estimator: Any) -> tuple[str, ...]:
@@ -273,6 +276,7 @@ def check(estimator: Any) -> None:
     """Refuse parameters of the wrong type or outside their range, naming the parameter, its value and what it must be."""
     _check_fit(estimator, *PUBLISHED)
     check_births(estimator, algorithm(estimator))
+    check_seeds(estimator, algorithm(estimator))
     _require(count(estimator.n_init_clusters), "n_init_clusters", estimator, COUNT)
     known = _positive_or_prior(estimator.concentration)
     _require(known, "concentration", estimator, "a positive number or a GammaConcentration")
@@ -296,6 +300,10 @@ def check_topics(estimator: Any) -> None:
     none = type(estimator.restarts) is int and estimator.restarts == 0
     _require(none or count(estimator.restarts), "restarts", estimator, "a whole number of at least 0, below 2^31")
     _require_algorithm_of(estimator, BAGS)
+    check_seeds(estimator, algorithm(estimator))
+    words = estimator.vocabulary
+    fits = words is None or (isinstance(words, (list, tuple, np.ndarray)) and all(isinstance(w, str) for w in words))
+    _require(fits, "vocabulary", estimator, "None or a sequence of words")
     _require_learnable(estimator, "document_concentration")
     _require_shares(estimator)
     _named("allocation", estimator, ("hdp", "lda"), "update")

@@ -34,6 +34,8 @@ def known(estimator: Any, model: Model, fingerprint: str | None) -> Posterior | 
     if not isinstance(init, type(estimator)) or fingerprint is None or init._fingerprint != fingerprint:
         return None
     summary: Summary = init.summary_
+    if summary.S.shape[1] != model.likelihood.n_statistics or model.named(summary).any():
+        return None  # their priors differ
     if model.max_clusters < summary.K or not _allows(model.kind, init.model_.kind):
         return None
     return model.posterior(summary)

@@ -29,6 +29,7 @@ from . import _choices as choices
 from ._base import Columns, as_source, survey
 from ._given import check_columns, whole_numbers
 from ._reader import Reader
+from ._seeds import with_rows, with_words
 from ._spread import goes_to_workers, spread_bags
 from ._start import OfModel, Translation, label_codes
 
@@ -92,6 +93,15 @@ def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
     return choices.likelihood(
         estimator, source.flat, Multinomial(WORD_CONCENTRATION) if given == "multinomial" else None
     )
+
+
+def with_seeds(
+    estimator: Any, model: Model, source: BagSource | GroupSource, columns: Columns, executor: Executor
+) -> Model:
+    """The model with the topics that the seeds of an estimator name."""
+    if isinstance(source, BagSource):
+        return with_words(estimator, model, source.n_columns)
+    return with_rows(estimator, model, columns, executor)
 
 
 def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
@@ -197,7 +207,7 @@ def choose_start(
     if isinstance(init, type(estimator)):
         check_is_fitted(init)
         same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)
-        if not same or type(init.model_.likelihood) is not type(model.likelihood):
+        if not same or type(init.model_.likelihood.plain) is not type(model.likelihood.plain):
             raise ValueError(f"init is a model of other data: {init.n_features_in_} columns; X has {source.n_columns}.")
         return _from_model(init, estimator.levels_, model, source, session.executor)
     if not isinstance(init, str):
@@ -255,7 +265,7 @@ def _from_model(
     """From another topic model: its counts of words, or the rows of groups as a mixture of its topics explains them."""
     summary: DocumentSummary = other.summary_
     if isinstance(source, BagSource):
-        return model.start(summary.N, summary.S)
+        return model.start(summary.N, summary.S[:, : source.n_columns])
     translate = Translation.between(levels, other)
     mixture = other.model_.flat
     rows = mixture.start(summary.N, summary.S)

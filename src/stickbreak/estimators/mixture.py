@@ -37,6 +37,7 @@ from ._estimator import Estimator, Table
 from ._family import decide_family, problem_of, rivals_of
 from ._merged import Again, merged
 from ._reader import Reader, by_chunk
+from ._seeds import with_rows
 from ._selection import remembered
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
@@ -227,6 +228,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         most_kept: int | None = None,
         candidates: int | None = 16,
         label_error: float | None = 0.0,
+        seeds: Any = None,
+        seed_weight: float = 1.0,
         learn: bool | Sequence[str] = True,
         tol: float = 0.01,
         n_jobs: int | None = None,
@@ -261,6 +264,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.max_memory = max_memory
         self.verbose = verbose
         self.label_error = label_error
+        self.seeds = seeds
+        self.seed_weight = seed_weight
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of X.
@@ -580,6 +585,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.n_clusters_, self.weights_ = summary.K, model.allocation.mean_weights(summary)
         assert isinstance(model.allocation, MixturePrior)
         self.concentration_, self.concentration_std_ = model.allocation.concentration_moments(summary)
+        self.seeded_clusters_ = model.likelihood.names_of(summary.S)
 
     def _clusters_of_named_start(self) -> int:
         return 1 if self.init == "one" else int(self.n_init_clusters)
@@ -593,6 +599,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         targets = choices.takes_targets(self)
         source = as_source(self, X, sample_weight, reset=True, y=y if targets else None)
         classes = None if targets else classes_of(y, source.n_rows)
+        if self.seeds is not None and (classes is not None or source.n_columns != self.n_features_in_):
+            raise ValueError("seeds cannot be used together with y: pass labels, or prototypes of clusters.")
         if classes is not None and is_spread(source):
             raise TypeError(
                 "rows on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
@@ -622,6 +630,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 search = partial(LearningSearch, rivals=rivals, restarts=choices.searches_freely(self))
             else:
                 search = partial(PUBLISHED[type(birth)], birth=birth)
+            if self.seeds is not None:
+                model = with_rows(self, model, columns, executor)
             options = problem.options
             visited = rows
             repeats = collapsed

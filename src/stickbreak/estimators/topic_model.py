@@ -86,6 +86,18 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Topics of each document, the smallest first, that are emptied on trial whenever it is read, in `fit` and `transform`
         alike, and stay so if its part of the ELBO is higher (Thesis Alg. 5.2); 25 is the number of the Thesis.  They raise the
         ELBO, at some cost of time, and make the proportions of documents sparser, which tends to lower held-out completion.
+    seeds : mapping from str, or None, default None
+        Topics that are named in advance, each with words in a list, ``{"sport": ["match", "team"], ...}``, or with their
+        pseudo-counts, ``{"sport": {"match": 50.0, "team": 20.0}}``.  Words are names, or numbers of columns.  In the prior of
+        such a topic, and of no other, its words have these pseudo-counts beside that of all words, so that it forms around
+        them; the rest of its words, the other topics and their number are found as ever.  It keeps its name and stays, however
+        small; it takes in topics without a name, but never another with one.  The ELBO is that of this model.  With
+        ``lengths``: rows like those of each topic, as in `Mixture`.
+    seed_weight : float > 0, default 1.0
+        Pseudo-counts of a seed word, where they are not given: this many times its number of occurrences in X, and those of a
+        word that does not occur; with ``lengths``, the rows that each row of ``seeds`` counts as.
+    vocabulary : sequence of V str, or None, default None
+        The words of the columns, for ``seeds`` and for tables and pictures, where X does not name them.
     learn : bool or sequence of str, default True
         What else to learn between laps, to values that raise the ELBO, once there are several topics, and in the last laps.
         True: the hyperparameters of the likelihood that were not given; or names, such as "concentration" of words, also of
@@ -122,6 +134,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         K.
     topics_ : array (K, V)
         Posterior mean probabilities of the words, for counts of words.
+    seeded_topics_ : dict from str to int
+        The topic of each name in ``seeds``.
     topic_shares_ : array (K,)
         Expected shares of the topics in a new document, summing to one.
     document_concentration_ : float
@@ -180,6 +194,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         max_laps: int = 1000,
         most_kept: int | None = None,
         restarts: int = 0,
+        seeds: Any = None,
+        seed_weight: float = 1.0,
+        vocabulary: Sequence[str] | None = None,
         learn: bool | Sequence[str] = True,
         tol: float = 0.03,
         n_jobs: int | None = None,
@@ -203,6 +220,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.max_laps = max_laps
         self.most_kept = most_kept
         self.restarts = restarts
+        self.seeds = seeds
+        self.seed_weight = seed_weight
+        self.vocabulary = vocabulary
         self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
@@ -407,8 +427,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return np.asarray(self.model_.likelihood.posterior(of @ summary.N, of @ summary.S).probabilities)
 
     def _vocabulary(self, vocabulary: Sequence[str] | None) -> Sequence[str] | None:
+        if vocabulary is not None:
+            return vocabulary
         names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
-        return names if vocabulary is None else vocabulary
+        return self.vocabulary if names is None else names
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         self.n_topics_, self.topic_shares_ = summary.K, model.allocation.mean_weights(summary)
@@ -416,6 +438,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         assert isinstance(allocation, TopicPrior)
         self.document_concentration_ = float(allocation.document_concentration)
         self._name_concentration(allocation, summary)
+        self.seeded_topics_ = model.likelihood.names_of(summary.S)
         self.__dict__.pop("topics_", None)
         if not self.grouped_:
             self.topics_ = self.posterior_.probabilities
@@ -459,6 +482,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             kind = documents.kind_of(self, source)
             model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
             model = continued(self, model, source, learn)
+            if self.seeds is not None:
+                model = documents.with_seeds(self, model, source, columns, executor)
             fingerprint = documents.fingerprint(source)
             before = known(self, model, fingerprint)
             batches = memory.n_batches(self, model.likelihood, source)

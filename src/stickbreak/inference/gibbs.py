@@ -13,7 +13,7 @@ from scipy.special import psi
 from ..allocations.topics import TopicPrior
 from ..data import ArraySource
 from ..kernels.gibbs import gibbs_sweep, word_tables
-from ..likelihoods import Multinomial
+from ..likelihoods import Multinomial, Seeded
 from ..model import Model, Summary
 from .executor import Executor
 
@@ -28,6 +28,7 @@ SMALLEST_PRIOR = 1e-4
 DISSOLVED = 0.1  # share of the mean size below which a topic is dissolved
 PLENTY = 1_000_000  # with fewer tokens there are more sweeps, by the root of the ratio ...
 MOST_SWEEPS = 5.0  # ... up to this multiple
+NO_OWNERS = np.empty(0, np.intp)
 FIRST_PRIOR = 0.1  # pseudo-count of a topic in a document at first
 
 
@@ -36,10 +37,12 @@ class Annealed(NamedTuple):
 
     summary : of the last sweep, topics in decreasing size
     topics : of every token
+    owners : (G,) the topic of each of those that are named in advance
     """
 
     summary: Summary
     topics: NDArray[np.int32]
+    owners: NDArray[np.intp]
 
 
 class Tables(NamedTuple):
@@ -52,11 +55,15 @@ class Tables(NamedTuple):
 
 
 class WordPart(NamedTuple):
-    """Some words: where the tokens of each begin, the topic of every token, and the pseudo-count of each word."""
+    """Some words: where the tokens of each begin, the topic of every token, and the pseudo-count of each word.
+
+    more : (G, n) the pseudo-counts that each word has beside those in topics that are named in advance
+    """
 
     indptr: NDArray[np.int64]
     topics: NDArray[np.int32]
     smooth: Array
+    more: Array
 
 
 class Part(NamedTuple):
@@ -92,35 +99,53 @@ class Chain:
         self.by_word = np.argsort(self.words, kind="stable")
         self.word_indptr = np.searchsorted(self.words[self.by_word], np.arange(len(self.used) + 1))
         self.word_edges = _cuts(self.word_indptr)
-        self.more = float(np.clip(np.sqrt(PLENTY / max(len(self.words), 1)), 1.0, MOST_SWEEPS))
+        self.longer = float(np.clip(np.sqrt(PLENTY / max(len(self.words), 1)), 1.0, MOST_SWEEPS))
         self.model = model
         self.rng = rng
         self.learn = learn
         self.n_words = X.shape[1]
-        likelihood = model.likelihood
+        likelihood = model.likelihood.plain
         assert isinstance(likelihood, Multinomial)
         self.prior, self.unused = likelihood.concentration[seen], float(likelihood.concentration[~seen].sum())
+        self.seeds = model.likelihood if isinstance(model.likelihood, Seeded) else None
+        more = np.zeros((0, self.n_words)) if self.seeds is None else np.asarray(self.seeds.sums, np.float64)
+        self.more = more[:, seen]
+        self.more_totals = more.sum(axis=1)
 
     def from_summary(self, start: Summary, sweeps: int, executor: Executor) -> Annealed:
-        """Sweep from the topics of a summary."""
-        return self._run(np.full(len(self.words), -1, np.int32), start.S.T[self.used], sweeps, executor)
+        """Sweep from the topics of a summary, and those that are named in advance."""
+        start = self.model.begun(start)
+        owners = NO_OWNERS if self.seeds is None else self.seeds.owners(start.S)
+        z = np.full(len(self.words), -1, np.int32)
+        return self._run(z, start.S.T[self.used], owners, sweeps, executor)
 
     def pruned(self, annealed: Annealed, executor: Executor) -> Annealed:
-        """Sweep on without topics much smaller than the mean, until there are none such."""
+        """Sweep on without topics much smaller than the mean, until there are none such but those named in advance."""
         while True:
             sizes = annealed.summary.N
-            K = annealed.summary.K
-            kept = int((sizes >= DISSOLVED * sizes.mean()).sum())  # they are in decreasing order
-            if kept == K:
+            kept = sizes >= DISSOLVED * sizes.mean()
+            kept[annealed.owners] = True
+            if kept.all():
                 return annealed
-            topics = np.where(annealed.topics < kept, annealed.topics, -1).astype(np.int32)
-            annealed = self.from_topics(topics, kept, PRIOR_EVERY, executor)
+            place = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+            owners = place[annealed.owners].astype(np.intp)
+            annealed = self.from_topics(place[annealed.topics], int(kept.sum()), PRIOR_EVERY, executor, owners)
 
-    def from_topics(self, topics: NDArray[np.int32], K: int, sweeps: int, executor: Executor) -> Annealed:
-        """Sweep on from the topic of every token, one of K, or -1 for none."""
+    def from_topics(
+        self,
+        topics: NDArray[np.int32],
+        K: int,
+        sweeps: int,
+        executor: Executor,
+        owners: NDArray[np.intp] = NO_OWNERS,
+    ) -> Annealed:
+        """Sweep on from the topic of every token, one of K, or -1 for none.
+
+        owners : (G,) the topic of each of those that are named in advance
+        """
         placed = topics >= 0
         S = np.bincount(self.words[placed].astype(np.int64) * K + topics[placed], minlength=len(self.used) * K)
-        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), sweeps, executor)
+        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), owners, sweeps, executor)
 
     def split(self, annealed: Annealed, wanted: int) -> NDArray[np.int32]:
         """The topic of every token when topics are split at random, the largest first, so that there are ``wanted``."""
@@ -128,35 +153,47 @@ class Chain:
         fresh = annealed.topics + K * self.rng.integers(-(-wanted // K), size=len(annealed.topics))
         return np.where(fresh < wanted, fresh, annealed.topics).astype(np.int32)
 
-    def _run(self, z: NDArray[np.int32], S: Array, sweeps: int, executor: Executor) -> Annealed:
+    def _run(
+        self, z: NDArray[np.int32], S: Array, owners: NDArray[np.intp], sweeps: int, executor: Executor
+    ) -> Annealed:
         K = S.shape[1]
         prior = np.full(K, FIRST_PRIOR)
-        sweeps = int(sweeps * self.more)
+        sweeps = int(sweeps * self.longer)
         if not self.learn:
             allocation = self.model.allocation
             assert isinstance(allocation, TopicPrior)
             prior *= allocation.document_concentration / prior.sum()
         smooth = S + self.prior[:, None]
-        E = smooth / (smooth.sum(axis=0) + self.unused)
+        smooth[:, owners] += self.more.T
+        unused = np.full(K, self.unused)
+        unused[owners] += self.more_totals - self.more.sum(axis=1)
+        E = smooth / (smooth.sum(axis=0) + unused)
         cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
-        totals = np.zeros(K, np.float32) if (z < 0).any() else self._totals(z, K)
+        totals = np.zeros(K, np.float32) if (z < 0).any() else self._totals(z, K, owners)
         tables = Tables(E.astype(np.float32), cumulative, cumulative[:, -1].copy(), totals)
         for sweep in range(sweeps):
             self._sweep(z, tables, executor)
             if sweep >= SETTLED * sweeps and sweep % PRIOR_EVERY == 0:
                 prior = self._prior(z, prior)
             if sweep < sweeps - 1:
-                tables = self._tables(z, prior, executor)
+                tables = self._tables(z, prior, owners, executor)
         S = np.bincount(self.words.astype(np.int64) * K + z, minlength=S.size).reshape(S.shape).astype(np.float64)
-        order = np.argsort(-S.sum(axis=0), kind="stable")
-        order = order[: max(1, int((S.sum(axis=0) > 0.0).sum()))]
+        sizes = S.sum(axis=0)
+        stays = sizes > 0.0
+        stays[owners] = True
+        order = np.argsort(-sizes, kind="stable")
+        order = order[stays[order]]
         place = np.zeros(K, np.int32)
         place[order] = np.arange(len(order))
         z = place[z]
+        owners = place[owners].astype(np.intp)
         counted = np.zeros((len(order), self.n_words))
         counted[:, self.used] = S.T[order]
-        summary = self.model.start(counted.sum(axis=1), counted) * self.scale
-        return Annealed(summary, z)
+        N = counted.sum(axis=1)
+        if self.seeds is not None:
+            counted = np.hstack([counted, self.seeds.marks_of(owners, len(order))])
+        summary = self.model.start(N, counted) * self.scale
+        return Annealed(summary, z, owners)
 
     def _sweep(self, z: NDArray[np.int32], tables: Tables, executor: Executor) -> None:
         """Draw every topic once."""
@@ -166,18 +203,19 @@ class Chain:
             z[place : place + len(topics)] = topics
             place += len(topics)
 
-    def _totals(self, z: NDArray[np.int32], K: int) -> NDArray[np.float32]:
+    def _totals(self, z: NDArray[np.int32], K: int, owners: NDArray[np.intp]) -> NDArray[np.float32]:
         """What counts of words are divided by, (K,)."""
         totals = np.bincount(z, minlength=K) + (self.prior.sum() + self.unused)
+        totals[owners] += self.more_totals
         return np.asarray(np.minimum(totals, np.finfo(np.float32).max), dtype=np.float32)
 
-    def _tables(self, z: NDArray[np.int32], prior: Array, executor: Executor) -> Tables:
+    def _tables(self, z: NDArray[np.int32], prior: Array, owners: NDArray[np.intp], executor: Executor) -> Tables:
         """What the next sweep draws topics by."""
-        totals = self._totals(z, len(prior))
+        totals = self._totals(z, len(prior), owners)
         E = np.empty((len(self.used), len(prior)), np.float32)
         cumulative = np.empty_like(E)
         place = 0
-        for parts in executor.map(partial(_counted, totals, prior), self._word_parts(z)):
+        for parts in executor.map(partial(_counted, totals, prior, owners), self._word_parts(z)):
             some = slice(place, place + len(parts[0]))
             E[some], cumulative[some] = parts
             place = some.stop
@@ -188,7 +226,7 @@ class Chain:
         for first, last in pairwise(self.word_edges):
             indptr = self.word_indptr[first : last + 1]
             tokens = self.by_word[indptr[0] : indptr[-1]]
-            yield WordPart(indptr - indptr[0], z[tokens], self.prior[first:last])
+            yield WordPart(indptr - indptr[0], z[tokens], self.prior[first:last], self.more[:, first:last])
 
     def _parts(self, z: NDArray[np.int32], seeds: NDArray[np.int64]) -> Iterator[Part]:
         """The documents, some at a time."""
@@ -230,10 +268,10 @@ def _swept(tables: Tables, part: Part) -> NDArray[np.int32]:
 
 
 def _counted(
-    totals: NDArray[np.float32], prior: Array, part: WordPart
+    totals: NDArray[np.float32], prior: Array, owners: NDArray[np.intp], part: WordPart
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The tables of some words."""
     E = np.empty((len(part.smooth), len(prior)), np.float32)
     cumulative = np.empty_like(E)
-    word_tables(part.indptr, part.topics, part.smooth, totals, prior, E, cumulative)
+    word_tables(part.indptr, part.topics, part.smooth, owners, part.more, totals, prior, E, cumulative)
     return E, cumulative

@@ -100,6 +100,9 @@ def first_lap(
     schedule = schedule.copy()
     rng = deepcopy(rng)
     model = replace(model, allocation=model.allocation.in_laps)
+    start = model.begun(start)
+    if counts is not None and len(counts) < start.K:
+        counts = np.pad(counts, [(0, start.K - len(counts)), (0, 0)])
     schedule.start(start.K)
     memo = Memo(len(problem.batches))
     begun = State(model.posterior(start), memo, -np.inf, schedule, rng, settle, learns=not problem.options.learn_late)
@@ -327,8 +330,8 @@ def _learnt(problem: Problem, state: State, earlier: float) -> State:
 
 
 def _without_empty(state: State) -> State:
-    """Clusters without rows cost time and change nothing (nested truncation, Thesis 3.4.3)."""
-    used = np.flatnonzero(state.total.N > 0.0)
+    """Clusters without rows cost time and change nothing (nested truncation, Thesis 3.4.3); those with a name stay."""
+    used = np.flatnonzero((state.total.N > 0.0) | state.model.named(state.total))
     if state.model.kind.recipe.ordered and len(used) < state.total.K:
         return _taken(state, used)
     return state

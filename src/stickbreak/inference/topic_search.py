@@ -330,7 +330,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     def _with_split(self, chain: Chain, wanted: int, sweeps: int) -> Annealed:
         """``wanted`` topics: those in hand, the largest split, annealed."""
         annealed = chain.from_summary(self.total, 1, self.executor)
-        return chain.from_topics(chain.split(annealed, wanted), wanted, sweeps, self.executor)
+        return chain.from_topics(chain.split(annealed, wanted), wanted, sweeps, self.executor, annealed.owners)
 
     def _excursion(self, annealed: Annealed, options: Options) -> Laps:
         """An ascent from more topics, then merged, at last without what is known of documents; that ascent before merges."""

@@ -78,18 +78,21 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
 
 
 @_jit
-def word_tables(indptr, z, smooth, totals, prior, E, cumulative):
+def word_tables(indptr, z, smooth, owners, more, totals, prior, E, cumulative):
     """The tables of a sweep for words whose tokens have the topics z[indptr[v] : indptr[v + 1]].
 
-    E_vk = (n_vk + smooth_v) / totals_k,   cumulative_vk = sum_{j <= k} E_vj a_j
+    E_vk = (n_vk + smooth_v + sum_{g : owners_g = k} more_gv) / totals_k,   cumulative_vk = sum_{j <= k} E_vj a_j
 
-    smooth : (V,) in: pseudo-count of each word;  totals : (K,) in;  prior : (K,) in: a
+    smooth : (V,) in: pseudo-count of each word
+    owners, more : (G,), (G, V) in: topics with pseudo-counts of their own beside;  totals : (K,) in;  prior : (K,) in: a
     E, cumulative : (V, K) float32 out
     """
     K = E.shape[1]
     n = np.empty(K)
     for v in range(indptr.size - 1):
         n[:] = smooth[v]
+        for g in range(owners.size):
+            n[owners[g]] += more[g, v]
         for k in z[indptr[v] : indptr[v + 1]]:
             n[k] += 1.0
         for k in range(K):

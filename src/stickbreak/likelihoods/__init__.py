@@ -23,6 +23,7 @@ from .log_scale import LogScale
 from .multinomial import Multinomial
 from .poisson import Poisson
 from .product import Product
+from .seeded import Seeded
 from .spherical_gaussian import SphericalGaussian
 from .student_t import StudentT
 from .zero_mean_gaussian import ZeroMeanGaussian
@@ -74,6 +75,7 @@ __all__ = [
     "Product",
     "Profile",
     "Sample",
+    "Seeded",
     "SphericalGaussian",
     "StudentT",
     "ZeroMeanGaussian",

@@ -206,6 +206,30 @@ class Likelihood(ABC):
         return None
 
     @property
+    def plain(self) -> "Likelihood":
+        """The family of clusters that have no prior of their own."""
+        return self
+
+    def named(self, S: Array) -> NDArray[np.bool_]:
+        """Which clusters, with statistics S (K, F), are named in advance and stay, also without rows, (K,)."""
+        return np.zeros(len(S), np.bool_)
+
+    def names_of(self, S: Array) -> dict[str, int]:
+        """The cluster of each name, where some are named in advance."""
+        return {}
+
+    def carry(self, source: Array, S: Array) -> None:  # noqa: B027  most have nothing
+        """Write to sums S (K, F) what clusters have of their own and no row says, as ``source`` (K, F), W or sums, has it."""
+
+    def inherited(self, N: Array, S: Array, marks: Array) -> Array:
+        """Statistics (J, F) of the children of a cluster with statistics (F,), which carry what that did (`carry`)."""
+        return S
+
+    def begun(self, N: Array, S: Array, most: int) -> Array:
+        """Statistics of a start, with those of clusters that are named in advance and are not among the K; ``most`` in all."""
+        return S
+
+    @property
     def n_plain(self) -> int:
         """How many of its last statistics are not multiplied by the means of latent variables, nor known to these."""
         return 0

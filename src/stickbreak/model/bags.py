@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +17,28 @@ from .parameters import Parameters
 Array = NDArray[np.floating]
 
 
+class Words(NamedTuple):
+    """The tables of the words, made once for all chunks, and the weights W (K, F) of the topics."""
+
+    tables: Tables
+    W: Array
+
+
 @dataclass(frozen=True)
 class BagKind(DocumentKind):
     """Bags of words; their base measure is that of the tokens in a given order, one."""
 
-    def prepare(self, likelihood: Likelihood, parameters: Parameters, source: BagSource) -> Tables:
+    def prepare(self, likelihood: Likelihood, parameters: Parameters, source: BagSource) -> Words:
         """The tables of the words, made once for all chunks."""
-        return tables(parameters.W.T + parameters.bias, parameters.prior)
+        return Words(tables(parameters.W.T + parameters.bias, parameters.prior), parameters.W)
 
-    def observed(self, likelihood: Likelihood, prepared: Tables, X: Any) -> Observed:
+    def observed(self, likelihood: Likelihood, prepared: Words, X: Any) -> Observed:
         """The tables of the words."""
-        return Observed(prepared)
+        return Observed(prepared.tables)
+
+    def weights(self, prepared: Words) -> Array:
+        """W (K, F)."""
+        return prepared.W
 
     def indifferent(self, likelihood: Likelihood, X: Any, n: int) -> Observed:
         """Tables of n words that one topic explains alike."""

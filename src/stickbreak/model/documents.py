@@ -162,6 +162,10 @@ class DocumentKind(ABC):
         """What clusters, prepared for a visit, say of the observations of a chunk."""
 
     @abstractmethod
+    def weights(self, prepared: Any) -> Array:
+        """W (K, F) of clusters, prepared for a visit."""
+
+    @abstractmethod
     def indifferent(self, likelihood: Likelihood, X: Any, n: int) -> Observed:
         """The same of a single cluster that takes everything, for n rows of a table."""
 
@@ -183,6 +187,7 @@ class DocumentKind(ABC):
         warm = None if start is None or start.shape[1] != n else start.T
         limits = same_limit(self.most_kept, n)
         summary, kept = document_step(own.tables, entries, NOTHING, warm, None, own.T, self.restarts, limits)
+        likelihood.carry(self.weights(prepared), summary.S)
         if base:
             summary.base[...] = self.log_base(likelihood, X)
         return summary, kept
@@ -222,6 +227,8 @@ class DocumentKind(ABC):
         parts = entries._replace(counts=entries.counts * mass)
         limits = NO_LIMITS if self.most_kept is None else _rooms(self.most_kept, kept, columns)
         tracked, _ = document_step(shared, parts, np.log(mass), start, kept, T, limits=limits)
+        source = summary.S[columns].sum(axis=0, keepdims=True) if prepared is None else self.weights(prepared)
+        likelihood.carry(source, tracked.S)
         nothing = np.zeros(())
         return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing)
 

@@ -30,6 +30,10 @@ class GroupKind(DocumentKind):
         T, scores, _ = exact_scores(likelihood, prepared, X.X)
         return Observed(tables(scores, prepared.prior, words=False), T)
 
+    def weights(self, prepared: Parameters) -> Array:
+        """W (K, F)."""
+        return prepared.W
+
     def indifferent(self, likelihood: Likelihood, X: Groups, n: int) -> Observed:
         """Tables of n rows that one cluster explains alike, and their features."""
         return Observed(tables(np.zeros((n, 1)), np.ones(1)), features(likelihood, X.X))

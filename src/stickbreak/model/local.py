@@ -113,6 +113,7 @@ def restricted_step(
     most : (n,) the most clusters that each row may use, at least 1
     """
     summary = Summary.zeros(*parameters.W.shape)
+    likelihood.carry(parameters.W, summary.S)
     pieces = []
     n = X.shape[0]
     F = likelihood.n_statistics

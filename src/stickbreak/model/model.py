@@ -2,7 +2,7 @@
 
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
@@ -85,6 +85,17 @@ class Model:
     def start(self, N: Array, S: Array) -> Summary:
         """A start from the counts (K,) and the statistics (K, F) of rows."""
         return self.kind.start(Summary(N, S, np.zeros(len(N)), np.zeros(())))
+
+    def begun(self, start: Summary) -> Summary:
+        """The start, with the clusters that are named in advance (`Likelihood.begun`), new ones last."""
+        S = self.likelihood.begun(start.N, start.S, self.max_clusters)
+        if S is start.S:
+            return start
+        return replace(start.insert_empty(len(S) - start.K), S=S)
+
+    def named(self, summary: Summary) -> NDArray[np.bool_]:
+        """Which clusters are named in advance, (K,)."""
+        return self.likelihood.named(summary.S)
 
     @property
     def flat(self) -> "Model":

@@ -36,6 +36,7 @@ def refined(model: Model, clusters: Summary, sample: Sampled) -> tuple[Summary, 
     """One local step on a sample of rows at the parameters that a summary of clusters implies."""
     parameters = model.parameters(clusters, np.dtype(np.float64))
     summary = Summary.zeros(*parameters.W.shape)
+    model.likelihood.carry(parameters.W, summary.S)
     pieces = []
     n = len(sample.weights)
     mass = np.ones(len(sample.weights))

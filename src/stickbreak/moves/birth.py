@@ -1,6 +1,6 @@
 """Birth: one cluster becomes several, found by a fresh fit to a sample of its rows (Thesis 4.2)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -97,7 +97,8 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
     rng = np.random.default_rng(target.seed)
     model = model.flat
     sample = Sampled.of(model, target.X, target.weights)
-    parent = model.bound(_whole(model, target, sample))
+    whole = _whole(model, target, sample)
+    parent = model.bound(whole)
     first = _First.of(model, target, sample)
     begun = [_begun(model, target, start, first, sample, rng) for start in target.starts]
     children, smallest = max(begun, key=lambda fit: _value(model, fit[0])) if len(begun) > 1 else begun[0]
@@ -114,7 +115,9 @@ def fit_children(model: Model, target: Target) -> tuple[Summary, float]:
         children = found
     if children.K < 2:
         return children, -np.inf
-    return model.ordered(children), _value(model, children) - parent
+    model.likelihood.carry(target.summary.S, whole.S)  # a name goes to one of the children, once these are known
+    children = replace(children, S=model.likelihood.inherited(children.N, children.S, target.summary.S[0]))
+    return model.ordered(children), _value(model, children) - model.bound(whole)
 
 
 def one_child(model: Model, target: Target) -> Summary:

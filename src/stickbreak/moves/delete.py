@@ -20,6 +20,7 @@ def propose_deletes(posterior: Posterior, dtype: np.dtype[np.floating], limit: i
     Without cluster k the bound saves the cost of its parameters, KL(q(phi_k) || prior), and loses at most N_k times the
     divergence to its nearest neighbour, or of topics, which a document may mix, to a mixture of the others.  Clusters where
     the loss is below twice the saving are proposed, cheapest first, with those others as absorbers.
+    Clusters that are named in advance stay.
     """
     model = posterior.model
     summary = posterior.summary
@@ -29,13 +30,15 @@ def propose_deletes(posterior: Posterior, dtype: np.dtype[np.floating], limit: i
     parameters = posterior.parameters(dtype)
     distance = posterior.divergences + np.diag(np.full(summary.K, np.inf))
     loss = summary.N * distance.min(axis=1)
-    mixed = model.kind.has_documents and isinstance(model.likelihood, Multinomial)
+    mixed = model.kind.has_documents and isinstance(model.likelihood.plain, Multinomial)
     if mixed:
         loss, distance = _mixture_losses(model, summary, loss, distance)
         limit = max(5, limit // 2)
     estimates = saving - loss
     proposals = []
-    for k in np.argsort(-estimates, kind="stable")[:limit]:
+    named = model.named(summary)
+    cheapest = np.argsort(-estimates, kind="stable")
+    for k in cheapest[~named[cheapest]][:limit]:
         if mixed or estimates[k] > -saving[k] - NEGLIGIBLE:
             absorbers = np.argsort(distance[k], kind="stable")[: min(N_ABSORBERS, summary.K - 1)]
             removed = (int(k), *map(int, absorbers))
@@ -50,7 +53,7 @@ def _mixture_losses(model: Model, summary: Summary, loss: Array, distance: Array
     """
     smallest = np.argsort(summary.N, kind="stable")[: max(MOST_MIXED, summary.K // 4)]
     p = model.likelihood.posterior(summary.N, summary.S).probabilities
-    S = np.maximum(summary.S[smallest], NEGLIGIBLE)  # a topic may have no words at all
+    S = np.maximum(summary.S[smallest, : p.shape[1]], NEGLIGIBLE)  # a topic may have no words at all
     w = np.full((len(smallest), summary.K), 1.0 / (summary.K - 1))
     w[np.arange(len(smallest)), smallest] = 0.0
     totals = S.sum(axis=1, keepdims=True)

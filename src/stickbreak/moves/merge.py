@@ -30,6 +30,10 @@ def propose_merges(
         return [], []
     loss = summary.N[:, None] * posterior.divergences
     first, second = np.triu_indices(summary.K, 1)
+    named = model.named(summary)
+    one = ~(named[first] & named[second])  # of two clusters that are named in advance none may go
+    first = first[one]
+    second = second[one]
     nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")
     nearest = nearest[: max(FEWEST, int(model.kind.recipe.pairs * summary.K))]
     pairs = [(int(a), int(b)) for a, b in zip(first[nearest], second[nearest]) if may((int(a), int(b)))]

@@ -1,0 +1,344 @@
+"""Clusters that are named in advance: any family, with a prior of its own for each of some clusters."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array, issparse
+
+from ._base import Array, Likelihood, Profile
+from ._hyperparameters import require
+from ._rows import Rows
+from ._sample import Sample
+from .features import features
+
+MARK = 1e-30  # of a seed on its cluster, in each sum over rows: it is above zero, and nothing beside any other number
+APART = 1e8  # nats that a cluster loses by each seed beyond one
+TIE = 1e-6  # nats: a seed prefers a new cluster to one that is no better
+
+
+@dataclass(frozen=True, eq=False)
+class Seeded(Likelihood):
+    """A family in which G clusters have a name and a prior of their own.
+
+    The prior of a cluster with seed g is that of the family after n_g rows with summed statistics s_g:
+
+        lambda_k = lambda_0 + (s_g, n_g) + (S_k, N_k),    log marginal = log Z(lambda_k) - log Z(lambda_0 + (s_g, n_g))
+
+    and that of all other clusters is lambda_0.  So the bound is the exact one of that model; seeds are no data, and are not
+    counted among rows.  Each seed is on one cluster, and no cluster has two.
+
+    Which cluster has which seed is said by the last G statistics, which no row adds to: those of a cluster that has seed g
+    are positive at g (`MARK` in each sum of rows), so that marks move with clusters when these are reordered, merged or
+    replaced.  A merge of a cluster with a seed and one without has that seed; one of two seeds loses `APART` nats, which
+    nothing makes good.  Clusters with a seed are never deleted, also when they have no rows.
+
+    Parameters
+    ----------
+    family : likelihood, resolved and conjugate, without latent variables
+    counts : (G,) n_g >= 0
+    sums : (G, F) s_g, statistics that rows can have
+    names : G names that differ
+    """
+
+    family: Likelihood
+    counts: Any
+    sums: Any
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.family, Likelihood), "family", self.family, "a likelihood")
+        require(self.family.conjugate and self.family.latent is None, "family", self.family, "a conjugate family")
+        names = isinstance(self.names, tuple) and all(isinstance(name, str) for name in self.names)
+        require(names and len(set(self.names)) == len(self.names) > 0, "names", self.names, "names that differ")
+        shape = (len(self.names), self.family.n_statistics)
+        require(np.shape(self.counts) == shape[:1], "counts", self.counts, f"one for each of {shape[0]} names")
+        require(np.shape(self.sums) == shape, "sums", np.shape(self.sums), f"of shape {shape}")
+        for name in ("takes_sparse", "takes_missing", "takes_negative", "domain"):
+            object.__setattr__(self, name, getattr(self.family, name))  # those of a class, elsewhere
+
+    # Seeds -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def plain(self) -> Likelihood:
+        """The family."""
+        return self.family
+
+    def named(self, S: Array) -> NDArray[np.bool_]:
+        """Clusters with a seed, (K,)."""
+        return np.asarray(self._marks(S).any(axis=1))
+
+    def names_of(self, S: Array) -> dict[str, int]:
+        """The cluster of each seed by its name."""
+        return dict(zip(self.names, self.owners(S).tolist()))
+
+    def owners(self, S: Array) -> NDArray[np.intp]:
+        """The cluster of each seed, (G,)."""
+        return np.asarray(self._marks(S).argmax(axis=0))
+
+    def marks_of(self, owners: NDArray[np.integer], K: int) -> Array:
+        """The last G statistics (K, G) of clusters, given the cluster of each seed."""
+        marks = np.zeros((K, len(self.names)))
+        marks[owners, np.arange(len(owners))] = MARK
+        return marks
+
+    def carry(self, source: Array, S: Array) -> None:
+        """Marks of S (K, F) become those of ``source`` (K, F), such as weights W or other sums."""
+        F = self.family.n_statistics
+        S[:, F:] = source[:, F:]
+
+    def inherited(self, N: Array, S: Array, marks: Array) -> Array:
+        """Statistics of children (J, F), one of which has the seed of their parent, if any: that with the highest log marginal.
+
+        marks : (F,) statistics of the parent
+        """
+        F = self.family.n_statistics
+        S = S.copy()
+        S[:, F:] = 0.0
+        for g in np.flatnonzero(marks[F:] > 0.0):
+            S[self._gains(N, S[:, :F], g).argmax(), F + g] = MARK
+        return S
+
+    def begun(self, N: Array, S: Array, most: int) -> Array:
+        """Statistics of a start with each seed on a cluster: where it has none, on that which gains most by it, or a new one.
+
+        S : (K, F) with marks or without, of a start with counts N;  most : clusters that there may be
+
+        Raises
+        ------
+        ValueError : there are more seeds than clusters.
+        """
+        F = self.family.n_statistics
+        if S.shape[1] == F:
+            S = np.hstack([S, np.zeros((len(S), len(self.names)))])
+        lost = np.flatnonzero(~self._marks(S).any(axis=0))
+        if len(lost) == 0:
+            return S
+        free = np.flatnonzero(~self.named(S))
+        more = max(0, min(len(lost), most - len(S)))
+        if len(free) + more < len(lost):
+            raise ValueError(
+                f"seeds names {len(self.names)} clusters, but there may be no more than {max(most, len(S))}; name fewer."
+            )
+        gains = np.zeros((len(lost), len(free) + more))
+        for i, g in enumerate(lost):
+            gains[i, : len(free)] = self._gains(N[free], S[free, :F], g) - TIE
+        seeds, columns = linear_sum_assignment(-gains)
+        new = np.unique(columns[columns >= len(free)])
+        places = np.concatenate([free, np.zeros(more, np.intp)])
+        places[new] = len(S) + np.arange(len(new))
+        S = np.vstack([S, np.zeros((len(new), S.shape[1]))])
+        S[places[columns], F + lost[seeds]] = MARK
+        return S
+
+    def _gains(self, N: Array, S: Array, g: int) -> Array:
+        """What each cluster, without a seed, gains by a seed: the difference of its log marginals, (K,)."""
+        prior = self.family.log_marginal(self.counts[[g]], self.sums[[g]])
+        seeded = self.family.log_marginal(N + self.counts[g], S + self.sums[g]) - prior
+        return np.asarray(seeded - self.family.log_marginal(N, S))
+
+    def _marks(self, S: Array) -> NDArray[np.bool_]:
+        """Which cluster has which seed, (K, G)."""
+        return np.asarray(S[..., self.family.n_statistics :] > 0.0)
+
+    def _with_seeds(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """Counts and statistics of the family, those of seeds added."""
+        own = S[:, : self.family.n_statistics]
+        marks = self._marks(S)
+        marked = np.flatnonzero(marks.any(axis=1))
+        if len(marked) == 0:
+            return N, own
+        M = marks[marked].astype(np.float64)
+        N = np.array(N, np.float64)
+        own = own.copy()
+        N[marked] += M @ self.counts
+        own[marked] += M @ self.sums
+        return N, own
+
+    # What inference needs ----------------------------------------------------------------------------------------------
+
+    def resolve(self, sample: Sample) -> Self:
+        """The same: the family is resolved."""
+        return self
+
+    @property
+    def n_statistics(self) -> int:
+        """F, those of the family and one for each seed."""
+        return self.family.n_statistics + len(self.names)
+
+    @property
+    def row_entries(self) -> int:
+        """Those of the family."""
+        return self.family.row_entries
+
+    def features(self, X: Rows, out: Array | None) -> Any:
+        """T (n, F): the features of the family, and zeros."""
+        F = self.family.n_statistics
+        if out is None:
+            T = features(self.family, X, X.dtype)
+            T = T if issparse(T) else csr_array(T)
+            return csr_array((T.data, T.indices, T.indptr), (T.shape[0], self.n_statistics))
+        self.family.features(X, out[:, :F])
+        out[:, F:] = 0.0
+        return out
+
+    def log_base(self, X: Rows) -> Array:
+        """That of the family, (n,)."""
+        return self.family.log_base(X)
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """W and b of the family, given rows and seeds; of seeds, their marks."""
+        W, b = self.family.weights(*self._with_seeds(N, S))
+        return np.hstack([W, np.where(self._marks(S), MARK, 0.0)]), b
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """Log Z(lambda_k) - log Z(lambda_0 + seeds), (K,)."""
+        marks = self._marks(S)
+        value = self.family.log_marginal(*self._with_seeds(N, S))
+        if marks.any():
+            prior = self.family.log_marginal(self.counts, self.sums)
+            value = value - marks @ prior - APART * np.maximum(marks.sum(axis=1) - 1, 0)
+        return np.asarray(value)
+
+    def divergence(self, X: Rows, centers: Rows) -> Array:
+        """That of the family, (n, J)."""
+        return self.family.divergence(X, centers)
+
+    def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
+        """That of the family, given rows and seeds, (n, K)."""
+        return self.family.log_predictive(X, *self._with_seeds(N, S))
+
+    # What people read --------------------------------------------------------------------------------------------------
+
+    def posterior(self, N: Array, S: Array) -> Any:
+        """That of the family, given rows and seeds."""
+        return self.family.posterior(*self._with_seeds(N, S))
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """That of the family, given rows and seeds."""
+        return self.family.profile(*self._with_seeds(N, S))
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Rows (size, D) of the family, given rows and seeds."""
+        return self.family.sample(*self._one(N, S), rng, size)
+
+    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
+        """Rows completed by the family, given rows and seeds."""
+        return self.family.complete(X, *self._one(N, S), rng)
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Rows filled in by the family, given rows and seeds."""
+        return self.family.impute(X, R, *self._with_seeds(N, S))
+
+    def _one(self, N: float, S: Array) -> tuple[float, Array]:
+        """Count and statistics (F,) of the family of one cluster, those of its seed added."""
+        count, sums = self._with_seeds(np.array([N]), S[None])
+        return float(count[0]), sums[0]
+
+    # Columns: those of the family --------------------------------------------------------------------------------------
+
+    @property
+    def largest(self) -> Any:
+        """That of the family."""
+        return self.family.largest
+
+    def valid(self, X: Array) -> NDArray[np.bool_]:
+        """As the family."""
+        return self.family.valid(X)
+
+    def known(self, X: Any) -> Any:
+        """As the family."""
+        return self.family.known(X)
+
+    def may_miss(self, D: int) -> NDArray[np.bool_]:
+        """As the family."""
+        return self.family.may_miss(D)
+
+    def nominal(self, D: int) -> NDArray[np.bool_]:
+        """As the family."""
+        return self.family.nominal(D)
+
+    def measured(self, D: int) -> NDArray[np.bool_]:
+        """As the family."""
+        return self.family.measured(D)
+
+    def compositional(self, D: int) -> NDArray[np.bool_]:
+        """As the family."""
+        return self.family.compositional(D)
+
+    def describes(self, D: int) -> NDArray[np.bool_]:
+        """As the family."""
+        return self.family.describes(D)
+
+    def has_density(self, D: int) -> NDArray[np.bool_]:
+        """As the family."""
+        return self.family.has_density(D)
+
+    def takes_targets(self) -> bool:
+        """As the family."""
+        return self.family.takes_targets()
+
+    def refuse(self, value: float, column: int, where: str) -> NoReturn:
+        """As the family."""
+        self.family.refuse(value, column, where)
+
+    def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
+        """The family made for missing values in columns (D,), and wider statistics of clusters and seeds."""
+        F = self.family.n_statistics
+        family, wider = self.family.with_missing(missing, S[:, :F])
+        sums = self.family.with_missing(missing, self.sums)[1]
+        return replace(self, family=family, sums=sums), np.hstack([wider, S[:, F:]])
+
+    # Hyperparameters: those of the family -----------------------------------------------------------------------------
+
+    def tunables(self) -> list[str]:
+        """Those of the family."""
+        return self.family.tunables()
+
+    def coupled(self) -> list[list[str]]:
+        """Those of the family."""
+        return self.family.coupled()
+
+    def n_learnt(self, name: str) -> int:
+        """That of the family."""
+        return self.family.n_learnt(name)
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """With a hyperparameter of the family multiplied by a factor; seeds stay."""
+        return replace(self, family=self.family.scaled(name, factor))
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """With a group of hyperparameters of the family multiplied by a factor."""
+        return replace(self, family=self.family.scaled_together(names, factor))
+
+    def continued(self, names: Sequence[str], other: Likelihood) -> Self:
+        """With hyperparameters of another's family."""
+        return replace(self, family=self.family.continued(names, other.plain))
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With a hyperparameter of the family fitted to clusters with their seeds."""
+        for family in self.family.fitted(name, *self._with_seeds(N, S)):
+            yield replace(self, family=family)
+
+    # What comes from a file ------------------------------------------------------------------------------------------
+
+    def resolved_columns(self) -> int | None:
+        """As the family."""
+        return self.family.resolved_columns()
+
+    def check(self, D: int, N: Array, S: Array) -> None:
+        """Check the family with clusters and with seeds alone, and that each seed is on one cluster, and no two on the same."""
+        shaped = S.ndim == 2 and S.shape == (len(N), self.n_statistics)
+        require(shaped, "shape", S.shape, f"that of {len(N)} clusters with {self.n_statistics} statistics")
+        F = self.family.n_statistics
+        self.family.check(D, N, S[:, :F])
+        counts = np.asarray(self.counts, np.float64)
+        require(bool((np.isfinite(counts) & (counts >= 0.0)).all()), "counts", counts, "numbers of at least 0")
+        self.family.check_sums(counts, np.asarray(self.sums, np.float64))
+        marks = S[:, F:] > 0.0
+        require(bool((S[:, F:] >= 0.0).all()), "marks", S[:, F:], "numbers of at least 0")
+        require(bool((marks.sum(axis=0) == 1).all()), "marks", marks.sum(axis=0), "on one cluster for each seed")
+        require(bool((marks.sum(axis=1) <= 1).all()), "marks", marks.sum(axis=1), "of one seed at most on each cluster")
