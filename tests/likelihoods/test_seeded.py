@@ -28,7 +28,7 @@ def rows(family, rng, n=40, D=3):
 
 @pytest.fixture(params=[Gaussian, DiagonalGaussian, Bernoulli, Multinomial])
 def problem(request):
-    """A family, rows, prototypes of two clusters, and the family seeded with these, twice and half."""
+    """A family, rows, and the family seeded with three rows that count twice, and one that counts as half."""
     rng = np.random.default_rng(0)
     X = rows(request.param, rng)
     family = request.param().resolve(Sample.of(X))
@@ -36,7 +36,7 @@ def problem(request):
     T = [np.asarray(features(family, P)) for P in prototypes]
     counts = np.array([6.0, 0.5])
     sums = np.stack([2.0 * T[0].sum(axis=0), 0.5 * T[1].sum(axis=0)])
-    return family, X, prototypes, Seeded(family, counts, sums, ("one", "two"))
+    return family, X, Seeded(family, counts, sums, ("one", "two"))
 
 
 def clusters(seeded, X, owners=(2, 0)):
@@ -47,7 +47,7 @@ def clusters(seeded, X, owners=(2, 0)):
 
 
 def test_seeds_count_as_rows_of_their_clusters_in_the_prior(problem):
-    family, X, _, seeded = problem
+    family, X, seeded = problem
     N, S = clusters(seeded, X)
     assert not S[:, -2:].any(axis=1)[[1, 3]].any()
     more = N.copy()
@@ -66,7 +66,7 @@ def test_seeds_count_as_rows_of_their_clusters_in_the_prior(problem):
 
 
 def test_empty_seeded_clusters_are_worth_nothing_and_predict_as_their_prototypes(problem):
-    family, X, prototypes, seeded = problem
+    family, X, seeded = problem
     N = np.zeros(2)
     S = np.hstack([np.zeros_like(seeded.sums), MARK * np.eye(2)])
     np.testing.assert_allclose(seeded.log_marginal(N, S), 0.0, atol=1e-12)
@@ -76,7 +76,7 @@ def test_empty_seeded_clusters_are_worth_nothing_and_predict_as_their_prototypes
 
 
 def test_local_steps_carry_marks_and_no_row_adds_to_them(problem):
-    _, X, _, seeded = problem
+    _, X, seeded = problem
     model = Model(seeded, DirichletProcess())
     N, S = clusters(seeded, X)
     parameters = model.parameters(Summary(N, S, np.zeros(K), np.zeros(())), np.dtype(np.float64))
@@ -90,7 +90,7 @@ def test_local_steps_carry_marks_and_no_row_adds_to_them(problem):
 
 
 def test_sparse_features_are_those_of_dense_rows(problem):
-    family, X, _, seeded = problem
+    family, X, seeded = problem
     if family.takes_sparse:
         dense = np.asarray(features(seeded, X))
         np.testing.assert_array_equal(features(seeded, sparse.csr_array(X)).toarray(), dense)
@@ -98,7 +98,7 @@ def test_sparse_features_are_those_of_dense_rows(problem):
 
 
 def test_two_seeds_are_never_one_cluster_and_one_with_any_other_may_be(problem):
-    _, X, _, seeded = problem
+    _, X, seeded = problem
     N, S = clusters(seeded, X)
     together = seeded.log_marginal(N[[2]] + N[[0]], S[[2]] + S[[0]])[0]
     assert together < seeded.log_marginal(N, S)[[0, 2]].sum() - 0.9 * APART
@@ -108,7 +108,7 @@ def test_two_seeds_are_never_one_cluster_and_one_with_any_other_may_be(problem):
 
 
 def test_a_start_gets_each_seed_where_it_gains_most(problem):
-    family, X, _, seeded = problem
+    _, X, seeded = problem
     N, S = clusters(seeded, X)
     plain = S[:, :-2]
     for most in (K, K + 1, 100):

@@ -23,7 +23,7 @@ class Hierarchy:
 
     with marginal likelihoods of rows.  The assignments z of n rows to clusters of a and b rows gain
     (a + b) log (a + b) - a log a - b log b; those of states count transitions; those of topics are left out, since sums do not
-    tell them.  A loss is negative where fewer would be better.
+    tell them.  A loss is negative where fewer would be better.  Clusters with names of their own are merged last.
 
     Attributes
     ----------
@@ -45,10 +45,18 @@ class Hierarchy:
         size = np.ones(K)
         before = 0.0
         losses = np.zeros(K - 1)
+        named = model.named(summary)
+        named = model.named(summary)
         linkage = np.zeros((K - 1, 4))
         for i, step in enumerate(merges(model.posterior(summary.without_local()))):
             size[step.kept] += size[step.gone]
             losses[i], before = before - step.gain, step.gain
+            if named[step.kept] and named[step.gone]:
+                losses[i] -= model.likelihood.apart
+            named[step.kept] |= named[step.gone]
+            if named[step.kept] and named[step.gone]:
+                losses[i] -= model.likelihood.apart
+            named[step.kept] |= named[step.gone]
             linkage[i] = *sorted((node[step.kept], node[step.gone])), 0.0, size[step.kept]
             node[step.kept] = K + i
         linkage[:, 2] = np.maximum.accumulate(np.maximum(losses, 0.0))

@@ -41,10 +41,15 @@ def merged(model: E, n: int, read: Callable[[E, Executor], Again]) -> E:
 
     Raises
     ------
-    ValueError : n is not a number of clusters that the hierarchy can be cut to.
+    ValueError : n is not a number of clusters that the hierarchy can be cut to, or below that of names.
     """
     check_is_fitted(model)
     of = model.hierarchy_.cut(n)
+    names = model.model_.likelihood.names_of(model.summary_.S)
+    if n < len(names):
+        raise ValueError(
+            f"n must be at least {len(names)}: clusters with names are not merged with each other; got {n}."
+        )
     groups = [np.flatnonzero(of == group).tolist() for group in range(n)]
     fewer = copy(model)
     return fewer._guarded(lambda: _refit(fewer, groups, read))

@@ -27,13 +27,15 @@ NEAR = 3  # words that an error names in place of one that is not known
 
 
 def with_words(estimator: Any, model: Model, V: int) -> Model:
-    """The model of words in which the topics of ``estimator.seeds`` have pseudo-counts of their own (see `TopicModel`).
+    """The model of words in which the topics that ``estimator.seeds`` names, if any, have pseudo-counts of their own.
 
     Raises
     ------
     ValueError, TypeError : a word is not known, or twice in a topic; a topic has no words; there are too many topics.
     """
     seeds = estimator.seeds
+    if seeds is None:
+        return model
     _check_room(seeds, model)
     number = _numbers(estimator, V)
     sums = np.zeros((len(seeds), V))
@@ -47,7 +49,7 @@ def with_words(estimator: Any, model: Model, V: int) -> Model:
 
 
 def with_rows(estimator: Any, model: Model, columns: Columns, executor: Executor) -> Model:
-    """The model of rows in which the clusters of ``estimator.seeds`` have rows like theirs in their priors (see `Mixture`).
+    """The model of rows in which the clusters that ``estimator.seeds`` names, if any, have a prior with rows like theirs.
 
     columns : what the rows of the fit say of each column
 
@@ -56,6 +58,8 @@ def with_rows(estimator: Any, model: Model, columns: Columns, executor: Executor
     ValueError, TypeError : prototypes are not rows like those of the fit; there are too many; the family takes no seeds.
     """
     seeds = estimator.seeds
+    if seeds is None:
+        return model
     _check_room(seeds, model)
     family = model.likelihood
     if family.latent is not None or not family.conjugate:

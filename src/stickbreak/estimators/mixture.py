@@ -621,8 +621,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             problem = problem_of(self, choices.continued(self, likelihood, source, learn), rows, columns, learn)
             check_visits(self, X, problem.model.likelihood, source)
             rivals = rivals_of(self, family, problem, columns, session, rng)
+            first = with_rows(self, problem.model, columns, executor)
             model, start = family.begin(
-                problem.model, lambda rng: choose_start(self, problem.model, rows, collapsed, session, rng, learn)
+                first, lambda rng: choose_start(self, first, rows, collapsed, session, rng, learn)
             )
             birth = published_birth(self)
             search: Callable[..., Search]
@@ -630,7 +631,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 search = partial(LearningSearch, rivals=rivals, restarts=choices.searches_freely(self))
             else:
                 search = partial(PUBLISHED[type(birth)], birth=birth)
-            if self.seeds is not None:
+            if family.found is not None:
                 model = with_rows(self, model, columns, executor)
             options = problem.options
             visited = rows

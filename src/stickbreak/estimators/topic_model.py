@@ -482,8 +482,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             kind = documents.kind_of(self, source)
             model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
             model = continued(self, model, source, learn)
-            if self.seeds is not None:
-                model = documents.with_seeds(self, model, source, columns, executor)
+            model = documents.with_seeds(self, model, source, columns, executor)
             fingerprint = documents.fingerprint(source)
             before = known(self, model, fingerprint)
             batches = memory.n_batches(self, model.likelihood, source)

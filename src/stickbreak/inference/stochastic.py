@@ -185,6 +185,7 @@ class StochasticLaps:
             self.session.known(laps)
             self._keep(state, laps[-1])
         else:
+            start = self.model.begun(start)
             model, _ = with_learnt_prior(self.model, start, self.learner)
             state = StochasticState(model.posterior(start), -np.inf, 0, deepcopy(self.rng))
         while not state.exact:

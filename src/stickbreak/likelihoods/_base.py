@@ -206,6 +206,11 @@ class Likelihood(ABC):
         return None
 
     @property
+    def apart(self) -> float:
+        """Nats that merges of two clusters lose which both are named in advance: no data make good for these."""
+        return 0.0
+
+    @property
     def plain(self) -> "Likelihood":
         """The family of clusters that have no prior of their own."""
         return self

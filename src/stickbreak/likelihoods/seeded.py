@@ -63,6 +63,11 @@ class Seeded(Likelihood):
     # Seeds -------------------------------------------------------------------------------------------------------------
 
     @property
+    def apart(self) -> float:
+        """`APART`."""
+        return APART
+
+    @property
     def plain(self) -> Likelihood:
         """The family."""
         return self.family

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ._text import listed
+from ._text import listed, plain
 
 WORDS, SHORT = 3, 14  # that name a topic, and their characters
 
@@ -39,10 +39,18 @@ def members_of(model: Any) -> str:
     return "tokens" if hasattr(model, "topics_") else "rows"
 
 
+def given_names(model: Any) -> list[str]:
+    """The name of each cluster that was named in advance; the others have an empty one."""
+    names = [""] * model.summary_.K
+    for name, k in model.model_.likelihood.names_of(model.summary_.S).items():
+        names[k] = name
+    return names
+
+
 def short_names(model: Any, vocabulary: Sequence[str] | None = None) -> list[str]:
-    """The number of each cluster, and for topics of words the top words."""
-    K = model.summary_.K
+    """The number of each cluster, its name if it was named in advance, and for topics of words the top words."""
+    given = [f"{k} {plain(name)}".rstrip() for k, name in enumerate(given_names(model))]
     if not hasattr(model, "topics_"):
-        return [str(k) for k in range(K)]
+        return given
     top = model.top_words(vocabulary, WORDS)
-    return [f"{k}: {listed((word for word, _ in words), WORDS, SHORT)}" for k, words in enumerate(top)]
+    return [f"{name}: {listed((word for word, _ in words), WORDS, SHORT)}" for name, words in zip(given, top)]

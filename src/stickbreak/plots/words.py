@@ -7,7 +7,7 @@ import numpy as np
 
 from .._arguments import check_count
 from ._canvas import INK, QUIET, SMALL, bare, panels
-from ._clusters import belongs, counted
+from ._clusters import belongs, counted, given_names
 from ._palette import GOOD
 from ._text import plain
 
@@ -35,6 +35,7 @@ def words(
     check_count(n_topics, "n_topics")
     top = model.top_words(vocabulary, n)
     order = np.argsort(-model.topic_shares_, kind="stable")[:n_topics]
+    given = given_names(model)
     tiles = panels(ax, len(order), COLUMNS if ax is None else FEWER, 2.7, 0.6 + 0.2 * n, gap=(0.9, 0.45))
     for tile, k in zip(tiles, order):
         names = [plain(word, 18) for word, _ in top[k]]
@@ -46,7 +47,8 @@ def words(
         tile.tick_params(axis="y", length=0)
         tile.locator_params(axis="x", nbins=3)
         tile.tick_params(axis="x", labelsize=SMALL - 2, colors=QUIET)
-        tile.set_title(f"topic {k}   {model.topic_shares_[k]:.1%}", loc="left", fontsize=SMALL + 1)
+        name = plain(given[k]) or "topic"
+        tile.set_title(f"{name} {k}   {model.topic_shares_[k]:.1%}", loc="left", fontsize=SMALL + 1)
         bare(tile)
         belongs(tile, k, "words")
     figure: Figure = tiles[0].figure

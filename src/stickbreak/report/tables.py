@@ -10,14 +10,14 @@ from rich.table import Table
 
 from .._arguments import check_count
 from ..inference import Lap, ascents
-from ..plots._clusters import counted, thing
+from ..plots._clusters import counted, given_names, thing
 from .distinctive import Distinctive, shares
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 FORMATS = {"weight": ".4f", "share": ".4f", "rows": ",.0f", "observations": ",.0f", "steps": ",.1f"}
-WORDS = ("most distinctive", "top words")  # the columns of text
+WORDS = ("name", "most distinctive", "top words")  # the columns of text
 
 Columns = dict[str, list[Any]]
 
@@ -27,13 +27,15 @@ def summary_columns(model: Any, n: int | None = None, names: Sequence[str] | Non
 
     Clusters and states: weight, rows, and the values in which each differs most from the whole model, with that difference
     in standard deviations, or the ratio of chances; states also how many steps they last.  Topics: share, observations and
-    top words, where the observations are words.
+    top words, where the observations are words.  Where some were named in advance, their names.
 
     names : of the columns of the data, by default those at the fit
     """
     shown = model.summary_.K if n is None else max(0, min(n, model.summary_.K))
-    of = _topic_columns if thing(model) == "topic" else _cluster_columns
-    return of(model, shown, names)
+    what = thing(model)
+    columns = (_topic_columns if what == "topic" else _cluster_columns)(model, shown, names)
+    given = given_names(model)
+    return {what: columns.pop(what), "name": given[:shown]} | columns if any(given) else columns
 
 
 def texts(columns: Columns) -> list[list[str]]:

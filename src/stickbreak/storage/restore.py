@@ -210,7 +210,7 @@ def _check_table(name: str, table: Table, likelihood: Likelihood) -> None:
         name == "Mixture" and likelihood.takes_targets() and likelihood.describes(D)[table.n_features :].all()
     ):
         raise ValueError(f"it has {table.n_targets} targets, but no regression of them.")
-    if name == "TopicModel" and not table.grouped and not isinstance(likelihood, Multinomial):
+    if name == "TopicModel" and not table.grouped and not isinstance(likelihood.plain, Multinomial):
         raise ValueError(f"a {type(likelihood).__name__} has no words.")
 
 

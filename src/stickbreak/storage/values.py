@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import allocations
 from ..inference import Gibbs, Memoized, Sequential, Stochastic, Streaming, TruncationFree
-from ..likelihoods import REGISTRY, Labelled, Product
+from ..likelihoods import REGISTRY, Labelled, Product, Seeded
 from ..model import DocumentSummary, SequenceSummary, Summary
 from ..moves import AdoptedBirth, BatchBirth
 
@@ -68,9 +68,12 @@ def encode_array(value: Any, name: str, tensors: Tensors) -> dict[str, Any]:
 
 
 def encode_parameters(parameters: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
-    """Constructor parameters that can be written; arrays and other objects are left at their defaults."""
+    """Constructor parameters that can be written; arrays of numbers and other objects are left at their defaults."""
     record = {}
-    for name, value in parameters.items():
+    for name, given in parameters.items():
+        value = given
+        if isinstance(given, np.ndarray) and all(isinstance(item, str) for item in given.tolist()):
+            value = given.tolist()
         arrays: Tensors = {}
         try:
             encoded = encode(value, f"parameters.{name}", arrays)
@@ -193,7 +196,7 @@ def known_classes() -> dict[str, type]:
 
 def likelihood_classes() -> dict[str, type]:
     """The classes of likelihoods, by name."""
-    kinds: list[type] = [*REGISTRY.values(), Labelled, Product]
+    kinds: list[type] = [*REGISTRY.values(), Labelled, Product, Seeded]
     return {kind.__name__: kind for kind in kinds}
 
 
