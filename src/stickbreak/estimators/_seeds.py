@@ -156,6 +156,8 @@ def _prototypes(estimator: Any, name: str, rows: Any, family: Any, columns: Colu
     local.executor = None
     local.n_targets_ = 0
     if isinstance(rows, (list, tuple, np.ndarray)) and np.ndim(np.asarray(rows, dtype=object)) == 1:
+        if len(rows) == 0:
+            raise ValueError(f"seeds[{name!r}] has no rows; give some, or leave it out.")
         rows = [rows]  # one row
     try:
         with warnings.catch_warnings():

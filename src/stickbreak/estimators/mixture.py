@@ -99,6 +99,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     label_error : float from 0 to below 1, or None, default 0.0
         With labels y: the share of them that are wrong.  0: labels are facts, and a row with one is in clusters of its class
         alone.  Above 0: a label says which class a row's cluster has, but may be wrong.  None: the share is learnt.
+    seeds : mapping from str, or None, default None
+        Clusters that are named in advance, each with rows like its own: ``{"small": rows, "large": other_rows}``, arrays or
+        frames with the columns of X.  In the prior of such a cluster, and of no other, these rows count beside that of all
+        clusters, so that it forms around them; the other clusters and their number are found as ever.  It keeps its name and
+        stays, however few rows it has; it takes in clusters without a name, but never another with one.  The ELBO is that of
+        this model, in which rows of ``seeds`` are no data.  Not together with labels y.
+    seed_weight : float > 0, default 1.0
+        The rows of X that each row of ``seeds`` counts as.
     n_init : int >= 1, default 1
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
@@ -171,6 +179,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     draws_ : `stickbreak.inference.Draws`
         With ``algorithm=Gibbs(...)``: "labels", "n_clusters", "concentration" and "log_joint" of every draw, by name, in
         arrays with axes (chains, draws, ...), co-clustering probabilities and convergence.  A model file does not keep them.
+    seeded_clusters_ : dict from str to int
+        The cluster of each name in ``seeds``.
     classes_ : array (C,)
         With labels: the classes, in order.  The names that follow belong to such fits, too.
     class_counts_, cluster_classes_ : array (K, C)
