@@ -2,8 +2,8 @@
 Topics with names
 =================
 
-Some topics of a corpus are known beforehand, and a few of their words name them. The fit finds the other topics and their number
-as ever. The documents are the docstrings of SciPy; the picture shows the named topics, and the largest of those that were found.
+Some topics of a corpus are known beforehand, and a few of their words name them. The fit finds the other topics and their
+number as ever. The documents are the docstrings of SciPy; the picture shows the named topics, and the largest others.
 """
 
 import importlib

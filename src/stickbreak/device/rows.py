@@ -127,7 +127,9 @@ def row_step(
     R = softmax(xp, R, top, responsibility_threshold(dtype))
     if bool(xp.all(near)):
         R = R if most is None else largest_shares(xp, R, most)
-        return _summed(device, T, R, rows.weights, mass), R
+        summary = _summed(device, T, R, rows.weights, mass)
+        likelihood.carry(parameters.W, summary.S)
+        return summary, R
     (far,) = xp.nonzero(~near)
     R = xp.where(near[:, None], R, xp.zeros_like(R))
     T = xp.where(near[:, None], T, xp.zeros_like(T))

@@ -28,6 +28,7 @@ def leap_from(posterior: Posterior, before: Posterior | None, step: float, dtype
         largest = 0.5 * total.N / np.maximum(np.abs(change), 1e-9 * total.N + TINY)  # counts stay positive
         steps = np.minimum(step, largest)
         S = total.S + steps[:, None] * (total.S - before.summary.S)
+        posterior.model.likelihood.carry(total.S, S)
         try:
             further = replace(total, N=total.N + steps * change, S=S)
             parameters = Posterior.known(posterior.model, further, None, posterior.solution).parameters(dtype)

@@ -170,6 +170,11 @@ class Seeded(Likelihood):
         return self
 
     @property
+    def portable(self) -> bool:
+        """Whether the family is."""
+        return self.family.portable
+
+    @property
     def n_statistics(self) -> int:
         """F, those of the family and one for each seed."""
         return self.family.n_statistics + len(self.names)
