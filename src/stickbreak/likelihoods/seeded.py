@@ -1,18 +1,18 @@
 """Clusters that are named in advance: any family, with a prior of its own for each of some clusters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, issparse
 
+from ._around import Around
 from ._base import Array, Likelihood, Profile
 from ._hyperparameters import require
 from ._rows import Rows
-from ._sample import Sample
 from .features import features
 
 MARK = 1e-30  # of a seed on its cluster, in each sum over rows: it is above zero, and nothing beside any other number
@@ -21,7 +21,7 @@ TIE = 1e-6  # nats: a seed prefers a new cluster to one that is no better
 
 
 @dataclass(frozen=True, eq=False)
-class Seeded(Likelihood):
+class Seeded(Around):
     """A family in which G clusters have a name and a prior of their own.
 
     The prior of a cluster with seed g is that of the family after n_g rows with summed statistics s_g:
@@ -57,8 +57,7 @@ class Seeded(Likelihood):
         shape = (len(self.names), self.family.n_statistics)
         require(np.shape(self.counts) == shape[:1], "counts", self.counts, f"one for each of {shape[0]} names")
         require(np.shape(self.sums) == shape, "sums", np.shape(self.sums), f"of shape {shape}")
-        for name in ("takes_sparse", "takes_missing", "takes_negative", "domain"):
-            object.__setattr__(self, name, getattr(self.family, name))  # those of a class, elsewhere
+        self._take_over()
 
     # Seeds -------------------------------------------------------------------------------------------------------------
 
@@ -165,15 +164,6 @@ class Seeded(Likelihood):
 
     # What inference needs ----------------------------------------------------------------------------------------------
 
-    def resolve(self, sample: Sample) -> Self:
-        """The same: the family is resolved."""
-        return self
-
-    @property
-    def portable(self) -> bool:
-        """Whether the family is."""
-        return self.family.portable
-
     @property
     def n_statistics(self) -> int:
         """F, those of the family and one for each seed."""
@@ -195,10 +185,6 @@ class Seeded(Likelihood):
         out[:, F:] = 0.0
         return out
 
-    def log_base(self, X: Rows) -> Array:
-        """That of the family, (n,)."""
-        return self.family.log_base(X)
-
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """W and b of the family, given rows and seeds; of seeds, their marks."""
         W, b = self.family.weights(*self._with_seeds(N, S))
@@ -212,10 +198,6 @@ class Seeded(Likelihood):
             prior = self.family.log_marginal(self.counts, self.sums)
             value = value - marks @ prior - APART * np.maximum(marks.sum(axis=1) - 1, 0)
         return np.asarray(value)
-
-    def divergence(self, X: Rows, centers: Rows) -> Array:
-        """That of the family, (n, J)."""
-        return self.family.divergence(X, centers)
 
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """That of the family, given rows and seeds, (n, K)."""
@@ -248,53 +230,6 @@ class Seeded(Likelihood):
         count, sums = self._with_seeds(np.array([N]), S[None])
         return float(count[0]), sums[0]
 
-    # Columns: those of the family --------------------------------------------------------------------------------------
-
-    @property
-    def largest(self) -> Any:
-        """That of the family."""
-        return self.family.largest
-
-    def valid(self, X: Array) -> NDArray[np.bool_]:
-        """As the family."""
-        return self.family.valid(X)
-
-    def known(self, X: Any) -> Any:
-        """As the family."""
-        return self.family.known(X)
-
-    def may_miss(self, D: int) -> NDArray[np.bool_]:
-        """As the family."""
-        return self.family.may_miss(D)
-
-    def nominal(self, D: int) -> NDArray[np.bool_]:
-        """As the family."""
-        return self.family.nominal(D)
-
-    def measured(self, D: int) -> NDArray[np.bool_]:
-        """As the family."""
-        return self.family.measured(D)
-
-    def compositional(self, D: int) -> NDArray[np.bool_]:
-        """As the family."""
-        return self.family.compositional(D)
-
-    def describes(self, D: int) -> NDArray[np.bool_]:
-        """As the family."""
-        return self.family.describes(D)
-
-    def has_density(self, D: int) -> NDArray[np.bool_]:
-        """As the family."""
-        return self.family.has_density(D)
-
-    def takes_targets(self) -> bool:
-        """As the family."""
-        return self.family.takes_targets()
-
-    def refuse(self, value: float, column: int, where: str) -> NoReturn:
-        """As the family."""
-        self.family.refuse(value, column, where)
-
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """The family made for missing values in columns (D,), and wider statistics of clusters and seeds."""
         F = self.family.n_statistics
@@ -302,42 +237,10 @@ class Seeded(Likelihood):
         sums = self.family.with_missing(missing, self.sums)[1]
         return replace(self, family=family, sums=sums), np.hstack([wider, S[:, F:]])
 
-    # Hyperparameters: those of the family -----------------------------------------------------------------------------
-
-    def tunables(self) -> list[str]:
-        """Those of the family."""
-        return self.family.tunables()
-
-    def coupled(self) -> list[list[str]]:
-        """Those of the family."""
-        return self.family.coupled()
-
-    def n_learnt(self, name: str) -> int:
-        """That of the family."""
-        return self.family.n_learnt(name)
-
-    def scaled(self, name: str, factor: float) -> Self:
-        """With a hyperparameter of the family multiplied by a factor; seeds stay."""
-        return replace(self, family=self.family.scaled(name, factor))
-
-    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """With a group of hyperparameters of the family multiplied by a factor."""
-        return replace(self, family=self.family.scaled_together(names, factor))
-
-    def continued(self, names: Sequence[str], other: Likelihood) -> Self:
-        """With hyperparameters of another's family."""
-        return replace(self, family=self.family.continued(names, other.plain))
-
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With a hyperparameter of the family fitted to clusters with their seeds."""
         for family in self.family.fitted(name, *self._with_seeds(N, S)):
             yield replace(self, family=family)
-
-    # What comes from a file ------------------------------------------------------------------------------------------
-
-    def resolved_columns(self) -> int | None:
-        """As the family."""
-        return self.family.resolved_columns()
 
     def check(self, D: int, N: Array, S: Array) -> None:
         """Check the family with clusters and with seeds alone, and that each seed is on one cluster, and no two on the same."""
