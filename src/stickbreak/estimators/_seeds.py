@@ -6,7 +6,6 @@ from collections.abc import Set as AbstractSet
 from copy import copy
 from dataclasses import replace
 from difflib import get_close_matches
-from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
@@ -102,9 +101,10 @@ def _numbers(estimator: Any, V: int) -> dict[str, int] | None:
 
 def _words(name: str, words: Any) -> list[tuple[Any, float | None]]:
     """The words of a topic and their pseudo-counts, None where these are not given."""
+    pairs: list[tuple[Any, float | None]]
     if isinstance(words, Mapping):
         pairs = [(word, real(count)) for word, count in words.items()]
-        wrong = [(word, words[word]) for word, count in pairs if not 0.0 < count <= MOST_COUNT]
+        wrong = [(word, count) for word, count in words.items() if not 0.0 < real(count) <= MOST_COUNT]
         if wrong:
             word, count = wrong[0]
             raise ValueError(
@@ -125,7 +125,7 @@ def _words(name: str, words: Any) -> list[tuple[Any, float | None]]:
 
 def _column(word: Any, name: str, number: dict[str, int] | None, V: int) -> int:
     """The column of a word, which may be given by its name or number."""
-    if isinstance(word, Integral) and not isinstance(word, (bool, np.bool_)):
+    if isinstance(word, (int, np.integer)) and not isinstance(word, bool):
         if not 0 <= word < V:
             raise ValueError(f"seeds[{name!r}] names column {shown(int(word))}; X has the columns 0 to {V - 1}.")
         return int(word)

@@ -1,7 +1,7 @@
 """What a likelihood around a family takes over from it: its columns and hyperparameters."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -123,6 +123,6 @@ class Around(Likelihood):
         """With hyperparameters of another's family."""
         return self._around(self.family.continued(names, other.plain))
 
+    @abstractmethod
     def _around(self, family: Likelihood) -> Self:
         """The same around another family."""
-        return replace(self, family=family)

@@ -138,7 +138,7 @@ class Seeded(Around):
         S[places[columns], F + lost[seeds]] = MARK
         return S
 
-    def _gains(self, N: Array, S: Array, g: int) -> Array:
+    def _gains(self, N: Array, S: Array, g: Any) -> Array:
         """What each cluster, without a seed, gains by a seed: the difference of its log marginals, (K,)."""
         prior = self.family.log_marginal(self.counts[[g]], self.sums[[g]])
         seeded = self.family.log_marginal(N + self.counts[g], S + self.sums[g]) - prior
@@ -241,6 +241,10 @@ class Seeded(Around):
         """With a hyperparameter of the family fitted to clusters with their seeds."""
         for family in self.family.fitted(name, *self._with_seeds(N, S)):
             yield replace(self, family=family)
+
+    def _around(self, family: Likelihood) -> Self:
+        """The same seeds around another family."""
+        return replace(self, family=family)
 
     def check(self, D: int, N: Array, S: Array) -> None:
         """Check the family with clusters and with seeds alone, and that each seed is on one cluster, and no two on the same."""
