@@ -66,8 +66,10 @@ def test_the_bound_is_that_of_topics_with_the_seeds_in_their_priors(topics):
 def test_names_are_in_tables_and_pictures_and_files(topics, tmp_path):
     frame = topics.summary_frame()
     assert {name: k for k, name in enumerate(frame["name"]) if name} == topics.seeded_topics_
-    pytest.importorskip("matplotlib").use("Agg")
-    titles = [ax.get_title(loc="left") for ax in topics.plot.words().axes]
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure = topics.plot.words()
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    plt.close(figure)
     assert any(title.startswith(f"late {topics.seeded_topics_['late']} ") for title in titles)
     topics.save(tmp_path / "model")
     again = load(tmp_path / "model")
