@@ -25,10 +25,18 @@ class FullAscent:
         """Statistics t(x) of all rows, (N, F)."""
         return np.asarray(features(self.model.likelihood, self.X))
 
+    @cached_property
+    def base(self) -> np.ndarray:
+        """The log base measure of all rows, ()."""
+        return np.asarray(self.model.likelihood.log_base(self.X).sum())
+
+    def sums(self, R: np.ndarray) -> Summary:
+        """N_k, S_k and H_k of responsibilities (N, K), the clusters as they come."""
+        return Summary(R.sum(axis=0), R.T @ self.features, entr(R).sum(axis=0), self.base)
+
     def summary(self, R: np.ndarray) -> Summary:
-        """N_k, S_k and H_k of responsibilities (N, K), the clusters in the best order."""
-        base = np.asarray(self.model.likelihood.log_base(self.X).sum())
-        return self.model.ordered(Summary(R.sum(axis=0), R.T @ self.features, entr(R).sum(axis=0), base))
+        """The same, the clusters in the best order."""
+        return self.model.ordered(self.sums(R))
 
     def responsibilities(self, summary: Summary) -> np.ndarray:
         """The local step: the best responsibilities (N, K) under the parameters that a summary implies."""
@@ -42,13 +50,8 @@ class FullAscent:
     def merges(self, summary: Summary) -> list[Summary]:
         """A step, and then every pair of clusters as one: r_a + r_b (Thesis Eq. 4.1)."""
         R = self.responsibilities(summary)
-        now = Summary(R.sum(axis=0), R.T @ self.features, entr(R).sum(axis=0), summary.base)
-        return [self._merged(now, R, a, b) for a, b in combinations(range(now.K), 2)]
-
-    def _merged(self, now: Summary, R: np.ndarray, a: int, b: int) -> Summary:
-        H = np.delete(now.H, b)
-        H[a] = entr(R[:, a] + R[:, b]).sum()
-        return self.model.ordered(replace(now.merge(a, b), H=H))
+        now = self.sums(R)
+        return [self.model.ordered(joined(now, R, a, b)) for a, b in combinations(range(now.K), 2)]
 
     def deletes(self, summary: Summary, n_steps: int) -> Iterator[Summary]:
         """Every cluster left out, all others absorbing its rows in as many steps (Thesis 4.3)."""
@@ -57,3 +60,10 @@ class FullAscent:
             for _ in range(n_steps):
                 candidate = self.step(candidate)
             yield candidate
+
+
+def joined(sums: Summary, R: np.ndarray, a: int, b: int) -> Summary:
+    """The sums of responsibilities R (N, K) with cluster b in cluster a < b, at the cost of its entropy alone."""
+    H = np.delete(sums.H, b)
+    H[a] = entr(R[:, a] + R[:, b]).sum()
+    return replace(sums.merge(a, b), H=H)
