@@ -8,9 +8,9 @@ split-merge moves, 50 sweeps, need a conjugate family: they have the log ratios 
 independent columns, as have the library once more, and scikit-learn with 20 components.  Their densities are those of the
 proportions: the Jacobian is counted.  "Rand" is the adjusted Rand index with the five sections, which no method is told.
 
-    python benchmarks/papers/sequential_documents.py [--small] [--seeds 3]
+    python benchmarks/papers/sequential_documents.py [--small] [--seeds 1]
 
-The full version takes 3 CPU minutes, the small one (200 documents, 4 topics) 8 seconds.
+The full version takes a CPU minute, the small one (200 documents, 4 topics) 8 seconds.
 """
 
 import time
@@ -157,7 +157,7 @@ def draw(outcome: Outcome, picture: Figure) -> None:
     right.legend(fontsize=7)
 
 
-EXPERIMENT = Experiment("sequential_documents", __doc__, measure, draw, seeds=3)
+EXPERIMENT = Experiment("sequential_documents", __doc__, measure, draw)
 
 if __name__ == "__main__":
     EXPERIMENT.main()

@@ -4,11 +4,11 @@ Presence of 10 marks in bins of 200 bases of human chromosome 11, cut in the mid
 sequences of 2,000 bins or more, a Beta(0.1, 0.3) prior.  From one state: the library as it is.  From 70 contiguous blocks of
 rows: laps as published (Thesis Alg. 6.2), without moves or with merges and deletes; and hmmlearn, EM with 30 states, for
 which each combination of marks is a symbol.  The thesis has 41 marks in 15.4 million bins, days each run; this the first
-60,000 bins.  `thesis_chromatin_speed.py` has the speed-up.
+30,000 bins.  `thesis_chromatin_speed.py` has the speed-up.
 
     python benchmarks/papers/thesis_chromatin.py [--small] [--seeds 1]
 
-The full version takes 5 CPU minutes, the small one (4,000 bins, from 10 states) 8 seconds.
+The full version takes 2 CPU minutes, the small one (4,000 bins, from 10 states) 8 seconds.
 """
 
 import time
@@ -95,7 +95,7 @@ def peer(X: np.ndarray, lengths: np.ndarray, K: int, laps: int) -> dict[str, obj
 
 def measure(small: bool, seeds: int) -> Outcome:
     warnings.simplefilter("ignore", ConvergenceWarning)
-    n_bins, K, laps = (4_000, 10, 5) if small else (60_000, 70, 30)
+    n_bins, K, laps = (4_000, 10, 5) if small else (30_000, 70, 20)
     X = marks(n_bins)
     lengths = lengths_of(X, 500 if small else SHORTEST)
     runs = []

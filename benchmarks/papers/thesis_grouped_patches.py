@@ -5,12 +5,12 @@ likelihood.  A Dirichlet process (DP) has the same weights in all images, a hier
 published: from K random patches, memoized, with merges and deletes, concentrations 10 of the shares and 0.5 of the images.
 Then the library's DP as it is, from one cluster, and an HDP with the prior that it learnt, begun with its clusters.  Of other
 images half of the patches say what the image's weights are, and the other half is scored (Thesis Eq. 5.59), with the weights of
-the image or with those of all.  The thesis has 3.5 million patches of 400 images, 50 held out; this 60 patches of each of 100
+the image or with those of all.  The thesis has 3.5 million patches of 400 images, 50 held out; this 40 patches of each of 100
 images, and 200 of each of 50 held out.  scikit-learn has EM with 20 components.
 
     python benchmarks/papers/thesis_grouped_patches.py [--small] [--seeds 1]
 
-The full version takes 5 CPU minutes, the small one (20 images of 20 patches) 8 seconds.
+The full version takes 2 CPU minutes, the small one (20 images of 20 patches) 8 seconds.
 """
 
 import time
@@ -140,7 +140,7 @@ def peer(K: int, X: np.ndarray, scored: np.ndarray, seed: int) -> dict[str, obje
 def measure(small: bool, seeds: int) -> Outcome:
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", DataWarning)
-    n_images, n_patches, K, laps = (20, 20, 10, 5) if small else (100, 60, 60, 40)
+    n_images, n_patches, K, laps = (20, 20, 10, 5) if small else (100, 40, 50, 40)
     X = grouped("train", n_images, n_patches, 0)
     given, scored = np.split(grouped("val", 10 if small else 50, 200, 1), 2, axis=1)
     runs = []
