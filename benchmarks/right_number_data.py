@@ -185,6 +185,35 @@ def far(name: str, D: int, distance: float, sizes: str) -> DataSet:
     return gaussians(name, labels(100_000, shares(2, sizes)), centers)
 
 
+def factors(D: int, q: int, N: int) -> DataSet:
+    """One cluster: D columns that follow q factors, and noise of their own."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        return rng.normal(size=(N, q)) @ rng.normal(size=(q, D)) + rng.normal(size=(N, D)), np.zeros(N, int)
+
+    return DataSet(f"auto-factors-d{D}-q{q}-n{N}", N, draw, "auto")
+
+
+def heavy_tails(D: int, N: int) -> DataSet:
+    """One cluster: a Student-t of 4 degrees of freedom."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        return rng.normal(size=(N, D)) / np.sqrt(rng.chisquare(4.0, size=(N, 1)) / 4.0), np.zeros(N, int)
+
+    return DataSet(f"auto-student-d{D}-n{N}", N, draw, "auto")
+
+
+def noise_columns(D: int, K: int, noise: int, N: int) -> DataSet:
+    """Clusters of unit standard deviation in D columns, and columns that know nothing of them."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        z = rng.permutation(labels(N, shares(K, "equal")))
+        centers = rng.normal(0.0, 6.0, (K, D))
+        return np.column_stack([centers[z] + rng.normal(size=(N, D)), rng.normal(size=(N, noise))]), z
+
+    return DataSet(f"auto-k{K}-d{D}+{noise}-n{N}", N, draw, "auto")
+
+
 def close_pairs(D: int, N: int, distance: float) -> DataSet:
     """Nine Gaussians of unit standard deviation: three far from all others, and three pairs so far apart."""
     far_apart = apart(np.random.default_rng(5), 6, D, 10.0)
@@ -224,6 +253,12 @@ def data_sets() -> Iterator[DataSet]:
     yield of_family("product", 5000, 10)
     yield tables(2000, 4)
     yield tables(20_000, 10)
+    for D in (150, 250):
+        yield factors(D, 5, 300)
+        yield heavy_tails(D, 500)
+    for noise in (60, 200):
+        for N in (150, 900):
+            yield noise_columns(3, 3, noise, N)
     yield bundled("iris", datasets.load_iris, 150)
     yield bundled("wine", datasets.load_wine, 178)
     yield bundled("breast-cancer", datasets.load_breast_cancer, 569)

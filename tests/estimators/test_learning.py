@@ -5,12 +5,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import norm, wishart
+from scipy.optimize import minimize_scalar
+from scipy.stats import multivariate_t, norm, wishart
 from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
-from stickbreak.likelihoods import Bernoulli, Gaussian, Sample
+from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, Gaussian, Sample
 from stickbreak.model import Model, local_step
 from stickbreak.model.learning import OF_LIKELIHOOD, tuned
 
@@ -151,6 +152,29 @@ def test_steps_of_expectation_maximisation_raise_the_log_marginals(family, naive
             before, after = (q.log_marginal(summary.N, summary.S).sum() for q in (likelihood, ways[-1]))
             assert after >= before - 1e-9 * abs(before)
             likelihood = ways[-1]
+
+
+def test_the_precision_of_means_is_the_best_of_each_column():
+    """Beside bounded searches over the sum of log densities, column by column, which scipy has."""
+    rng = np.random.default_rng(3)
+    K, n, spread = 6, 30, np.array([3.0, 1.0, 0.3, 0.0])
+    z = np.repeat(np.arange(K), n)
+    X = spread * rng.normal(size=(K, 4))[z] + rng.normal(size=(K * n, 4))
+    likelihood = DiagonalGaussian(mean=0.0, shape=5.0, rate=5.0).resolve(Sample.of(X))
+    R = np.eye(K)[z]
+    T = np.empty((len(X), likelihood.n_statistics))
+    N, S = R.sum(axis=0), R.T @ likelihood.features(X, T)
+    for _ in range(100):
+        likelihood = next(likelihood.fitted("mean_precision", N, S))
+
+    def minus_log_density(log_kappa, d):
+        cov = np.eye(n) + np.exp(-log_kappa)
+        return -sum(multivariate_t(np.zeros(n), cov, 10.0).logpdf(X[z == k, d]) for k in range(K))
+
+    best = [minimize_scalar(minus_log_density, bounds=(-9.0, 12.0), args=(d,), method="bounded") for d in range(4)]
+    for d in range(3):
+        assert np.log(likelihood.mean_precision[d]) == pytest.approx(best[d].x, abs=1e-2)
+    assert minus_log_density(np.log(likelihood.mean_precision[3]), 3) <= best[3].fun + 0.02
 
 
 def test_the_prior_of_many_clusters_is_recovered():

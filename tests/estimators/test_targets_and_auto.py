@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from stickbreak import Mixture, load
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
+from stickbreak.estimators import _automatic
 from stickbreak.estimators._automatic import automatic, readings
 from stickbreak.estimators._selection import Candidate, Entry, Found, RowContest, begun
 from stickbreak.likelihoods import (
@@ -362,6 +363,8 @@ def test_a_single_column_may_be_on_the_log_scale():
         ),
         ({"gaussian": (-10.0, 14), "poisson": (-1.0, 180)}, "gaussian"),
         ({"gaussian": (-10.0, 2), "poisson": (-1.0, 3)}, "poisson"),
+        ({"gaussian": (-10.0, 1), "diagonal_gaussian": (-5.0, 3)}, "diagonal_gaussian"),
+        ({"gaussian": (-5.0, 1), "diagonal_gaussian": (-10.0, 3)}, "gaussian"),
     ],
 )
 def test_pieces_of_the_clusters_of_a_fuller_family_are_not_preferred(found, chosen):
@@ -372,8 +375,11 @@ def test_pieces_of_the_clusters_of_a_fuller_family_are_not_preferred(found, chos
     assert contest.preferred.candidate.family == chosen
 
 
-def test_networks_of_columns_are_tried_where_covariances_are_too_many():
+def test_networks_of_columns_are_tried_where_covariances_are_too_many(monkeypatch):
     X = np.random.default_rng(8).standard_normal((40, 201))
+    few = automatic(ArraySource(X), {})
+    assert list(few) == ["diagonal_gaussian", "gaussian", "spherical_gaussian", "student_t"]
+    monkeypatch.setattr(_automatic, "AFFORDABLE", 40 * 201 * 101 - 1)
     families = automatic(ArraySource(X), {})
     assert list(families) == ["diagonal_gaussian", "gaussian_network", "spherical_gaussian"]
     assert "gaussian_network" not in automatic(ArraySource(X[:, :200]), {})
@@ -416,3 +422,17 @@ def test_a_sample_ranks_families_as_all_rows_do():
     assert most > least + 10_000.0
     assert least - 1000.0 < diagonal < least + 1000.0
     assert diagonal + 5000.0 < full < most
+
+
+def test_columns_of_noise_hide_no_clusters():
+    """150 rows: 3 clusters in 3 of 63 columns."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=150)
+    noisy = np.column_stack(
+        [rng.normal(0.0, 6.0, (3, 3))[truth] + rng.normal(size=(150, 3)), rng.normal(size=(150, 60))]
+    )
+    found = Mixture(random_state=0, n_jobs=1).fit(noisy)
+    assert found.n_clusters_ == 3
+    assert adjusted_rand_score(truth, found.labels_) > 0.95
+    kappa = found.model_.likelihood.mean_precision
+    assert kappa[:3].max() < 1.0 < kappa[3:].min()

@@ -50,7 +50,7 @@ def column_predictive(likelihood, d, x, w):
         shape = likelihood.known_shape
         return stats.betaprime(shape, likelihood.shape[d] + shape * n, scale=likelihood.rate[d] + s)
     if kind == "DiagonalGaussian":
-        prior = likelihood.mean[d], likelihood.mean_precision, likelihood.shape[d], likelihood.rate[d]
+        prior = likelihood.mean[d], likelihood.mean_precision[d], likelihood.shape[d], likelihood.rate[d]
         return stats.t(*normal_gamma(x, w, *prior))
     counts = np.array([w[x == level].sum() for level in range(likelihood.n_levels[d])])
     c = np.split(likelihood.concentration, np.cumsum(likelihood.n_levels)[:-1])[d] + counts

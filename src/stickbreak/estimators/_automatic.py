@@ -45,7 +45,11 @@ NETWORK = "gaussian_network"
 SCALED = "student_t"
 WHOLE = ("gaussian", SCALED)  # with covariances of all columns
 CORRELATED = (NETWORK, *WHOLE)
-MOST_CORRELATED, MOST_LINKED = 200, 1000  # columns of numbers of which all covariances are tried, and a network of them
+FEW_CORRELATED, MOST_CORRELATED = 200, 300  # columns of numbers of which all covariances are tried: always, and ever
+AFFORDABLE = (
+    2e9  # products of columns, in all rows, that a lap may look at for each cluster where columns are more than few
+)
+MOST_LINKED = 1000  # columns of which a network is tried
 FEW = 10.0
 FEWEST_IDENTIFIED = 20  # rows whose values are identifiers where each has its own
 
@@ -58,6 +62,7 @@ class Reading:
     missing : (D,) the columns with missing values
     long_tailed : (D,) columns of positive numbers that the log scale may suit
     names : of the columns
+    n_rows : N
     note : what the names of families say of this reading
     latent : whether rows may have latent variables
     """
@@ -66,6 +71,7 @@ class Reading:
     missing: NDArray[np.bool_]
     long_tailed: NDArray[np.bool_]
     names: Sequence[str]
+    n_rows: int
     note: str = ""
     latent: bool = True
 
@@ -82,13 +88,17 @@ class Reading:
         fit = set(among)
         if numbers.sum() == 1 or self.missing[numbers].any():
             fit &= {INDEPENDENT}
-        fit -= set(WHOLE) if numbers.sum() > MOST_CORRELATED else {NETWORK}
+        fit -= {NETWORK} if self._affords_covariances(int(numbers.sum())) else set(WHOLE)
         if numbers.sum() > MOST_LINKED:
             fit -= {NETWORK}
         if not (self.latent and numbers.all()):  # no part of a Product has latent variables
             fit -= {SCALED}
         families = {name: family for name, family in NUMBERS.items() if name in fit}
         return {self._name(name, logs): self._likelihood(family(), logs) for name, family in families.items()}
+
+    def _affords_covariances(self, D: int) -> bool:
+        """Whether laps with all covariances of D columns are quick enough."""
+        return D <= FEW_CORRELATED or (D <= MOST_CORRELATED and self.n_rows * D * (D + 1) // 2 <= AFFORDABLE)
 
     def only(self) -> Likelihood:
         """The first of them."""
@@ -136,11 +146,12 @@ def readings(
         with np.errstate(all="ignore"):  # infinite values are refused later
             positive = (facts.least > 0.0) & long_tailed(sample)
     shown = [str(d) if names is None else str(names[d]) for d in range(len(kinds))]
-    first = Reading(kinds, facts.missing, positive & (kinds == "numbers"), shown)
+    first = Reading(kinds, facts.missing, positive & (kinds == "numbers"), shown, source.n_rows)
     if "counts" not in kinds:
         return [first]
     measured = np.where(kinds == "counts", "numbers", kinds)  # counts may as well be measurements, such as grey values
-    second = Reading(measured, facts.missing, positive & (measured == "numbers"), shown, ", counts too")
+    as_numbers = positive & (measured == "numbers")
+    second = Reading(measured, facts.missing, as_numbers, shown, source.n_rows, ", counts too")
     return [first, second]
 
 

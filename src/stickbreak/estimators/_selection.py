@@ -206,7 +206,8 @@ class RowContest(Contest):
 
         Many clusters of a simpler family often explain rows better than the few that people would name, as those of
         handwritten digits.  So simpler families, one after the other, are preferred where the bound is higher with at most
-        `MANY_TIMES` as many clusters.
+        `MANY_TIMES` as many clusters, or where the fuller family has found no clusters: its covariances may cost more than few
+        rows can pay.
         """
         fullness = {name: self._fullness(entry.likelihood) for name, entry in self.entries.items()}
         preferred: Entry | None = None
@@ -238,10 +239,10 @@ class RowContest(Contest):
 
 
 def begun(found: Found, each: float, learn: Sequence[str], n_more: int = 0) -> Begun:
-    """An outcome with its bound, less half the logarithm of the number of rows for each number that is learnt.
+    """An outcome with its bound, less what BIC takes off for the hyperparameters that are learnt.
 
-    That is its cost in BIC (Schwarz 1978): a family that others hold as a special case is otherwise never ahead.  The rows that
-    are not in the sample are explained as those in it are by parameters no surer than these make them.
+    A family that others hold as a special case is otherwise never ahead.  The rows that are not in the sample are explained as
+    those in it are by parameters no surer than these make them.
 
     each : rows that each row of the sample stands for
     n_more : numbers that are learnt beside those of the prior
@@ -249,7 +250,7 @@ def begun(found: Found, each: float, learn: Sequence[str], n_more: int = 0) -> B
     model, total = found
     sample = total * (1.0 / each)
     excess = model.posterior(total).explained.sum() - each * model.posterior(sample).explained.sum()
-    cost = 0.5 * np.log(total.N.sum()) * (_n_learnt(model.likelihood, learn) + n_more)
+    cost = 0.5 * np.log(total.N.sum()) * n_more + _cost_of_learning(model.likelihood, learn, total.N)
     return Begun(model.bound(total) - float(cost + excess), found)
 
 
@@ -278,9 +279,9 @@ def choose(contest: RowContest, ways: Sequence[Reading]) -> Family:
 
 
 def _better(candidate: Candidate, fuller: Candidate) -> bool:
-    """Whether the clusters of a simpler family are preferred to those of a fuller one."""
-    few = candidate.n_clusters <= MANY_TIMES * fuller.n_clusters
-    return few and candidate.lower_bound > fuller.lower_bound
+    """Whether the clusters of a simpler family are preferred to those of a fuller one, which may have found none."""
+    no_pieces = fuller.n_clusters == 1 or candidate.n_clusters <= MANY_TIMES * fuller.n_clusters
+    return no_pieces and candidate.lower_bound > fuller.lower_bound
 
 
 def _log_scaled(sample: ArraySource, columns: Sequence[int], rival: Rival) -> list[int]:
@@ -301,7 +302,7 @@ def _gain(x: NDArray[np.floating], weights: NDArray[np.floating], R: NDArray[np.
     return float(explained[0] - explained[1])
 
 
-def _n_learnt(likelihood: Likelihood, names: Sequence[str]) -> int:
-    """How many numbers of its prior are learnt, of the hyperparameters that `tuned` is told."""
+def _cost_of_learning(likelihood: Likelihood, names: Sequence[str], N: NDArray[np.floating]) -> float:
+    """What BIC takes off for those of the hyperparameters ``names`` that are of the likelihood, in nats."""
     own = [name.removeprefix(OF_LIKELIHOOD) for name in names if name.startswith(OF_LIKELIHOOD)]
-    return sum(likelihood.n_learnt(name) for name in own)
+    return sum(likelihood.cost_of_learning(name, N) for name in own)

@@ -15,7 +15,7 @@ from ..model.learning import OF_LIKELIHOOD, settled
 from . import _choices as choices
 from . import _memory as memory
 from . import _sequences as sequences
-from ._automatic import INDEPENDENT, MOST_CORRELATED
+from ._automatic import FEW_CORRELATED, INDEPENDENT
 from ._base import Columns, survey
 from ._selection import Begun, Contest, Family, Found, Problem, begun, sample_rows
 
@@ -123,6 +123,6 @@ def _follows_history(found: Mapping[str, Likelihood], source: SequenceSource, or
     """Whether autoregressive rows are an alternative: columns are numbers, few enough and complete, and rows have a history."""
     D = source.n_columns
     numbers = isinstance(found.get("diagonal_gaussian"), DiagonalGaussian) and (D == 1 or "gaussian" in found)
-    if not numbers or (order + 1) * D > MOST_CORRELATED:
+    if not numbers or (order + 1) * D > FEW_CORRELATED:
         return False
     return source.with_lags(order).total_weight >= WITH_HISTORY * source.total_weight

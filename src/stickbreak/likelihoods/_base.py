@@ -318,9 +318,13 @@ class Likelihood(ABC):
         """
         return iter(())
 
-    def n_learnt(self, name: str) -> int:
-        """How many numbers of a hyperparameter are learnt: one for a factor, all of those that are `fitted`."""
-        return 1
+    def cost_of_learning(self, name: str, N: Array) -> float:
+        """What BIC takes off the bound for a hyperparameter learnt from clusters of N (K,) rows, in nats.
+
+        Half the logarithm of the number of rows for each number that is learnt (Schwarz 1978): one for a factor, all of those
+        that are `fitted`.
+        """
+        return 0.5 * float(np.log(N.sum()))
 
     def scaled(self, name: str, factor: float) -> Self:
         """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""

@@ -17,6 +17,7 @@ from ._draws import student_width
 from ._hyperparameters import column_values, farthest, hyperparameter, positive, require
 from ._sample import Sample
 
+DEFAULT_ROWS = 1e-3  # for which the prior mean counts
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data
 
 
@@ -113,14 +114,19 @@ def coordinates(sample: Sample) -> tuple[Array, Array]:
     return origin, np.where(deviation > 0.0, deviation, sample.spread(origin))
 
 
-def mean_prior(mean: Any, mean_precision: Any, origin: Array, unit: Any) -> tuple[Array, float]:
-    """The prior mean m (D,) of a cluster's mean, by default that of the data, and kappa, by default 1e-3 rows."""
+def mean_prior(mean: Any, origin: Array, unit: Any) -> Array:
+    """The prior mean m (D,) of a cluster's mean, by default that of the data."""
     m = origin if mean is None else column_values("mean", mean, len(origin))
     limit = np.min(farthest(origin, unit))
     require(
         bool((np.abs(m) <= farthest(origin, unit)).all()), "mean", mean, f"near the data, within {limit:.3g} of zero"
     )
-    return m, positive("mean_precision", 1e-3 if mean_precision is None else mean_precision)
+    return m
+
+
+def prior_rows(mean_precision: Any) -> float:
+    """The kappa of all columns, by default 1e-3 rows."""
+    return positive("mean_precision", DEFAULT_ROWS if mean_precision is None else mean_precision)
 
 
 def symmetric_matrix(name: str, value: Any, D: int) -> Array:

@@ -83,9 +83,9 @@ class WishartPrior(Likelihood):
         names = super().not_given()
         return [name for name in names if name != "correlation" or self.scale is None]
 
-    def n_learnt(self, name: str) -> int:
-        """One, or the variances of the scale matrix."""
-        return len(self.scale) if name == "scale" else 1
+    def cost_of_learning(self, name: str, N: Array) -> float:
+        """As others; of the scale matrix, that of its variances."""
+        return super().cost_of_learning(name, N) * (len(self.scale) if name == "scale" else 1)
 
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
         """As others; a correlation along with the pattern that it is a share of."""

@@ -220,9 +220,9 @@ class Background(Likelihood):
         """The share, if it is not, and those of the family."""
         return [*super().not_given(), *self.family.not_given()]
 
-    def n_learnt(self, name: str) -> int:
-        """One, or that of the family."""
-        return 1 if name == "share" else self.family.n_learnt(name)
+    def cost_of_learning(self, name: str, N: Array) -> float:
+        """That of one number, or of the family."""
+        return super().cost_of_learning(name, N) if name == "share" else self.family.cost_of_learning(name, N)
 
     def scaled(self, name: str, factor: float) -> Self:
         """With the share, no further out of range than it is, or a hyperparameter of the family multiplied by a factor."""

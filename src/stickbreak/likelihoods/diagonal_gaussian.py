@@ -15,6 +15,7 @@ from ._draws import gamma, student_width
 from ._gamma import normaliser_ratio
 from ._hyperparameters import check_coordinates, check_rounding, farthest, positive_values, require
 from ._quadratic import (
+    DEFAULT_ROWS,
     GRAIN,
     LEAST_SPARE,
     check_ratio,
@@ -27,6 +28,8 @@ from ._quadratic import (
 from ._sample import Sample
 from .spherical_gaussian import SphericalGaussian
 
+PRECISIONS = 1e-9, 1e9  # of means, in rows, that are learnt column by column
+LEAP = 4.0  # log of the factor by which one step changes them at most
 TINY = 1e-300  # in place of a count of zero, to divide by
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -68,8 +71,9 @@ class DiagonalGaussian(IndependentColumns):
     ----------
     mean : float or array (D,), default: the mean of the data
         m.
-    mean_precision : float > 0, default 1e-3
-        kappa, in rows.
+    mean_precision : float or array (D,), > 0, default 1e-3
+        kappa, in rows.  Where it is learnt, column by column, the means of clusters come to agree in the columns in which
+        nothing tells them apart, so that these cost next to nothing.
     shape : float or array (D,), > 0, default 1.5
         a, half a number of rows.
     rate : float or array (D,), > 0, default 0.1 x the variance of the data x (shape - 1), or x shape where shape <= 1
@@ -101,7 +105,10 @@ class DiagonalGaussian(IndependentColumns):
 
     def _prior(self, sample: Sample) -> dict[str, Any]:
         D, (origin, unit) = sample.D, coordinates(sample)
-        mean, kappa = mean_prior(self.mean, self.mean_precision, origin, unit)
+        mean = mean_prior(self.mean, origin, unit)
+        kappa = positive_values(
+            "mean_precision", DEFAULT_ROWS if self.mean_precision is None else self.mean_precision, D
+        )
         shape = positive_values("shape", 1.5 if self.shape is None else self.shape, D)
         require(bool((shape >= LEAST_SPARE).all()), "shape", self.shape, f"at least {LEAST_SPARE:g}")
         if self.rate is None:
@@ -193,17 +200,44 @@ class DiagonalGaussian(IndependentColumns):
         center = np.where(np.isnan(center), self.mean, center)
         return np.asarray(0.5 * self.shape / self.rate * (x - center) ** 2)
 
-    def n_learnt(self, name: str) -> int:
-        """One, or the rates of the columns."""
-        return len(self.rate) if name == "rate" else 1
+    def cost_of_learning(self, name: str, N: Array) -> float:
+        """As others; one rate for each column, and one precision of means, which the K means alone tell."""
+        if name == "mean_precision":
+            return 0.5 * len(self.rate) * float(np.log(len(N)))
+        return super().cost_of_learning(name, N) * (len(self.rate) if name == "rate" else 1)
 
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With other rates, column by column: EM takes the shape divided by the mean of E[tau_k].
+        """With other rates, or precisions of means, column by column."""
+        if name == "mean_precision":
+            yield self._with_best_precisions(N, S)
+        if name == "rate":
+            yield from self._with_fitted_rates(N, S)
+
+    def _with_best_precisions(self, N: Array, S: Array) -> Self:
+        """With the best precision of means for each column of itself, that of EM and one further on.
+
+        EM takes 1 / kappa = mean of E[tau_k (mu_k - m)^2] = 1 / kappa'_k + (m'_k - m)^2 a'_k / b'_k, and closes n / (kappa + n)
+        of the gap where clusters have n rows.
+        """
+        n, sums = self._split(N, S)
+        kappa, m, a, b = self._update(n, sums)
+        far = (m - (self.mean - self.origin) / self.unit) ** 2
+        change = 1.0 / (self.mean_precision * (1.0 / kappa + far * a / b).mean(axis=0))
+        rows = np.maximum(n.mean(axis=0), LEAST_SPARE)
+        further = np.clip(np.log(change) * (self.mean_precision + rows) / rows, -LEAP, LEAP)
+        proposals = [
+            replace(self, mean_precision=np.clip(self.mean_precision * factor, *PRECISIONS))
+            for factor in (np.ones(self._D), change, np.exp(further))
+        ]
+        values = np.array([proposal._marginal(n, sums).sum(axis=0) for proposal in proposals])
+        best = np.where(np.isfinite(values), values, -np.inf).argmax(axis=0)
+        return replace(self, mean_precision=np.choose(best, [proposal.mean_precision for proposal in proposals]))
+
+    def _with_fitted_rates(self, N: Array, S: Array) -> Iterator[Self]:
+        """With other rates: EM takes the shape divided by the mean of E[tau_k].
 
         The first proposal goes further, as that of `fitted_scale`.
         """
-        if name != "rate":
-            return
         n, sums = self._split(N, S)
         _, _, a, b = self._update(n, sums)
         change = np.where(self._constant, 1.0, self.shape / (a / b).mean(axis=0) * self.unit**2 / self.rate)

@@ -91,7 +91,8 @@ class Gaussian(WishartPrior):
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         origin, unit = quadratic.coordinates(sample)
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
+        mean = quadratic.mean_prior(self.mean, origin, unit)
+        kappa = quadratic.prior_rows(self.mean_precision)
         nu = quadratic.prior_degrees(self.degrees_of_freedom, sample.D)
         pattern = sample.without_outliers().correlations(origin, unit)
         return replace(

@@ -54,7 +54,8 @@ class KnownCovarianceGaussian(Likelihood):
     def resolve(self, sample: Sample) -> Self:
         """Fill in the defaults from a sample of the data, and check what was given."""
         D, (origin, unit) = sample.D, quadratic.coordinates(sample)
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
+        mean = quadratic.mean_prior(self.mean, origin, unit)
+        kappa = quadratic.prior_rows(self.mean_precision)
         default = quadratic.SHARE_OF_SPREAD * unit**2
         sigma = quadratic.symmetric_matrix("covariance", default if self.covariance is None else self.covariance, D)
         if self.origin is None:  # a model from a file does not know the variance of its data

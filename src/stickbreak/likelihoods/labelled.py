@@ -282,9 +282,9 @@ class Labelled(Likelihood):
         """Those of the family."""
         return self.family.coupled()
 
-    def n_learnt(self, name: str) -> int:
+    def cost_of_learning(self, name: str, N: Array) -> float:
         """That of the family; the error rate is one number."""
-        return 1 if name == OWN else self.family.n_learnt(name)
+        return super().cost_of_learning(name, N) if name == OWN else self.family.cost_of_learning(name, N)
 
     def scaled(self, name: str, factor: float) -> Self:
         """With a hyperparameter of the family, or the odds of an error, multiplied by a factor."""

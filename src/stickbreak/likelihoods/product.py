@@ -248,10 +248,10 @@ class Product(Likelihood):
             return None
         return replace(self, parts={name: (found[name] or part, c) for name, (part, c) in self.parts.items()})
 
-    def n_learnt(self, name: str) -> int:
+    def cost_of_learning(self, name: str, N: Array) -> float:
         """That of one part."""
         first, own = self._named(name)
-        return self.parts[first][0].n_learnt(own)
+        return self.parts[first][0].cost_of_learning(own, N)
 
     def scaled(self, name: str, factor: float) -> Self:
         """With one hyperparameter of one part multiplied by a factor."""

@@ -75,7 +75,8 @@ class SphericalGaussian(Likelihood):
         constant = sample.deviation(sample.mean()) == 0.0
         variance = float((units[~constant] ** 2).sum() / sample.D) or 1.0
         unit = float(np.sqrt(variance))
-        mean, kappa = quadratic.mean_prior(self.mean, self.mean_precision, origin, unit)
+        mean = quadratic.mean_prior(self.mean, origin, unit)
+        kappa = quadratic.prior_rows(self.mean_precision)
         shape = positive("shape", 1.5 if self.shape is None else self.shape)
         require(shape >= quadratic.LEAST_SPARE, "shape", self.shape, f"at least {quadratic.LEAST_SPARE:g}")
         if self.rate is None:
