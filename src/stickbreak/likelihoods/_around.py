@@ -107,9 +107,9 @@ class Around(Likelihood):
         """Those of the family."""
         return self.family.coupled()
 
-    def n_learnt(self, name: str) -> int:
+    def cost_of_learning(self, name: str, N: Array) -> float:
         """That of the family."""
-        return self.family.n_learnt(name)
+        return self.family.cost_of_learning(name, N)
 
     def scaled(self, name: str, factor: float) -> Self:
         """With a hyperparameter of the family multiplied by a factor."""
