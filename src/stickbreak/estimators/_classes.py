@@ -56,7 +56,7 @@ def classes_of(y: Any, n: int, known: Sequence[Any] | None = None) -> Classes | 
     if labels.shape != (n,):
         raise ValueError(f"y must hold one label for each of {n} rows; got shape {labels.shape}.")
     values = labels.tolist()
-    unknown = np.array([_is_unknown(value, row) for row, value in enumerate(values)], np.bool_)
+    unknown = np.array([is_unknown(value, row) for row, value in enumerate(values)], np.bool_)
     if unknown.all():
         return None
     labelled = np.flatnonzero(~unknown)
@@ -235,12 +235,15 @@ def cluster_classes(model: Model, summary: Summary) -> Array:
     return q
 
 
-def _is_unknown(value: Any, row: int) -> bool:
-    """Whether a label is not known; a label that cannot be one is refused."""
+def is_unknown(value: Any, row: int, name: str = "y") -> bool:
+    """Whether a label is not known; a label that cannot be one is refused.
+
+    name : of the argument that holds it
+    """
     if is_missing(value):
         return True
     if is_date(value) or not isinstance(value, Hashable):
-        raise TypeError(f"y must hold labels that can be hashed, and no dates; row {row} has {shown(value)}.")
+        raise TypeError(f"{name} must hold labels that can be hashed, and no dates; row {row} has {shown(value)}.")
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == -1
 
 

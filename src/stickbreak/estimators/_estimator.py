@@ -207,8 +207,8 @@ class Estimator(Presented, ABC):
         check_posterior(outcome.model.posterior(outcome.total), model, D)
         return outcome
 
-    def _session(self, executor: Executor, source: ArraySource) -> Session:
-        """What the searches of a fit share, with the journal of that fit."""
+    def _session(self, executor: Executor, source: Any) -> Session:
+        """What the searches of a fit share, with the journal of that fit; ``source`` is all that it is fitted to."""
         journal = self._journal()
         journal.open(partial(self._fit_of, source))
         return Session(executor, journal=journal)
@@ -340,7 +340,7 @@ class Estimator(Presented, ABC):
 
         return Checkpoint(self.checkpoint, float(self.checkpoint_seconds))
 
-    def _fit_of(self, source: ArraySource) -> dict[str, str]:
+    def _fit_of(self, source: Any) -> dict[str, str]:
         """What is fitted to what, a hash for each part; how far, how fast and how loudly does not matter."""
         from .. import __version__
 

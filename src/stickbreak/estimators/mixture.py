@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,23 +25,36 @@ from ..data.label_files import check_labels, write_labels
 from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
 from ..inference import Algorithm, Executor, LabelledSearch, LearningSearch, Search, Sequential, Streaming, by_class
-from ..likelihoods import Dust, Likelihood
+from ..likelihoods import Dust, Likelihood, Linked
+from ..likelihoods.features import Rows
 from ..model import Kind, Model, RowKind, Summary
 from ..moves import AdoptedBirth, BatchBirth
 from . import _choices as choices
 from ._base import Columns, as_source, survey
 from ._births import PUBLISHED, published_birth
 from ._check import checked
-from ._classes import Classified, classes_of, labelled_problem, require_rows, with_known_classes
+from ._classes import Classified, classes_of, labelled_problem, with_known_classes
 from ._devices import check_visits
 from ._estimator import Estimator, Table
 from ._family import decide_family, problem_of, rivals_of
+from ._links import (
+    check_links,
+    check_rows,
+    classes_of_groups,
+    family_of,
+    labels_of_groups,
+    linked_problem,
+    linked_source,
+    links_of,
+    of_rows,
+)
 from ._merged import Again, merged
 from ._reader import Reader, by_chunk
 from ._seeds import with_rows
 from ._selection import remembered
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
+from ._told import Told
 
 if TYPE_CHECKING:
     from ..plots.accessors import MixturePlots
@@ -277,7 +291,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         self.seeds = seeds
         self.seed_weight = seed_weight
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Find the clusters of X.
 
         Parameters
@@ -293,6 +307,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             where they are not columns of X.
         sample_weight : array (N,), optional
             A row of weight 2 counts as the row twice.
+        groups : array (N,), optional
+            The group of each row, of any types that can be hashed; rows with -1, None or NaN are in none.  All rows of a group
+            are in one cluster: each group draws a cluster, and its rows are independent given that.  So weights and the prior
+            over clusters count groups, and the ELBO is that of this model.  A label of one of its rows is one of the group.
 
         Returns
         -------
@@ -301,7 +319,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             leaves the estimator as it was.
         """
         choices.check(self)
-        return self._guarded(lambda: self._fit(X, y, sample_weight))
+        return self._guarded(lambda: self._fit(X, y, sample_weight, groups))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows in one visit each: the first call fits, later ones add what their rows say.
@@ -315,18 +333,19 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         learn = self._add if hasattr(self, "model_") else self._fit
         return self._guarded(lambda: learn(X, y, sample_weight))
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.integer]:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> NDArray[np.integer]:
         """Fit, and return the most probable cluster of each row, (n,)."""
-        self.fit(X, y, sample_weight)
+        self.fit(X, y, sample_weight, groups)
         known: NDArray[np.integer] | None = getattr(self, "labels_", None)
         return self.predict(X) if known is None else known
 
-    def predict(self, X: Any, y: Any = None, *, out: Any = None) -> NDArray[np.integer]:
+    def predict(self, X: Any, y: Any = None, *, groups: Any = None, out: Any = None) -> NDArray[np.integer]:
         """The most probable cluster of each row, (n,), given the values that are not missing.
 
         Parameters
         ----------
         X, y : as in `fit`, with the same columns
+        groups : (n,) of a model that was fitted with groups: rows of the same cluster, as in `fit`
         out : path of a .npy file, optional
             Where to write the labels as int32, some at a time; the file appears when all are written.  What is returned is
             mapped from it.  So neither rows nor labels need to fit memory.
@@ -338,14 +357,25 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         FileNotFoundError
             If the folder of ``out`` does not exist.
         """
+        if groups is not None:
+            if out is not None:
+                raise ValueError("out is for rows without groups; leave out one of them.")
+            labels: NDArray[np.integer] = self._of_groups(X, y, groups, Reader.labels)
+            return labels
         path = None if out is None else check_labels(out, X)
         with self._executor(X) as executor:
             source, reader = self._checked(X, y, executor)
             pieces = by_chunk(source, executor, reader.labels)
             return np.concatenate(list(pieces)) if path is None else write_labels(path, source.n_rows, pieces)
 
-    def predict_proba(self, X: Any, y: Any = None) -> Array:
-        """Responsibilities (n, K): the probability of each cluster for each row, given the values that are not missing."""
+    def predict_proba(self, X: Any, y: Any = None, *, groups: Any = None) -> Array:
+        """Responsibilities (n, K): the probability of each cluster for each row, given the values that are not missing.
+
+        groups : (n,) of a model that was fitted with groups: rows of the same cluster, as in `fit`
+        """
+        if groups is not None:
+            R: Array = self._of_groups(X, y, groups, Reader.responsibilities)
+            return R
         with self._executor(X) as executor:
             source, reader = self._checked(X, y, executor)
             return np.concatenate(list(by_chunk(source, executor, reader.responsibilities)))
@@ -526,10 +556,18 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         >>> Mixture(random_state=0).fit(X).merge_clusters(2, X).weights_.round(2)
         array([0.67, 0.33])
         """
+        if self._has_groups:
+            raise ValueError("clusters of groups of rows cannot be refitted; look at hierarchy_.cut(n), or fit again.")
         return merged(self, n, lambda model, executor: model._again(X, y, sample_weight, executor))
 
     def stability(
-        self, X: Any, n: int | None = None, n_fits: int = 5, y: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        n: int | None = None,
+        n_fits: int = 5,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
     ) -> Stability:
         """Whether fits with other seeds find the same clusters: `stickbreak.estimators.Stability`.
 
@@ -539,7 +577,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
         Parameters
         ----------
-        X, y, sample_weight : as in `fit`; usually the data that this model was fitted to
+        X, y, sample_weight, groups : as in `fit`; usually the data that this model was fitted to
         n : int from 1 to ``n_clusters_``, default None
             The hierarchies are cut at n clusters; a fit that found fewer stays as it is.  None: every fit as it is.
         n_fits : int >= 2, default 5
@@ -562,7 +600,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             self,
             n,
             n_fits,
-            lambda model: model.fit(X, y, sample_weight),
+            lambda model: model.fit(X, y, sample_weight, groups),
             lambda model, groups: Grouped.of(self._labels_in(model, X, y), groups),
             OF_LABELS,
         )
@@ -604,22 +642,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """The kind of rows, with the settings of this estimator."""
         return RowKind(self.most_kept, self.candidates)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> str | None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         targets = choices.takes_targets(self)
         source = as_source(self, X, sample_weight, reset=True, y=y if targets else None)
-        classes = None if targets else classes_of(y, source.n_rows)
-        if self.seeds is not None and (classes is not None or source.n_columns != self.n_features_in_):
-            raise ValueError("seeds cannot be used together with y: pass labels, or prototypes of clusters.")
-        if classes is not None and is_spread(source):
-            raise TypeError(
-                "rows on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
-            )
-        if classes is not None:
-            require_rows(classes, source.weights)
-        data = source if classes is None else with_classes(source, classes.codes)
+        told = Told.of(self, source, y, groups)
+        classes, links = told
         with self._executor(X) as executor:
-            session = self._session(executor, data)
+            session = self._session(executor, told.known_by(source))
             collapsed = collapse(source) if choices.algorithm(self).takes_weights and not is_spread(source) else None
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(self._seed(session.journal))
@@ -630,7 +660,13 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             columns, self.data_check_ = checked(self, likelihood, source, executor)
             problem = problem_of(self, choices.continued(self, likelihood, source, learn), rows, columns, learn)
             check_visits(self, X, problem.model.likelihood, source)
-            rivals = rivals_of(self, family, problem, columns, session, rng)
+            if links is not None:
+                check_links(self, X, source, likelihood)
+                family = replace(family, rivals=[], found=None)  # these are of single rows
+                rows = linked_source(problem.model.likelihood, source, links, executor)
+                problem = linked_problem(problem, rows, source.n_columns)
+                collapsed = None
+            rivals = [] if links is not None else rivals_of(self, family, problem, columns, session, rng)
             first = with_rows(self, problem.model, columns, executor)
             model, start = family.begin(
                 first, lambda rng: choose_start(self, first, rows, collapsed, session, rng, learn)
@@ -649,16 +685,20 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             if classes is not None:
                 second = LearningSearch if birth is None else search
                 search = partial(LabelledSearch, first=partial(search, model, rows), second=second, apart=by_class)
+                data = told.labelled(source if links is None else rows)
                 repeats = None if collapsed is None else collapse(data)
                 visited = data if repeats is None else repeats.source
                 model, options, start = labelled_problem(self, model, classes, visited, options, start, executor)
             total, model, history, trouble, sampled = self._ascend(model, visited, session, rng, options, start, search)
+            labels = None if in_files(X) else lambda: self._labels_of(visited, repeats, columns, executor)
+            if links is not None:
+                labels = partial(labels_of_groups, model, total, visited, links, executor)
+                model = replace(model, likelihood=of_rows(model.likelihood))
             self._name_classes(None if classes is None else classes.names)
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
-            labels = None if in_files(X) else lambda: self._labels_of(visited, repeats, columns, executor)
             trouble = self._set_drawn(sampled, labels) or trouble
             self.__dict__.pop(STREAM, None)
             algorithm = choices.algorithm(self)
@@ -667,6 +707,32 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 self.__dict__[STREAM] = algorithm.remembered(source, begun), begun, problem.model.likelihood
         self.converged_ = trouble is None
         return trouble
+
+    @property
+    def _has_groups(self) -> bool:
+        """Whether it was fitted with groups of rows."""
+        check_is_fitted(self, "model_")
+        return isinstance(family_of(self.model_.likelihood), Linked)
+
+    def _of_groups(self, X: Any, y: Any, groups: Any, task: Callable[[Reader, Rows], Any]) -> Any:
+        """What a reader says of the group of each row."""
+        if not self._has_groups:
+            raise ValueError("this model was fitted without groups; leave out groups, or fit(X, groups=groups).")
+        with self._executor(X) as executor:
+            source, columns = self._known(X, y if self.n_targets_ else None, executor)
+            check_rows(X, source)
+            links = links_of(groups, source.n_rows)
+            reader = Reader.of(self.model_, self.summary_, columns.missing, np.dtype(np.float64))
+            linked = family_of(reader.model.likelihood)
+            assert isinstance(linked, Linked)
+            rows = linked_source(linked.family, source, links, executor)
+            names = getattr(self, "classes_", None)
+            classes = None if names is None else classes_of(y, source.n_rows, names.tolist())
+            if classes is not None:
+                rows = with_classes(rows, classes_of_groups(classes, links).codes)
+            model = replace(reader.model, likelihood=of_rows(reader.model.likelihood, True))
+            found = by_chunk(rows, executor, partial(task, replace(reader, model=model)))
+            return np.concatenate(list(found))[links.codes]
 
     def _labels_of(
         self, rows: ArraySource, collapsed: Collapsed | None, columns: Columns, executor: Executor

@@ -19,6 +19,7 @@ from .gaussian_network import GaussianNetwork
 from .known_covariance_gaussian import KnownCovarianceGaussian
 from .labelled import Labelled
 from .linear_regression import LinearRegression
+from .linked import Linked
 from .log_scale import LogScale
 from .multinomial import Multinomial
 from .poisson import Poisson
@@ -69,6 +70,7 @@ __all__ = [
     "Latent",
     "Likelihood",
     "LinearRegression",
+    "Linked",
     "LogScale",
     "Multinomial",
     "Poisson",

@@ -205,6 +205,10 @@ class Likelihood(ABC):
         """The latent variables of its rows, one in each cluster; None where rows have none."""
         return None
 
+    def row_counts(self, N: Array, S: Array) -> Array:
+        """The rows of each cluster, (K,): the counts, unless these are of groups of rows."""
+        return N
+
     @property
     def apart(self) -> float:
         """Nats that merges of two clusters lose which both are named in advance: no data make good for these."""

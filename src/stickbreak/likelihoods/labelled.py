@@ -67,6 +67,10 @@ class Labelled(Likelihood):
         for name in ("takes_sparse", "takes_missing", "takes_negative", "domain"):
             object.__setattr__(self, name, getattr(self.family, name))  # those of a class, elsewhere
 
+    def row_counts(self, N: Array, S: Array) -> Array:
+        """Those of the family."""
+        return self.family.row_counts(N, self._own(S))
+
     # Classes -----------------------------------------------------------------------------------------------------------
 
     def label_counts(self, S: Array) -> Array:

@@ -107,7 +107,7 @@ def _cluster_columns(model: Any, n: int, names: Sequence[str] | None) -> Columns
     columns: Columns = {
         what: list(range(n)),
         "weight": shares(model)[:n].tolist(),
-        "rows": model.summary_.N[:n].tolist(),
+        "rows": model.model_.likelihood.row_counts(model.summary_.N, model.summary_.S)[:n].tolist(),
     }
     if what == "state":
         columns["steps"] = np.asarray(model.durations())[:n].tolist()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import allocations
 from ..inference import Gibbs, Memoized, Sequential, Stochastic, Streaming, TruncationFree
-from ..likelihoods import REGISTRY, Labelled, Product, Seeded
+from ..likelihoods import REGISTRY, Labelled, Linked, Product, Seeded
 from ..model import DocumentSummary, SequenceSummary, Summary
 from ..moves import AdoptedBirth, BatchBirth
 
@@ -196,7 +196,7 @@ def known_classes() -> dict[str, type]:
 
 def likelihood_classes() -> dict[str, type]:
     """The classes of likelihoods, by name."""
-    kinds: list[type] = [*REGISTRY.values(), Labelled, Product, Seeded]
+    kinds: list[type] = [*REGISTRY.values(), Labelled, Linked, Product, Seeded]
     return {kind.__name__: kind for kind in kinds}
 
 

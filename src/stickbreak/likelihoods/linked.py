@@ -1,0 +1,173 @@
+"""Groups of rows that are in one cluster: any family, for the sums of the statistics of a group."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
+
+from ._around import Around
+from ._base import Array, Likelihood, Profile
+from ._hyperparameters import require
+from ._rows import Rows
+from .features import features
+
+BESIDE = 2  # columns of a group beside sums of statistics: how many rows it has, and their log base measure
+
+
+@dataclass(frozen=True, eq=False)
+class Linked(Around):
+    """A family for groups of rows, each of which is in one cluster:
+
+        z_g ~ pi,    x_n | z_g = k ~ p(x | phi_k), independently for the rows n of group g
+
+    so the score of a group is the sum of those of its rows, T_g . W_k + m_g b_k with T_g = sum_n t(x_n) and m_g the number of
+    its rows.  The number of rows is therefore a statistic, with weight b, and what counts as a row elsewhere is a group:
+
+        t(g) = [T_g, m_g],    weights [W, b],    log marginal of the family at counts M_k = sum_g r_gk m_g
+
+    Counts N_k, which the prior over clusters sees, are numbers of groups.
+
+    Parameters
+    ----------
+    family : likelihood, resolved, without latent variables
+    n_columns : D of single rows
+    summed : whether rows are groups, with columns [T_g, m_g, log h(x_g)]; or else rows of D columns, each a group of its own
+    """
+
+    family: Likelihood
+    n_columns: int
+    summed: bool = False
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.family, Likelihood), "family", self.family, "a likelihood")
+        require(self.family.latent is None, "family", type(self.family).__name__, "without latent variables of rows")
+        require(self.n_columns >= 1, "n_columns", self.n_columns, "at least 1")
+        self._take_over()
+
+    # What inference needs ----------------------------------------------------------------------------------------------
+
+    @property
+    def n_statistics(self) -> int:
+        """F, those of the family and the number of rows."""
+        return self.family.n_statistics + 1
+
+    @property
+    def row_entries(self) -> int:
+        """Those of the family and the number of rows; all of a group."""
+        return self.n_statistics if self.summed else self.family.row_entries + 1
+
+    @property
+    def portable(self) -> bool:
+        """No."""
+        return False
+
+    def row_counts(self, N: Array, S: Array) -> Array:
+        """M_k, the rows of each cluster, (K,)."""
+        return np.asarray(np.maximum(S[:, -1], 0.0))  # extrapolated sums may miss zero
+
+    def features(self, X: Rows, out: Array | None) -> Any:
+        """T (n, F): sums of groups as they are, or the features of the family and 1."""
+        if self.summed:
+            assert out is not None
+            out[...] = X[:, :-1]
+            return out
+        if out is None:
+            T = features(self.family, X, X.dtype)
+            ones = np.ones((T.shape[0], 1), X.dtype)
+            return csr_array(hstack([T if issparse(T) else csr_array(T), csr_array(ones)], format="csr"))
+        self.family.features(X, out[:, :-1])
+        out[:, -1] = 1.0
+        return out
+
+    def log_base(self, X: Rows) -> Array:
+        """That of the rows, (n,)."""
+        return np.array(X[:, -1], np.float64) if self.summed else self.family.log_base(X)
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """[W, b] of the family, and zeros."""
+        W, b = self.family.weights(self.row_counts(N, S), S[:, :-1])
+        return np.column_stack([W, b]), np.zeros(len(b))
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same of parameters drawn from their posterior."""
+        W, b = self.family.draw_weights(self.row_counts(N, S), S[:, :-1], rng)
+        return np.column_stack([W, b]), np.zeros(len(b))
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """That of the family for all rows of all groups, (K,)."""
+        return self.family.log_marginal(self.row_counts(N, S), S[:, :-1])
+
+    def divergence(self, X: Rows, centers: Rows) -> Array:
+        """Of groups the nats that each loses, in expectation, under the posterior of another in place of its own, (n, J).
+
+        T_x . (W_x - W_c) + m_x (b_x - b_c), not below zero, with the weights that each group alone implies.
+        """
+        if not self.summed:
+            return self.family.divergence(X, centers)
+        T, C = (np.asarray(rows[:, :-1], np.float64) for rows in (X, centers))
+        own = self.weights(np.ones(len(T)), T)[0]
+        other = self.weights(np.ones(len(C)), C)[0]
+        return np.asarray(np.maximum((T * own).sum(axis=1)[:, None] - T @ other.T, 0.0))
+
+    def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
+        """That of the rows of each group together, given those of each cluster, (n, K)."""
+        if not self.summed:
+            return self.family.log_predictive(X, self.row_counts(N, S), S[:, :-1])
+        T = np.asarray(X[:, :-1], np.float64)
+        now = self.log_marginal(N, S)
+        found = [self.log_marginal(N[[k]] + 1.0, S[[k]] + T) - now[k] for k in range(len(S))]
+        return np.asarray(np.stack(found, axis=1) + self.log_base(X)[:, None])
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With a hyperparameter of the family fitted to the rows of clusters."""
+        for family in self.family.fitted(name, self.row_counts(N, S), S[:, :-1]):
+            yield replace(self, family=family)
+
+    # What people read --------------------------------------------------------------------------------------------------
+
+    def posterior(self, N: Array, S: Array) -> Any:
+        """That of the family."""
+        return self.family.posterior(self.row_counts(N, S), S[:, :-1])
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """That of the family."""
+        return self.family.profile(self.row_counts(N, S), S[:, :-1])
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Rows (size, D) of the family, each a group of its own."""
+        return self.family.sample(float(S[-1]), S[:-1], rng, size)
+
+    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
+        """Rows completed by the family."""
+        return self.family.complete(X, float(S[-1]), S[:-1], rng)
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Rows filled in by the family."""
+        return self.family.impute(X, R, self.row_counts(N, S), S[:, :-1])
+
+    # Columns and files -------------------------------------------------------------------------------------------------
+
+    def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
+        """The family made for missing values in columns (D,) of rows."""
+        family, wider = self.family.with_missing(missing[: self.n_columns], S[:, :-1])
+        return replace(self, family=family), np.hstack([wider, S[:, -1:]])
+
+    def resolved_columns(self) -> int:
+        """D of single rows."""
+        return self.n_columns
+
+    def _around(self, family: Likelihood) -> Self:
+        """Groups around another family."""
+        return replace(self, family=family)
+
+    def check(self, D: int, N: Array, S: Array) -> None:
+        """Check the family, and that numbers of rows are not negative."""
+        wanted = self.n_statistics + 1 if self.summed else self.n_columns
+        require(wanted == D, "n_columns", wanted, f"{D}, as the table has")
+        shaped = S.ndim == 2 and S.shape == (len(N), self.n_statistics)
+        require(shaped, "shape", S.shape, f"that of {len(N)} clusters with {self.n_statistics} statistics")
+        require(bool((S[:, -1] >= 0.0).all()), "rows", S[:, -1], "numbers of at least 0")
+        self.family.check(self.n_columns, self.row_counts(N, S), S[:, :-1])
