@@ -79,11 +79,14 @@ def _as_wide(fitted: Any, source: ArraySource) -> bool:
     return bool(fitted.n_features_in_ + fitted.n_targets_ == source.n_columns)
 
 
-def ways(estimator: Any, source: ArraySource) -> list[Reading]:
-    """The ways to take the columns of a dense table among which ``likelihood="auto"`` of a mixture chooses; else none."""
+def ways(estimator: Any, source: ArraySource, latent: bool = True) -> list[Reading]:
+    """The ways to take the columns of a dense table among which ``likelihood="auto"`` of a mixture chooses; else none.
+
+    latent : whether rows may have latent variables; not where some clusters have priors of their own
+    """
     if not automatically(estimator) or isinstance(source, SparseSource) or continues(estimator, source) is not None:
         return []
-    latent = estimator.seeds is None  # which priors of single clusters cannot have
+    latent = latent and estimator.seeds is None
     found = readings(source, estimator.levels_, _names(estimator, source), aside=True)
     return [replace(reading, latent=latent) for reading in found]
 

@@ -19,13 +19,19 @@ from ._selection import FEWEST_ROWS, Family, Problem, RowContest, choose, sample
 
 
 def decide_family(
-    estimator: Any, source: ArraySource, rows: ArraySource, session: Session, rng: np.random.Generator
+    estimator: Any,
+    source: ArraySource,
+    rows: ArraySource,
+    session: Session,
+    rng: np.random.Generator,
+    latent: bool = True,
 ) -> Family:
     """The family of a fit.
 
     rows : those of the source, repeated ones collapsed
+    latent : whether it may have latent variables of rows
     """
-    ways = choices.ways(estimator, source)
+    ways = choices.ways(estimator, source, latent)
     if not choices.several(ways):
         return Family(ways[0].only() if ways else choices.likelihood(estimator, source))
     family = choose(_contest(estimator, rows, sample_rows(rows), session, rng), ways)

@@ -38,6 +38,11 @@ class Told(NamedTuple):
             classes = classes_of_groups(classes, links)
         return cls(classes, links)
 
+    @property
+    def latent(self) -> bool:
+        """Whether families with latent variables of rows may be chosen: sums of groups have none."""
+        return self.links is None
+
     def labelled(self, rows: ArraySource) -> ArraySource:
         """Rows, or groups, with their classes."""
         return rows if self.classes is None else with_classes(rows, self.classes.codes)

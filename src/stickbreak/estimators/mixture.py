@@ -653,7 +653,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             collapsed = collapse(source) if choices.algorithm(self).takes_weights and not is_spread(source) else None
             rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(self._seed(session.journal))
-            family = remembered(session.journal, lambda: decide_family(self, source, rows, session, rng))
+            family = remembered(session.journal, lambda: decide_family(self, source, rows, session, rng, told.latent))
             likelihood = family.likelihood
             self.levels_ = choices.known_levels(self, likelihood, source.n_columns)
             learn = choices.learnt(self, likelihood)
@@ -661,7 +661,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             problem = problem_of(self, choices.continued(self, likelihood, source, learn), rows, columns, learn)
             check_visits(self, X, problem.model.likelihood, source)
             if links is not None:
-                check_links(self, X, source, likelihood)
+                check_links(self, X, source, problem.model.likelihood)
                 family = replace(family, rivals=[], found=None)  # these are of single rows
                 rows = linked_source(problem.model.likelihood, source, links, executor)
                 problem = linked_problem(problem, rows, source.n_columns)
