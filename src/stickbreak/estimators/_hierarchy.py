@@ -46,14 +46,10 @@ class Hierarchy:
         before = 0.0
         losses = np.zeros(K - 1)
         named = model.named(summary)
-        named = model.named(summary)
         linkage = np.zeros((K - 1, 4))
         for i, step in enumerate(merges(model.posterior(summary.without_local()))):
             size[step.kept] += size[step.gone]
             losses[i], before = before - step.gain, step.gain
-            if named[step.kept] and named[step.gone]:
-                losses[i] -= model.likelihood.apart
-            named[step.kept] |= named[step.gone]
             if named[step.kept] and named[step.gone]:
                 losses[i] -= model.likelihood.apart
             named[step.kept] |= named[step.gone]
