@@ -37,7 +37,7 @@ def problem(family, naive, dtype=np.float64, seed=0):
 
 def portable(family):
     likelihood = family.likelihood(family.rows(np.random.default_rng(0), N, D))
-    return refusal(likelihood, False) is None
+    return refusal(RowKind(), likelihood, False) is None
 
 
 def visited(device, model, parameters, X, weights, **how):
@@ -335,7 +335,7 @@ def test_every_family_is_computed_or_refused(known_families, strict):
     for name, family in known_families.items():
         X = family.rows(rng, 40, D)
         likelihood = family.likelihood(X)
-        trouble = refusal(likelihood, False)
+        trouble = refusal(RowKind(), likelihood, False)
         if trouble is not None:
             assert "leave out device=" in trouble
             assert kind_on(strict, RowKind(), likelihood, ArraySource(X)) is None

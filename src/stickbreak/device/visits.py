@@ -12,9 +12,12 @@ from ..inference.executor import Sum, Threads
 from ..inference.visit import Piece, Visit, VisitTask
 from ..likelihoods import Likelihood
 from ..model import Kind, RowKind
+from ..model.bags import BagKind
+from ..model.documents import DocumentKind
 from ..model.sequences import SequenceKind
 from .chains import DeviceSequences
 from .devices import Device
+from .documents import DeviceBags
 from .rows import DeviceRows
 from .staging import Lane, lane_of
 
@@ -95,17 +98,19 @@ class OnDevice:
 
 def kind_on(device: Device, kind: Kind, likelihood: Likelihood, source: Any) -> Any:
     """The kind that computes on a device what another computes on processors; None where that is left to these."""
-    if refusal(likelihood, isinstance(source, SparseSource)) is not None:
+    if refusal(kind, likelihood, isinstance(source, SparseSource)) is not None:
         return None
     if type(kind) is RowKind:
         return DeviceRows(kind.most_kept, kind.candidates, device=device)
     if type(kind) is SequenceKind:
         return DeviceSequences(device=device)
-    return None
+    return DeviceBags(device=device) if type(kind) is BagKind else None
 
 
-def refusal(likelihood: Likelihood, sparse: bool) -> str | None:
-    """Why rows of a likelihood, sparse or dense, cannot be visited on a device, and what to do; None if they can."""
+def refusal(kind: Kind, likelihood: Likelihood, sparse: bool) -> str | None:
+    """Why data of a kind and a likelihood cannot be visited on a device, and what to do; None if they can."""
+    if isinstance(kind, DocumentKind):
+        return _refused_documents(kind)
     name = type(likelihood).__name__
     if likelihood.latent is not None:
         return f"{name} has a latent variable for each row, which devices do not compute; leave out device=, or use Gaussian()."
@@ -113,6 +118,14 @@ def refusal(likelihood: Likelihood, sparse: bool) -> str | None:
         return f"the features of {name} are computed on processors alone; leave out device=."
     if sparse:
         return "sparse rows are visited on processors alone; leave out device=, or pass X.toarray()."
+    return None
+
+
+def _refused_documents(kind: DocumentKind) -> str | None:
+    if type(kind) is not BagKind:
+        return "groups of rows are visited on processors alone; leave out device=."
+    if kind.restarts > 0 or kind.most_kept is not None:
+        return "restarts and most_kept are for processors alone; leave out device=, or these."
     return None
 
 

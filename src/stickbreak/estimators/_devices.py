@@ -5,7 +5,7 @@ from typing import Any
 
 from ..data import ArraySource, SparseSource
 from ..device import device_of, refusal
-from ..likelihoods import Likelihood
+from ..model import Model
 
 
 def check_device(estimator: Any) -> None:
@@ -15,7 +15,7 @@ def check_device(estimator: Any) -> None:
         device.check()
 
 
-def check_visits(estimator: Any, X: Any, likelihood: Likelihood, source: ArraySource) -> None:
+def check_visits(estimator: Any, X: Any, model: Model, source: ArraySource) -> None:
     """Refuse what a device cannot visit; where the estimator chose the family by itself, warn that processors will.
 
     Raises
@@ -25,12 +25,12 @@ def check_visits(estimator: Any, X: Any, likelihood: Likelihood, source: ArraySo
     """
     if device_of(estimator.device, X) is None:
         return
-    trouble = refusal(likelihood, isinstance(source, SparseSource))
+    trouble = refusal(model.kind, model.likelihood, isinstance(source, SparseSource))
     if trouble is None:
         return
     if isinstance(source, SparseSource) or estimator.likelihood != "auto":
         raise TypeError(f"device={estimator.device!r}: {trouble}")
-    name = type(likelihood).__name__
+    name = type(model.likelihood).__name__
     warnings.warn(
         f'likelihood="auto" chose {name}, which is visited on processors, not on device={estimator.device!r}; '
         'give likelihood="gaussian" or another family to choose for the device.',

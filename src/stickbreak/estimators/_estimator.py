@@ -82,7 +82,7 @@ class Estimator(Presented, ABC):
     checkpoint_seconds: float
     max_memory: float | None
     executor: Any
-    device: str | None = None
+    device: str | None
     _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:

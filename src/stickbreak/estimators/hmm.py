@@ -545,7 +545,7 @@ class HMM(ClusterMixin, Classified, Estimator):
             sequences.check_observed(source)
             rows = sequences.collapsed(source)
             plain, _, options = problem_of(self, family.likelihood, rows, columns)
-            check_visits(self, X, plain.likelihood, source)
+            check_visits(self, X, plain, source)
             learn = options.learn + options.learn_late
             start: Callable[[np.random.Generator], Summary] = partial(
                 sequences.choose_start, self, plain, rows, session, learn=learn

@@ -659,7 +659,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             learn = choices.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, executor)
             problem = problem_of(self, choices.continued(self, likelihood, source, learn), rows, columns, learn)
-            check_visits(self, X, problem.model.likelihood, source)
+            check_visits(self, X, problem.model, source)
             if links is not None:
                 check_links(self, X, source, problem.model.likelihood)
                 family = replace(family, rivals=[], found=None)  # these are of single rows

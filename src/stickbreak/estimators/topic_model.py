@@ -26,6 +26,7 @@ from . import _memory as memory
 from ._base import Columns
 from ._check import checked
 from ._continued import continued, known, no_lower
+from ._devices import check_visits
 from ._documents import DocumentReader
 from ._estimator import Estimator, Table, widened
 from ._merged import Again, merged
@@ -111,6 +112,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         a frame or a bag of Dask.  Documents of a bag are lists of words, or mappings of words to counts.  With
         ``DaskExecutor(client)`` X is one of these, or a memory map of counts that every worker finds under its path.  Topics
         are annealed in this process, on a sample where documents are many.
+    device : str or None, default None
+        Where laps over counts of words compute: "cuda", or "cuda:1", a graphics card (``pip install "stickbreak[gpu]"``);
+        "cpu", torch on the processors; None: compiled loops on the processors.  Documents are iterated in float32, as without,
+        and their sums are in float64; bounds are those of a fit without, up to rounding.  Annealing, and the fits of births,
+        stay on the processors.  Not with ``lengths``, ``most_kept`` or ``restarts``.
     random_state : int, RandomState or None, default None
         Seed of everything random.
     checkpoint : path or None, default None
@@ -201,6 +207,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         tol: float = 0.03,
         n_jobs: int | None = None,
         executor: Any = None,
+        device: str | None = None,
         random_state: Any = None,
         checkpoint: Any = None,
         checkpoint_seconds: float = 30.0,
@@ -227,6 +234,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.tol = tol
         self.n_jobs = n_jobs
         self.executor = executor
+        self.device = device
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
@@ -481,6 +489,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             room = memory.room(self, likelihood, source, columns)
             kind = documents.kind_of(self, source)
             model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
+            check_visits(self, X, model, source)
             model = continued(self, model, source, learn)
             model = documents.with_seeds(self, model, source, columns, executor)
             fingerprint = documents.fingerprint(source)
