@@ -10,7 +10,7 @@ from stickbreak import HMM
 from stickbreak.allocations import HDPMarkovChain
 from stickbreak.data import SequenceSource, sequences
 from stickbreak.data.distinct import collapse
-from stickbreak.device import OnDevice, segments
+from stickbreak.device import OnDevice, chains, segments
 from stickbreak.device.chains import DeviceSequences
 from stickbreak.device.segments import Segments, segment_length
 from stickbreak.inference import Threads
@@ -22,13 +22,15 @@ from stickbreak.moves import Proposal
 from stickbreak.moves.sample import Draw
 
 FIELDS = "N", "S", "H", "base", "M", "begins"
-SCANS = {"whole": 1e-9, "scanned": 1e30}  # what a step is taken to cost: sequences are whole, or cut into segments
+SCANS = {"whole": 1e-9, "scanned": 1e30, "run-ups": 1e-9}  # what a step is taken to cost: sequences are whole, or cut
 
 
 @pytest.fixture(params=SCANS)
 def scan(request, monkeypatch):
     cost = SCANS[request.param]
     monkeypatch.setattr(segments, "TUNING", segments.Tuning(cost, cost))
+    monkeypatch.setattr(chains, "SHORT", 60 if request.param == "run-ups" else 10**9)
+    monkeypatch.setattr(chains, "LANE", 25)
     return request.param
 
 
@@ -37,10 +39,10 @@ def series(rng, n, K=3, D=2):
     return rng.normal(size=(n, D)) + 2.0 * labels[:, None], labels
 
 
-def problem(lengths, seed=0, dtype=np.float64, likelihood=None, lags=0, K=3):
+def problem(lengths, seed=0, dtype=np.float64, likelihood=None, lags=0, K=3, D=2):
     """A model, a source and parameters: of another labelling than the best."""
     rng = np.random.default_rng(seed)
-    X, labels = series(rng, sum(lengths), K)
+    X, labels = series(rng, sum(lengths), K, D)
     if len(X) > 40:
         X[[5, 6, 30]] = np.nan  # nothing observed
     source = SequenceSource(X.astype(dtype), np.array(lengths), lags)
@@ -126,6 +128,21 @@ def test_blocks_within_sequences(device, scan, blocks_of, monkeypatch):
     rows = kind.block_rows(model.likelihood, kind.prepare(model.likelihood, parameters, source))
     assert rows < 400
     assert_same(visited(OnDevice(device, Threads(2)), model, source, parameters).summary, there, 1e-11)
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+def test_run_ups_are_longer_where_they_must_be(strict, scan, forgets, monkeypatch):
+    """A chain that stays long in its states needs the second length; one that needs more has a scan, or whole sequences."""
+    asked = []
+    original = chains.RunUps.backward
+    monkeypatch.setattr(chains.RunUps, "backward", lambda *a: asked.append(original(*a)) or asked[-1])
+    model, source, parameters = problem([600], D=1)
+    leaving = 0.2 if forgets else 1e-4
+    prior = np.vstack([np.full((1, 3), 1 / 3), np.full((3, 3), leaving / 2) + (1.0 - 1.5 * leaving) * np.eye(3)])
+    parameters = parameters._replace(prior=prior, W=1e-2 * parameters.W, bias=1e-2 * parameters.bias)
+    there = visited(Threads(1), model, source, parameters).summary
+    assert_same(visited(OnDevice(strict, Threads(1)), model, source, parameters).summary, there, 1e-10)
+    assert [found is not None for found in asked] == ([True] if scan == "run-ups" and forgets else [])
 
 
 def test_chains_that_forget_nothing(device, scan):

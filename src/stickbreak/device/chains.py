@@ -18,7 +18,8 @@ from ..model.messages import Prepared, boundary_messages
 from ..model.sequences import SequenceKind, SequenceSummary
 from .devices import Device
 from .rows import draw_rows
-from .segments import Segments, segment_length
+from .run_ups import RunUps
+from .segments import LANE, SHORT, Segments, segment_length
 from .staging import Lane, held
 
 Array = NDArray[np.floating]
@@ -83,17 +84,15 @@ class DeviceSequences(SequenceKind):
         first = X.first(slice(0, n))
         begins = np.union1d([0], np.flatnonzero(first))
         K = prepared.K
-        most = device.block_bytes // (24 * K * K)
-        segments = Segments.of(begins, n, segment_length(begins, n, K, device.is_card, most))
         found = self._scored(likelihood, prepared, batch)
+        L = xp.where(found.C > LEAST, xp.exp(found.C), xp.zeros_like(found.C))
+        chain = Chain(*(device.array(a) for a in (prepared.start[:K], prepared.A[:K, :K], prepared.At[:K, :K])))
+        outer = [boundary_messages(likelihood, prepared, X, [row], row == 0, np.inf) for row in (0, n)]
+        ends = Ends(first, *(np.asarray(message)[0, :K] for message in outer))
+        segments, begin, end = cut(device, chain, begins, L, ends, prepared.arbitrary[:, :K])
         order = device.array(segments.order)
         C = xp.take(found.C, order, axis=0)
-        L = xp.where(C > LEAST, xp.exp(C), xp.zeros_like(C))
-        chain = Chain(*(device.array(a) for a in (prepared.start[:K], prepared.A[:K, :K], prepared.At[:K, :K])))
-        fresh = first[segments.starts]
-        outer = [boundary_messages(likelihood, prepared, X, [row], row == 0, np.inf) for row in (0, n)]
-        begin, end = boundaries(device, chain, segments, L, fresh, *(np.asarray(m)[0, :K] for m in outer))
-        smooth = smoothed(device, chain, segments, L, fresh, begin, end)
+        smooth = smoothed(device, chain, segments, xp.take(L, order, axis=0), first[segments.starts], begin, end)
         S, N = _sums(device, found, smooth.R, xp.take(batch.weights, order), segments.order)
         M = device.host(chain.A * smooth.M)
         starts = device.host(smooth.starts)
@@ -202,28 +201,53 @@ def smoothed(
     return Smooth(R, xp.sum(ahead * L, axis=1), starts, M)
 
 
-def boundaries(
-    device: Device, chain: Chain, segments: Segments, L: Any, fresh: NDArray[np.bool_], begin: Array, end: Array
-) -> tuple[Any, Any]:
-    """Messages (G, K) from the row before each segment, and to its last row from those that follow.
+class Ends(NamedTuple):
+    """Which rows of a block begin a sequence (n,), and messages (K,) from the row before the block, and to its last row."""
 
-    They are those of a scan: of each segment the product of the matrices A diag(L_t) is what it makes of any message.
+    first: NDArray[np.bool_]
+    begin: Array
+    end: Array
 
-    begin, end : (K,) messages from the row before the block, and to its last row from those that follow
+
+def cut(
+    device: Device, chain: Chain, begins: NDArray[np.intp], L: Any, ends: Ends, arbitrary: Array
+) -> tuple[Segments, Any, Any]:
+    """Segments, messages (G, K) from the row before each, and to its last row from those that follow.
+
+    Long sequences are cut into short segments, whose messages come from run-ups; or where a chain does not forget, into
+    segments whose messages come from a scan, if that takes fewer steps than whole sequences.
+
+    L : (n, K) likelihoods, in the order of the rows
     """
-    K = len(begin)
-    G = len(segments.starts)
-    first = np.full((G, K), 1.0 / K)
-    last = np.full((G, K), 1.0 / K)
-    first[segments.parts[0][0]] = begin
-    last[segments.parts[-1][-1]] = end
-    longest = max(len(part) for part in segments.parts)
-    if longest == 1:
-        return device.array(first), device.array(last)
-    P, logs = _products(device, chain, segments, L, fresh)
+    n, K = L.shape
+    if np.diff([*begins.tolist(), n]).max() > SHORT:
+        segments = Segments.of(begins, n, LANE)
+        fresh = ends.first[segments.starts]
+        own = _at_ends(segments, ends)
+        run_ups = RunUps(device, segments, L, arbitrary)
+        begin = run_ups.forward(own[0], fresh, chain.start, chain.A)
+        end = None if begin is None else run_ups.backward(own[1], chain.At)
+        if end is not None:
+            return segments, begin, end
+    most = device.block_bytes // (24 * K * K)
+    segments = Segments.of(begins, n, segment_length(begins, n, K, device.is_card, most))
+    first, last = _at_ends(segments, ends)
+    if max(len(part) for part in segments.parts) == 1:
+        return segments, device.array(first), device.array(last)
+    ordered = device.xp.take(L, device.array(segments.order), axis=0)
+    P, logs = _products(device, chain, segments, ordered, ends.first[segments.starts])
     parts = sorted((part for part in segments.parts if len(part) > 1), key=len, reverse=True)
     back = [part[::-1] for part in parts]
-    return _handed_on(device, P, logs, parts, first, _onward), _handed_on(device, P, logs, back, last, _backward)
+    begin = _handed_on(device, P, logs, parts, first, _onward)
+    return segments, begin, _handed_on(device, P, logs, back, last, _backward)
+
+
+def _at_ends(segments: Segments, ends: Ends) -> tuple[Array, Array]:
+    """Messages (G, K) to the first segment of each part from the rows before, and to the last row of the last; else uniform."""
+    begin, end = (np.full((len(segments.starts), len(ends.begin)), 1.0 / len(ends.begin)) for _ in range(2))
+    begin[segments.parts[0][0]] = ends.begin
+    end[segments.parts[-1][-1]] = ends.end
+    return begin, end
 
 
 def _products(device: Device, chain: Chain, segments: Segments, L: Any, fresh: NDArray[np.bool_]) -> tuple[Any, Any]:
