@@ -4,8 +4,8 @@
 
 Laps are settled ones of full-covariance Gaussians in float32, given the clusters that the rows were drawn from, without moves,
 in one batch: 50,000 rows x 50 (F = 1,325) with 100 clusters, and 10 million x 32 (F = 560) with 500.  An E-step is a visit of
-100,000 rows x 12 in 10 sequences with 100 states, as in benchmarks/hmm_laps.py.  "first s" is the first visit, in which the rows
-go to the card; the others are the best of ``--repeats``.  "bounds differ" is the relative difference of the bounds on both.
+100,000 rows x 12 in 10 sequences with 100 states, as in benchmarks/hmm_laps.py.  "first s" is the first visit, in which rows go
+to the card; the others are the best of ``--repeats``.  "bounds differ" is the relative difference of the bounds on both.
 
 The floor is the time of what no way around saves on a card with the given peaks: the larger of that of the multiply-adds (in
 float32 of scores, in float64 of sums and messages), and that of the bytes of rows, features and responsibilities, each written

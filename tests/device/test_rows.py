@@ -245,6 +245,22 @@ def test_more_batches_weights_and_partial_fit(strict):
     np.testing.assert_allclose(*(model.lower_bound_ for model in fits), rtol=1e-6)
 
 
+def test_labels(strict):
+    """A last column of the rows says their classes."""
+    X = three()
+    y = np.full(len(X), None)
+    y[:12] = np.where(X[:12, 0] < -4.0, "low", "high")
+    fits = [Mixture("gaussian", random_state=0, device=device).fit(X, y) for device in (None, "array_api_strict")]
+    assert fits[0].n_clusters_ == fits[1].n_clusters_
+    np.testing.assert_allclose(*(model.lower_bound_ for model in fits), rtol=1e-6)
+    family = fits[1].model_.likelihood
+    codes = np.arange(len(X)) % 3
+    for rows in (X, np.column_stack([X, codes])):
+        found = family.features(strict.array(rows), strict.empty((len(X), family.n_statistics), np.float64))
+        expected = family.features(rows, np.empty((len(X), family.n_statistics)))
+        np.testing.assert_allclose(strict.host(found), expected, rtol=1e-12)
+
+
 def test_model_files_do_not_have_the_device(strict, tmp_path):
     from stickbreak import load
 
@@ -316,6 +332,17 @@ def test_fewer_digits_than_float32_are_refused():
             Mixture(device="cpu").fit(three())
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+def test_a_network_that_is_trained_around_a_fit_takes_no_digits(known_families, naive):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    model, X, weights, parameters = problem(known_families["gaussian-given"], naive, np.float32)
+    known = visited(Device.parse("cpu"), model, parameters, X, weights).summary
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
+        found = visited(Device.parse("cpu"), model, parameters, X, weights).summary
+    naive.assert_same(found, known)
 
 
 def test_what_devices_do_not_compute_is_refused(strict):

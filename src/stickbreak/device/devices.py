@@ -106,7 +106,7 @@ class Device:
                 raise RuntimeError(
                     f"torch finds no device {self.name!r}; leave out device=, or install torch for CUDA."
                 )
-            if xp.get_float32_matmul_precision() != "highest":
+            if xp.get_float32_matmul_precision() != "highest" or xp.backends.cuda.matmul.allow_tf32:
                 raise RuntimeError(
                     "torch is set to multiply float32 matrices with fewer digits than float32 has, which moves the bound: "
                     'call torch.set_float32_matmul_precision("highest").'

@@ -70,6 +70,8 @@ class Lane:
         """Compute on its stream; what is not finite is looked for and done again, so NumPy need not warn of it."""
         with ExitStack() as stack:
             stack.enter_context(np.errstate(all="ignore"))
+            if self.device.library == "torch":  # whoever trains a network around a fit may have fewer digits for it
+                stack.enter_context(self.device.xp.autocast(self.device.name.partition(":")[0], enabled=False))
             if self._stream is not None:
                 cuda = self.device.xp.cuda
                 stack.enter_context(cuda.device(self.device.number))

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import logsumexp, softmax
 
 from .._sums import check_between
+from ._arrays import converted, like, namespace
 from ._base import Array, Likelihood, Profile
 from ._hyperparameters import require
 from ._latent import Latent
@@ -148,8 +149,15 @@ class Labelled(Likelihood):
         """Those of the family, and the class."""
         return (self.family.row_entries if prefers_sparse(self.family) else self.family.n_statistics) + 1
 
-    def features(self, X: Rows, out: Array | None) -> Any:
+    @property
+    def portable(self) -> bool:
+        """Whether the family is."""
+        return self.family.portable
+
+    def features(self, X: Rows, out: Any) -> Any:
         """T (n, F): the features of the family, and the class."""
+        if not (out is None or isinstance(X, np.ndarray)):
+            return self._portable_features(X, out)
         rows = self.rows_of(X)
         classes = self.classes_of(X)
         known = np.flatnonzero(classes >= 0)
@@ -162,6 +170,21 @@ class Labelled(Likelihood):
         self.family.features(rows, out[:, :F])
         out[:, F:] = 0.0
         out[known, F + classes[known]] = 1.0
+        return out
+
+    def _portable_features(self, X: Any, out: Any) -> Any:
+        """The same of arrays of any library."""
+        xp = namespace(X)
+        F = self.family.n_statistics
+        if X.shape[1] == self.n_columns:
+            self.family.features(X, out[:, :F])
+            out[:, F:] = 0.0
+            return out
+        n = X.shape[0]
+        steps = xp.reshape(X, (n, self.steps, -1))
+        self.family.features(xp.reshape(steps[:, :, :-1], (n, self.n_columns)), out[:, :F])
+        codes = X[:, self.n_columns // self.steps]
+        out[:, F:] = converted(codes[:, None] == like(np.arange(1.0, self.n_classes + 1.0), X)[None, :], out.dtype)
         return out
 
     def log_base(self, X: Rows) -> Array:
