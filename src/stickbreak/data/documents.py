@@ -77,6 +77,10 @@ class BagSource(SparseSource):
 
     def fingerprint(self) -> str:
         """A hash of the counts, by which the same documents in the same order are known again."""
+        return self._digest()
+
+    def _digest(self, *others: NDArray[Any]) -> str:
+        """A hash of the counts and of other arrays."""
         digest = hashlib.blake2b(str(self.X.shape).encode(), digest_size=20)
         for chunk in self.batches(1)[0]:
             X, _ = self.read(chunk)
@@ -84,6 +88,8 @@ class BagSource(SparseSource):
             digest.update(X.indices.astype(np.int64))
             digest.update(X.data.astype(np.float64))
             self.release()
+        for other in others:
+            digest.update(other.tobytes())
         return digest.hexdigest()
 
     def release(self) -> None:

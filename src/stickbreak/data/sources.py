@@ -112,6 +112,10 @@ class ArraySource:
         X = self._take(rows)
         return X, np.ones(X.shape[0]) if self.weights is None else self.weights[rows]
 
+    def answers(self, chunk: Chunk) -> Array | None:
+        """What the documents of a chunk answer beside their words, (n,), NaN where that is unknown; None: nothing."""
+        return None
+
     def release(self) -> None:
         """Let go of the pages of a memory map that were read, so that they do not count as memory of this process."""
         if isinstance(self.X, Stored):

@@ -19,6 +19,7 @@ from ..inference.starts import STARTS
 from ..likelihoods import REGISTRY, Likelihood, Sample
 from ..model import BAGS, ROWS, SEQUENCES, Kind, Model, RowKind
 from ..model.learning import OF_LIKELIHOOD
+from ..responses import CategoricalResponse, NumericResponse
 from ._automatic import INDEPENDENT, NUMBERS, Reading, automatic, readings
 from ._base import Columns
 from ._births import PUBLISHED, check_births, check_moves
@@ -26,6 +27,7 @@ from ._devices import check_device
 from ._named import check_seeds
 
 MOVES = ("birth", "merge", "delete")
+RESPONSES = ("auto", "gaussian", "categorical")
 FEW_COLUMNS = 6  # with no more, clusters cost little whatever their family
 COUNT = "a whole number of at least 1, below 2^31"
 MOST_WHOLE = 1 << 63
@@ -311,6 +313,14 @@ def check_topics(estimator: Any) -> None:
     _require_shares(estimator)
     _named("allocation", estimator, ("hdp", "lda"), "update")
     _require_allocation(estimator, BAGS)
+    _require(
+        estimator.response is None
+        or (isinstance(estimator.response, str) and estimator.response in RESPONSES)
+        or isinstance(estimator.response, (NumericResponse, CategoricalResponse)),
+        "response",
+        estimator,
+        f"one of {', '.join(map(repr, RESPONSES))}, a GaussianResponse, MarginResponse or CategoricalResponse, or None",
+    )
     if isinstance(estimator.init, str):
         _named("init", estimator, ("anchor", "k-means++", "random"), "summary_")
 

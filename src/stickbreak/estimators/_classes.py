@@ -22,6 +22,7 @@ from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from . import _choices as choices
 
+MEASURED = "Mixture(LinearRegression())"  # takes targets that are measured
 FIRST_ERROR = 0.1  # an error rate that is learnt, at first
 
 Array = NDArray[np.floating]
@@ -38,11 +39,12 @@ class Classes(NamedTuple):
     codes: NDArray[np.int64]
 
 
-def classes_of(y: Any, n: int, known: Sequence[Any] | None = None) -> Classes | None:
+def classes_of(y: Any, n: int, known: Sequence[Any] | None = None, cure: str = MEASURED) -> Classes | None:
     """The classes of n rows, or None where no label is known.
 
     y : (n,) labels of any types that can be hashed; -1, None and NaN are unknown
     known : the classes of a fitted model, to one of which every label must belong
+    cure : what to use where y holds measurements
 
     Raises
     ------
@@ -61,7 +63,7 @@ def classes_of(y: Any, n: int, known: Sequence[Any] | None = None) -> Classes | 
         return None
     labelled = np.flatnonzero(~unknown)
     if labels.dtype.kind == "f":
-        _refuse_fractions(labels, labelled)
+        _refuse_fractions(labels, labelled, cure)
     names = _sorted(dict.fromkeys(values[row] for row in labelled)) if known is None else list(known)
     code = {name: c + 1 for c, name in enumerate(names)}
     codes = np.zeros(n, np.int64)
@@ -201,16 +203,21 @@ class Classified:
 
     def _accuracy(self, chances: Array, y: Any, sample_weight: Any = None) -> float:
         """The share of the labels y (n,) that are known whose class is the most probable one, given chances (n, C)."""
-        n = len(chances)
-        classes = classes_of(y, n, self.classes_.tolist())
-        if classes is None:
-            raise ValueError("y must have at least one label that is known; got none.")
-        known = classes.codes > 0
-        weights = np.ones(n) if sample_weight is None else numbers(sample_weight, "sample_weight").astype(np.float64)
-        if weights.shape != (n,) or not (weights >= 0.0).all() or not weights[known].sum() > 0.0:
-            raise ValueError(f"sample_weight must hold {n} numbers of at least 0, some of labelled rows above it.")
-        right = chances.argmax(axis=1) + 1 == classes.codes
-        return float(np.average(right[known], weights=weights[known]))
+        return accuracy(self.classes_, chances, y, sample_weight)
+
+
+def accuracy(names: NDArray[Any], chances: Array, y: Any, sample_weight: Any = None) -> float:
+    """The share of the labels y (n,) that are known whose class is the most probable one, given chances (n, C) of classes."""
+    n = len(chances)
+    classes = classes_of(y, n, names.tolist())
+    if classes is None:
+        raise ValueError("y must have at least one label that is known; got none.")
+    known = classes.codes > 0
+    weights = np.ones(n) if sample_weight is None else numbers(sample_weight, "sample_weight").astype(np.float64)
+    if weights.shape != (n,) or not (weights >= 0.0).all() or not weights[known].sum() > 0.0:
+        raise ValueError(f"sample_weight must hold {n} numbers of at least 0, some of labelled rows above it.")
+    right = chances.argmax(axis=1) + 1 == classes.codes
+    return float(np.average(right[known], weights=weights[known]))
 
 
 def cluster_classes(model: Model, summary: Summary) -> Array:
@@ -247,14 +254,13 @@ def is_unknown(value: Any, row: int, name: str = "y") -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == -1
 
 
-def _refuse_fractions(labels: NDArray[Any], rows: NDArray[np.integer]) -> None:
+def _refuse_fractions(labels: NDArray[Any], rows: NDArray[np.integer], cure: str) -> None:
     """Refuse measurements where labels are expected."""
     wrong = labels[rows] != np.floor(labels[rows])
     if wrong.any():
         row = int(rows[wrong.argmax()])
         raise ValueError(
-            f"y must hold labels of classes, but row {row} has {labels[row]}; for targets that are measured use "
-            "Mixture(LinearRegression())."
+            f"y must hold labels of classes, but row {row} has {labels[row]}; for targets that are measured use {cure}."
         )
 
 

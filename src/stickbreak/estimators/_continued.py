@@ -38,6 +38,8 @@ def known(estimator: Any, model: Model, fingerprint: str | None) -> Posterior | 
         return None  # their priors differ
     if model.max_clusters < summary.K or not _allows(model.kind, init.model_.kind):
         return None
+    if init.model_.response.question != model.response.question:
+        return None
     return model.posterior(summary)
 
 

@@ -325,6 +325,13 @@ class DocumentReader:
         theta = self._read(X)[1].counts + self.prior
         return np.asarray(theta / theta.sum(axis=1, keepdims=True))
 
+    def shares(self, X: Any) -> Array:
+        """The shares of topics among the tokens of every document, (n, K); without tokens E[pi_d]."""
+        counts = self._read(X)[1].counts
+        sizes = counts.sum(axis=1, keepdims=True)
+        expected = self.prior / self.prior.sum()
+        return np.where(sizes > 0.0, counts / np.where(sizes > 0.0, sizes, 1.0), expected)
+
     def bound(self, X: Any) -> float:
         """A lower bound on log p(X | topics, prior), summed over documents (Thesis Eq. 5.27, topics fixed)."""
         s, kept = self._read(X)

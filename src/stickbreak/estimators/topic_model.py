@@ -23,6 +23,7 @@ from ..report import topics as report
 from . import _choices as choices
 from . import _documents as documents
 from . import _memory as memory
+from ._answers import Answering, answers_to, asked, require_answers
 from ._base import Columns
 from ._check import checked
 from ._continued import continued, known, no_lower
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 
 
-class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Topic model that finds its own number of topics.
 
     Each document d mixes topics that all documents share, in its own proportions:
@@ -99,10 +100,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         word that does not occur; with ``lengths``, the rows that each row of ``seeds`` counts as.
     vocabulary : sequence of V str, or None, default None
         The words of the columns, for ``seeds`` and for tables and pictures, where X does not name them.
+    response : {"auto", "gaussian", "categorical"}, an object of `stickbreak.responses`, or None
+        What ``y`` of `fit` holds: numbers, whose mean follows from the shares of topics, or classes.  "auto", the default:
+        numbers if any is not whole, else classes.  Or a `GaussianResponse`, `MarginResponse` or `CategoricalResponse`.  None:
+        y is ignored.
     learn : bool or sequence of str, default True
         What else to learn between laps, to values that raise the ELBO, once there are several topics, and in the last laps.
-        True: the hyperparameters of the likelihood that were not given; or names, such as "concentration" of words, also of
-        numbers that were given above; False: nothing.  What is "learn" above is learnt in any case.
+        True: the hyperparameters of the likelihood and of the response that were not given; or names, such as "concentration"
+        of words, also of numbers that were given above, but not of the response; False: nothing.  What is "learn" above is
+        learnt in any case.
     tol : float >= 0, default 0.03
         Nats: converged when a lap raises the ELBO by less than this for each topic.
     n_jobs : int or None, default None
@@ -148,6 +154,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         alpha.
     concentration_, concentration_std_ : float
         Of the hierarchical Dirichlet process: gamma and 0, or with a prior its posterior mean and standard deviation.
+    response_, response_weights_, classes_ : response, array (K, C), array (C,)
+        Of a fit with y: the response with what was learnt of it; what a document of one topic answers, for each topic; and of
+        classes their names.  See `predict_targets` and `predict_class`.
     posterior_ : NamedTuple, or dict of them for a Product
         Posterior means of the parameters of the topics; its fields are attributes too.
     lower_bound_ : float
@@ -203,6 +212,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         seeds: Any = None,
         seed_weight: float = 1.0,
         vocabulary: Sequence[str] | None = None,
+        response: Any = "auto",
         learn: bool | Sequence[str] = True,
         tol: float = 0.03,
         n_jobs: int | None = None,
@@ -230,6 +240,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.seeds = seeds
         self.seed_weight = seed_weight
         self.vocabulary = vocabulary
+        self.response = response
         self.learn = learn
         self.tol = tol
         self.n_jobs = n_jobs
@@ -250,7 +261,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             `stickbreak.data.corpus.open_corpus`, which stays on disk, or a path: a corpus, bags of words in text, tables, or
             lists of words (`stickbreak.data.document_files.open_documents`).  Numbers that are not whole, such as tf-idf, raise
             a UserWarning.  With ``lengths``: dense rows of all documents.
-        y : ignored
+        y : array (N,), optional
+            What documents answer beside their words: numbers, NaN where unknown, or classes, with None, NaN or -1 where
+            unknown (see ``response``).  Topics then follow answers as well as words, on one objective (Thesis Eq. 8.3): the
+            ELBO of the words and what answers add to it at the expected shares of topics.  Not with ``lengths``,
+            ``most_kept``, ``restarts`` or Dask.  Documents without words have no say.
         lengths : array of int, optional
             The number of consecutive rows of X that belong to each document.
 
@@ -259,9 +274,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self
             An interrupted fit (Ctrl-C) keeps the best model so far, with a warning; before the first lap is over it
             leaves the estimator as it was.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X does not hold counts, or y does not hold one answer for each document, or all answers are the same.
         """
         choices.check_topics(self)
-        return self._guarded(lambda: self._fit(X, lengths))
+        return self._guarded(lambda: self._fit(X, y, lengths))
 
     def fit_transform(self, X: Any, y: Any = None, lengths: Any = None) -> Array:
         """Fit, and return `transform` of the same documents."""
@@ -274,7 +294,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """
         choices.check_topics(self)
         learn = self._add if hasattr(self, "model_") else self._fit
-        return self._guarded(lambda: learn(X, lengths))
+        return self._guarded(lambda: learn(X, y, lengths))
 
     def transform(self, X: Any, lengths: Any = None) -> Array:
         """Expected proportions of the topics in each document, (N, K), rows summing to one."""
@@ -311,7 +331,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             found = executor.over(first, partial(documents.completion_of, reader, second), first.batches(1)[0])
             return float(sum(found) / second.total_weight)
 
-    def merge_topics(self, n: int, X: Any, lengths: Any = None) -> Self:
+    def merge_topics(self, n: int, X: Any, lengths: Any = None, y: Any = None) -> Self:
         """A model of n topics: those of this one, merged as ``hierarchy_.cut(n)`` says and fitted to X.
 
         Laps without moves refit topics, shares and the concentrations that are learnt, and ``lower_bound_`` is the exact bound
@@ -320,7 +340,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Parameters
         ----------
         n : int from 1 to ``n_topics_``
-        X, lengths : as in `fit`, with the same words or columns; usually the documents that this model was fitted to
+        X, lengths, y : as in `fit`, with the same words or columns; usually the documents that this model was fitted to
 
         Returns
         -------
@@ -344,9 +364,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         >>> TopicModel(random_state=0).fit(counts).merge_topics(2, counts).topics_.shape
         (2, 15)
         """
-        return merged(self, n, lambda model, executor: model._again(X, lengths, executor))
+        return merged(self, n, lambda model, executor: model._again(X, y, lengths, executor))
 
-    def stability(self, X: Any, n: int | None = None, n_fits: int = 5) -> Stability:
+    def stability(self, X: Any, n: int | None = None, n_fits: int = 5, y: Any = None) -> Stability:
         """Whether fits with other seeds find the same topics: `stickbreak.estimators.Stability`.
 
         Fits ``n_fits`` copies of this estimator to X, with seeds of their own that follow from ``random_state``, and compares
@@ -359,6 +379,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             The hierarchies are cut at n topics; a fit that found fewer stays as it is.  None: every fit as it is.
         n_fits : int >= 2, default 5
             Every one takes as long as `fit`.
+        y : as in `fit`
 
         Returns
         -------
@@ -376,10 +397,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         sklearn.exceptions.NotFittedError
         """
         self._topics()
+        require_answers(self, y)
         with self._executor(X) as executor:
             self._source(X, None, executor)  # refuses other words, before anything is fitted
         return stability(
-            self, n, n_fits, lambda model: model.fit(X), lambda model, groups: model._grouped(groups), OF_TOPICS
+            self, n, n_fits, lambda model: model.fit(X, y), lambda model, groups: model._grouped(groups), OF_TOPICS
         )
 
     def top_words(
@@ -475,9 +497,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         annealed = isinstance(self.init, str) and choices.algorithm(self).searches and source.whole
         return replace(sizes, footprint=Documents(), tokens=source.total_weight if annealed else 0.0)
 
-    def _fit(self, X: Any, lengths: Any) -> str | None:
+    def _fit(self, X: Any, y: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = documents.as_documents(self, X, lengths, reset=True)
+        asks = asked(self, y, source)
+        if asks is not None:
+            source = asks.of(source)
         with self._executor(X) as executor:
             session = self._session(executor, source)
             rng = np.random.default_rng(self._seed(session.journal))
@@ -492,6 +517,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             check_visits(self, X, model, source)
             model = continued(self, model, source, learn)
             model = documents.with_seeds(self, model, source, columns, executor)
+            if asks is not None:
+                model = asks.model(model)
+                learn += asks.learn
             fingerprint = documents.fingerprint(source)
             before = known(self, model, fingerprint)
             batches = memory.n_batches(self, model.likelihood, source)
@@ -509,20 +537,23 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             names = getattr(self, "feature_names_in_", None)
             table = Table(self.n_features_in_, 0, names, self.levels_, lengths is not None)
             self._set_fitted(model, total, source.dtype, history, table)
+            self._name_answers(None if asks is None else asks.names)
             self._fingerprint = fingerprint
         self.converged_ = trouble is None
         return trouble
 
-    def _add(self, X: Any, lengths: Any) -> None:
+    def _add(self, X: Any, y: Any, lengths: Any) -> None:
         with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
-            self._absorb(source, executor)
+            self._absorb(answers_to(self, y, source), executor)
         self._fingerprint = None
 
-    def _again(self, X: Any, lengths: Any, executor: Executor) -> Again:
+    def _again(self, X: Any, y: Any, lengths: Any, executor: Executor) -> Again:
         """The documents, checked, for the fitted model to be fitted to anew."""
+        require_answers(self, y)
         source, columns = self._source(X, lengths, executor)
+        source = answers_to(self, y, source)
         documents.check_tokens(source)
         self._fingerprint = documents.fingerprint(source)
         return Again(source, columns.missing, documents.learnt_again(self))

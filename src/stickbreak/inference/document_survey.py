@@ -13,7 +13,7 @@ from ..kernels.merged_topics import merged_statistics
 from ..likelihoods import Likelihood
 from ..model import Batch, DocumentSummary, Model, Summary
 from ..model.documents import DocumentKind, Entries, Kept
-from ..moves.agglomeration import upwards
+from ..model.tree import upwards
 from .executor import Executor
 from .visit import Piece
 
@@ -69,7 +69,7 @@ def _of_piece(
     piece: Piece,
 ) -> DocumentSurvey:
     """The survey of one chunk."""
-    batch = Batch(*source.read(piece.chunk), piece.chunk.start, piece.start)
+    batch = Batch(*source.read(piece.chunk), piece.chunk.start, piece.start, source.answers(piece.chunk))
     summary, kept = kind.local_step(likelihood, prepared, batch, False, True)
     return DocumentSurvey(summary.without_local(), _nodes(kind.entries(batch.X), kept, summary, parents))
 
@@ -83,5 +83,5 @@ def _nodes(entries: Entries, kept: Kept, summary: DocumentSummary, parents: NDAr
     P = sums[0] - psi(kept.totals).sum()
     none = np.empty((len(parents), 0))
     local = np.empty((len(parents), 0), np.float32)
-    own = summary.without_statistics() * 1.0  # for it is added to
+    own = summary.without_statistics().upwards(parents) * 1.0  # for it is added to
     return replace(own, N=N, S=none, H=sums[2], P=P, Q=sums[1] - prior * P, counts=local)

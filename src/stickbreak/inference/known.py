@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model import Drawn, Memo, Model, Posterior, Summary
+from ..model import AnsweredSummary, Drawn, Memo, Model, Posterior, Summary
 from .state import Problem, State
 
 
@@ -69,6 +69,8 @@ def _check_posterior(posterior: Any, model: Model, D: int) -> None:
     own = posterior.model
     same = type(own.likelihood) is type(model.likelihood) and type(own.allocation) is type(model.allocation)
     _expect(same and type(own.kind) is type(model.kind), f"a model with a {type(model.likelihood).__name__}")
+    asked = type(own.response) is type(model.response) and own.response.n_outputs == model.response.n_outputs
+    _expect(asked, f"a {type(model.response).__name__}")
     _expect(own.likelihood.n_statistics == model.likelihood.n_statistics, "as many statistics")
     summary = posterior.summary
     _check_summary(summary, model, len(summary.N))
@@ -80,12 +82,14 @@ def _check_summary(summary: Any, model: Model, K: int, whole: bool = True) -> No
     F = model.likelihood.n_statistics
     _expect(type(summary) is model.kind.summary, f"a {model.kind.summary.__name__}")
     assert isinstance(summary, Summary)
+    if isinstance(summary, AnsweredSummary) and whole:
+        _expect(np.shape(summary.B)[1:] == (model.response.n_outputs,), f"{model.response.n_outputs} outputs")
     for name, values in vars(summary).items():
         field = type(summary).__dataclass_fields__[name].metadata
         if not whole and not field["local"]:
             continue
         shape = (K,) * field["cluster_axes"]
-        ends = (F,) if name == "S" else np.shape(values)[1:] if field["local"] else ()
+        ends = np.shape(values)[1:] if field["local"] else summary.trailing_axes(name, F)
         fits = isinstance(values, np.ndarray) and values.shape == shape + ends and values.dtype.kind == "f"
         _expect(fits and bool(np.isfinite(values).all()), f"finite {name} of {K} clusters")
 

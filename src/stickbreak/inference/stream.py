@@ -15,8 +15,9 @@ from ..model import Handover, Memo, Model, Posterior, Summary, Take
 from ..model.edits import side_by_side
 from ..model.learning import settled, tuned
 from ..model.local import likeliest
+from ..model.tree import upwards
 from ..moves import MoveRecord, Proposal
-from ..moves.agglomeration import ancestry, level_start, levels_of, merges, row_nodes, upwards
+from ..moves.agglomeration import ancestry, level_start, levels_of, merges, row_nodes
 from ..moves.better import NEGLIGIBLE, accepts
 from ..moves.birth import Start, Target, fit_children, one_child
 from ..moves.sample import Draw, most_drawn

@@ -73,7 +73,7 @@ class VisitTask:
         kind = self.kind
         likelihood = self.likelihood
         draw = self.draw
-        batch = Batch(*source.read(piece.chunk), piece.chunk.start, piece.start)
+        batch = Batch(*source.read(piece.chunk), piece.chunk.start, piece.start, source.answers(piece.chunk))
         summary, kept = kind.local_step(likelihood, self.prepared, batch, self.base, draw is not None)
         tracked = [kind.track(likelihood, p, removed, batch, kept, summary) for removed, p in self.candidates]
         drawn = [] if draw is None else [draw.named(kind.draw(batch, kept, summary, draw.limits, draw.salt))]

@@ -18,7 +18,7 @@ from .special import digamma
 Array = NDArray[np.floating]
 
 
-class _Work(NamedTuple):
+class Work(NamedTuple):
     """Room for what one document says, of the topics that it has.
 
     q : (K,) factors;  acc : (K,) counts;  logs : (K,) sum_e c_e r_ek log Z_e
@@ -46,7 +46,7 @@ def _masses(table, at, q, Z):
 
 
 @_jit
-def _own_topics(own, E, p, room, q, Z):
+def own_topics(own, E, p, room, q, Z):
     """How many topics a document has, K if none may be left out: their numbers in the room, their factors in q, and all Z_e."""
     q[:] = p
     m = above(p, FAINT, room.topics)
@@ -93,7 +93,7 @@ def _add_shares(table, at, counts, Z, log_mass, acc, logs):
 
 
 @_jit
-def _add_responsibilities(table, at, own, counts, log_Z, topics, q, R):
+def add_responsibilities(table, at, own, counts, log_Z, topics, q, R):
     """Add c_e r_ek of a document to the rows of R."""
     for e in range(at.size):
         row = table[at[e]]
@@ -118,7 +118,7 @@ def _add_same(own, counts, mass, rho, R):
 
 
 @_jit
-def _mixed(table, at, counts, log_Z, log_mass, prior, topics, m, work):
+def mixed(table, at, counts, log_Z, log_mass, prior, topics, m, work):
     """What a document of m topics says when each token has its own, in ``work``; its part of the bound, up to a constant."""
     acc = work.acc[:m]
     logs = work.logs[:m]
@@ -139,7 +139,7 @@ def _mixed(table, at, counts, log_Z, log_mass, prior, topics, m, work):
 
 
 @_jit
-def _add_mixed(prior, topics, m, work, p, N, sums):
+def add_mixed(prior, topics, m, work, p, N, sums):
     """Write the factors p and counts N (K,) of such a document, and add what it says to the sums, less what its prior says."""
     p[:] = 0.0
     N[:] = 0.0
@@ -187,7 +187,7 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, limits
     """
     K = E.shape[1]
     room = room_for(indptr, rows, E, min(limits.max(), K) if limits.size else 0)
-    work = _Work(np.empty(K), np.empty(K), np.empty(K), np.empty(K))
+    work = Work(np.empty(K), np.empty(K), np.empty(K), np.empty(K))
     data = np.empty(K)
     known = prior_for(prior)
     factor = np.empty(K)
@@ -212,18 +212,18 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, limits
         if limits.size:
             m = _kept_topics(own, E, N[d], p[d], room, work.q, log_Z[some])
         else:
-            m = _own_topics(own, E, p[d], room, work.q, log_Z[some])
+            m = own_topics(own, E, p[d], room, work.q, log_Z[some])
         table = E if m == K else room.table[: own.size * m].reshape(own.size, m)
         at = own if m == K else room.order[: own.size]
-        bound = _mixed(table, at, c, log_Z[some], mass, known, room.topics, m, work)
+        bound = mixed(table, at, c, log_Z[some], mass, known, room.topics, m, work)
         may = choose and K > 1 and c.sum() >= 1.0
         single[d] = may and single_topic(own, c, 1.0, scores, known, bound, limit, data, p[d])
         if single[d]:
             log_Z[some] = 0.0
             _add_single(own, c, 1.0, known, data, p[d], N[d], R, sums)
         else:
-            _add_responsibilities(table, at, own, c, log_Z[some], room.topics[:m], work.q[:m], R)
-            _add_mixed(known, room.topics, m, work, p[d], N[d], sums)
+            add_responsibilities(table, at, own, c, log_Z[some], room.topics[:m], work.q[:m], R)
+            add_mixed(known, room.topics, m, work, p[d], N[d], sums)
 
 
 @_jit

@@ -1,5 +1,6 @@
 """One model and its state: likelihood, allocation and kind of data, additive summaries, the memo, and the local steps."""
 
+from .answered import AnsweredBagKind, AnsweredSummary
 from .bags import BAGS
 from .documents import DocumentSummary
 from .edits import Edit, Exchange, Handover, Replace, Take
@@ -19,6 +20,8 @@ __all__ = [
     "GROUPS",
     "ROWS",
     "SEQUENCES",
+    "AnsweredBagKind",
+    "AnsweredSummary",
     "Batch",
     "DocumentSummary",
     "Drawn",

@@ -113,6 +113,7 @@ class Kept(NamedTuple):
     """The factors of the responsibilities r_ek = E_ek p_dk / Z_e, and sum_k theta_dk and counts (n, K) of the documents.
 
     single : (n,) whether all tokens of a document have the same topic: then r_ek = p_dk
+    answers : what the answers of documents add to a bound, where there are any
     """
 
     tables: Tables
@@ -121,6 +122,7 @@ class Kept(NamedTuple):
     log_Z: Array
     totals: Array
     counts: Array
+    answers: Any = None
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,18 @@ class DocumentKind(ABC):
 
         In each document they share the prior of the topics removed, so nothing else changes: sum_k theta_dk stays.
         """
+        return self._tracked(likelihood, prepared, removed, batch, kept, summary)[0]
+
+    def _tracked(
+        self,
+        likelihood: Likelihood,
+        prepared: Any,
+        removed: tuple[int, ...],
+        batch: Batch,
+        kept: Kept,
+        summary: DocumentSummary,
+    ) -> tuple[DocumentSummary, Kept]:
+        """What `track` says, and what is kept of the documents' parts."""
         entries = self.entries(batch.X)
         columns = np.array(removed)
         mass = np.empty(len(entries.rows))
@@ -226,11 +240,16 @@ class DocumentKind(ABC):
             start += summary.counts[stays].T
         parts = entries._replace(counts=entries.counts * mass)
         limits = NO_LIMITS if self.most_kept is None else _rooms(self.most_kept, kept, columns)
-        tracked, _ = document_step(shared, parts, np.log(mass), start, kept, T, limits=limits)
+        tracked, parts_kept = document_step(shared, parts, np.log(mass), start, kept, T, limits=limits)
         source = summary.S[columns].sum(axis=0, keepdims=True) if prepared is None else self.weights(prepared)
         likelihood.carry(source, tracked.S)
         nothing = np.zeros(())
-        return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing)
+        return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing), parts_kept
+
+
+def sizes_of(entries: Entries) -> Array:
+    """The tokens of each document, (n,)."""
+    return np.diff(np.append(0.0, np.cumsum(entries.counts))[entries.indptr])
 
 
 def same_limit(most_kept: int | None, n: int) -> NDArray[np.int64]:
@@ -287,7 +306,7 @@ def document_step(
         single = whole.single.copy()
     else:
         single = np.zeros(n, np.bool_)
-        totals = np.diff(np.append(0.0, np.cumsum(entries.counts))[entries.indptr]) + own.prior.sum() + own.rest
+        totals = sizes_of(entries) + own.prior.sum() + own.rest
     if start is None:
         start = np.full((n, K), np.nan if K > 1 else 0.0)
     if not (limits < K).any():
@@ -310,6 +329,16 @@ def document_step(
     sums = np.zeros((4, K))
     choose = own.words and whole is None
     document_statistics(*entries, log_mass, own.E, own.scores, own.prior, limits, choose, single, N, p, log_Z, R, sums)
+    return summed(own, sums, R, T, totals, N), Kept(own, single, p, log_Z, totals, N)
+
+
+def summed(own: Tables, sums: Array, R: Array, T: Any, totals: Array, N: Array) -> DocumentSummary:
+    """The summary of documents, from the sums (4, K) and responsibilities R (V, K) of `document_statistics`.
+
+    T : features of the rows of the tables, None for one-hot
+    totals : (n,) sum_k theta_dk;  N : (n, K) counts
+    """
+    n = len(totals)
     psi_totals = psi(totals).sum()
     P = sums[0] - psi_totals
     Q = sums[1] - own.prior * P
@@ -317,13 +346,11 @@ def document_step(
     P_rest = n * psi(own.rest) - psi_totals if own.rest > 0.0 else 0.0
     Q_rest = n * gammaln(own.rest) - own.rest * P_rest if own.rest > 0.0 else 0.0
     Q_rest -= gammaln(totals).sum()
-    S = np.zeros((K, len(R) if T is None else T.shape[1]))
+    S = np.zeros((R.shape[1], len(R) if T is None else T.shape[1]))
     if T is None:
         S[:] = R.T
     else:
         add_product(R, T, S)
     counts = np.ascontiguousarray(N.T, dtype=np.float32)
-    rest = (np.array(value, dtype=np.float64) for value in (0.0, P_rest, Q_rest, n))
-    base, P_rest, Q_rest, D = rest
-    summary = DocumentSummary(N.sum(axis=0), S, H, base, P, Q, P_rest, Q_rest, D, counts)
-    return summary, Kept(own, single, p, log_Z, totals, N)
+    base, P_rest, Q_rest, D = (np.array(value, dtype=np.float64) for value in (0.0, P_rest, Q_rest, n))
+    return DocumentSummary(N.sum(axis=0), S, H, base, P, Q, P_rest, Q_rest, D, counts)

@@ -32,12 +32,14 @@ class Batch(NamedTuple):
 
     first : the number of the first
     start : of documents, what the last visit left to start from (`Summary.warm_start`); of rows, their clusters then
+    answers : (n,) what documents say beside their words, NaN where that is unknown; None: nothing
     """
 
     X: Any
     weights: Array
     first: int = 0
     start: NDArray[Any] | None = None
+    answers: Array | None = None
 
 
 class Drawn(NamedTuple):

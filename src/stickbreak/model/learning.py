@@ -12,7 +12,8 @@ from ..likelihoods.features import largest_terms
 from .model import Model, score_terms
 from .summary import Summary
 
-OF_LIKELIHOOD = "likelihood."  # begins the names of its hyperparameters; others are concentrations of the allocation
+OF_LIKELIHOOD = "likelihood."  # begins the names of its hyperparameters
+OF_RESPONSE = "response."  # begins those of the response; others are concentrations of the allocation
 LARGEST_TERMS = 1e9  # nats: beyond, rounding of the scores of rows would decide, in double precision
 MOST_STEPS, SETTLED = 100, 1e-3  # until a prior has settled, which is when a step gains fewer nats
 LARGEST_WEIGHT = 1e120  # of a statistic, such as the rate of durations that are all zero: beyond, products overflow
@@ -31,7 +32,9 @@ def tuned(
     """
     likelihood = _Learner(model.likelihood, summary, dtype).learnt(_of_likelihood(names))
     allocation, solution = model.allocation.tuned(summary, tuple(names), solution)
-    return replace(model, likelihood=likelihood, allocation=allocation), solution
+    own = tuple(name.removeprefix(OF_RESPONSE) for name in names if name.startswith(OF_RESPONSE))
+    response = model.response.tuned(summary, own)
+    return replace(model, likelihood=likelihood, allocation=allocation, response=response), solution
 
 
 def settled(model: Model, summary: Summary, names: Sequence[str], dtype: np.dtype[np.floating]) -> Model:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..allocations import Allocation, GlobalStep, Solution
 from ..likelihoods import Likelihood
 from ..likelihoods.features import largest_terms
+from ..responses import NoResponse, Response
 from .kind import Kind
 from .parameters import Parameters
 from .rows import ROWS
@@ -27,12 +28,14 @@ class Model:
     """Likelihood and allocation, both with all hyperparameters known, and the kind of data that they are for.
 
     room : the most clusters that memory has room for; moves add no more
+    response : what documents answer beside their words
     """
 
     likelihood: Likelihood
     allocation: Allocation
     kind: Kind = ROWS
     room: int = field(default=sys.maxsize, repr=False, compare=False)
+    response: Response = NoResponse()
 
     def __post_init__(self) -> None:
         if not isinstance(self.allocation, self.kind.allocations):
@@ -158,11 +161,11 @@ class Posterior:
     def bound(self) -> float:
         """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
 
-        It is a function of the total summary alone.
+        With what documents answer, that of Thesis Eq. 8.3.  It is a function of the total summary alone.
         """
         summary = self.summary
         data = float(summary.base + self.log_marginal.sum() + summary.H.sum())
-        return data + self.model.allocation.bound_at(summary, self.solution)
+        return data + self.model.allocation.bound_at(summary, self.solution) + self.model.response.bound(summary)
 
     def parameters(self, dtype: np.dtype[np.floating]) -> Parameters:
         """Global step: the optimal parameters (Thesis Eq. 3.41 and 3.43).
@@ -174,7 +177,8 @@ class Posterior:
         bias = b + self.step.log_weights
         if not (dtype == np.float64 or _fits(dtype, self.summary, W, bias)):
             dtype = np.dtype(np.float64)
-        return self.model.kind.rounded(Parameters(W, bias, self.step.prior), dtype)
+        response = self.model.response.reading(self.summary)
+        return self.model.kind.rounded(Parameters(W, bias, self.step.prior, response), dtype)
 
     @property
     def explained(self) -> Array:

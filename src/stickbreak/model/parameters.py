@@ -5,6 +5,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..responses import Reading
+
 Array = NDArray[np.floating]
 
 
@@ -14,11 +16,13 @@ class Parameters(NamedTuple):
     W : (K, F) expected natural parameters;  bias : (K,) -E[log-partition], for rows + E[log pi]
     prior : for documents, the pseudo-counts of the clusters and of the rest in every document, (K + 1,);  for sequences,
         exp(E[log pi]) of first states and of the transitions from each state, (K + 1, K)
+    response : what documents answer, given their topics; None where nothing is known of it
     """
 
     W: Array
     bias: Array
     prior: Array | None = None
+    response: Reading | None = None
 
     def take(self, clusters: NDArray[np.integer]) -> Self:
         """Those of some clusters."""

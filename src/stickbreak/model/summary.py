@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._sums import check_between
+from .tree import upwards
 
 Array = NDArray[np.floating]
 
@@ -52,7 +53,7 @@ class Summary:
         for f in fields(self):
             values = getattr(self, f.name)
             axes = f.metadata["cluster_axes"]
-            shape = (self.K,) * axes + ((F,) if f.name == "S" else (0,) if f.metadata["local"] else ())
+            shape = (self.K,) * axes + self.trailing_axes(f.name, F)
             kinds = (np.float32, np.float64) if f.metadata["local"] else (np.float64,)
             if not isinstance(values, np.ndarray) or values.dtype not in kinds or values.shape != shape:
                 raise ValueError(f"the summary's {f.name} is {_kind(values)} instead of numbers of shape {shape}.")
@@ -61,6 +62,16 @@ class Summary:
         if not self.N.sum() > 0.0:
             raise ValueError(f"the counts of all clusters add up to {self.N.sum():g}.")
         check_between("counts", self.N)
+
+    def trailing_axes(self, name: str, F: int) -> tuple[int, ...]:
+        """The axes of a field after its clusters, for F statistics."""
+        if name == "S":
+            return (F,)
+        return (0,) if name in self._local_fields() else ()
+
+    @classmethod
+    def _local_fields(cls) -> set[str]:
+        return {f.name for f in fields(cls) if f.metadata["local"]}
 
     @classmethod
     def zeros(cls, K: int, F: int) -> "Summary":
@@ -90,7 +101,7 @@ class Summary:
 
     def of_chunks(self, chunks: Sequence[Self]) -> Self:
         """This sum over the chunks of a batch, with what they know of single documents, one chunk after another."""
-        local = {f.name for f in fields(self) if f.metadata["local"]}
+        local = self._local_fields()
         if not local:
             return self
         return replace(self, **{name: np.concatenate([getattr(c, name) for c in chunks], axis=1) for name in local})
@@ -133,6 +144,11 @@ class Summary:
         joined.absorb(a, b)
         return joined.take(np.delete(np.arange(self.K), b))
 
+    @property
+    def excludes_others(self) -> bool:
+        """Whether no other summary like this can be exchanged into the same clusters: their sums of pairs are not known."""
+        return False
+
     def absorb(self, a: int, b: int) -> None:
         """Cluster b joins cluster a and is left empty, in place; only for arrays this object alone holds."""
         for f in fields(self):
@@ -140,6 +156,10 @@ class Summary:
                 values = getattr(self, f.name).swapaxes(axis, 0)
                 values[a] += values[b]
                 values[b] = 0.0
+
+    def upwards(self, parents: NDArray[np.int64]) -> Self:
+        """The sums of the nodes of a tree of merges; those of entropies and of documents are not what the bound needs."""
+        return self._each(lambda values, axis: upwards(values, parents, axis))
 
     def insert_empty(self, n: int) -> Self:
         """Append n clusters without rows (nested truncation, Thesis 3.4.3)."""

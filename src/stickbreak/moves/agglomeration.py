@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import Model, Posterior, Summary
+from ..model.tree import upwards
 
 Array = NDArray[np.floating]
 
@@ -111,14 +112,6 @@ def ancestry(steps: Sequence[Step], K: int) -> NDArray[np.int64]:
     for i, step in enumerate(steps):
         parents[node[step.kept]] = parents[node[step.gone]] = node[step.kept] = K + i
     return parents
-
-
-def upwards(values: Array, parents: NDArray[np.int64]) -> Array:
-    """Values of the clusters (K,), added up along the tree of their merges, (2 K - 1,)."""
-    nodes = np.concatenate([values, np.zeros(len(parents) - len(values))])
-    for node, parent in enumerate(parents[:-1]):
-        nodes[parent] += nodes[node]
-    return nodes
 
 
 def levels(model: Model, total: Summary, steps: Sequence[Step], entropies: Array) -> list[Level]:

@@ -54,7 +54,9 @@ def verify(
     ]
     gains: dict[int, float] = {}
     used: set[int] = set()
-    current = total.without_statistics()
+    whole = total.without_statistics()
+    current = whole
+    accepted: list[Summary] = []  # what the clusters of the proposals accepted so far say, all together
     columns = np.arange(total.K)
     shares = solution.shares
     order = model.allocation.order(current)
@@ -62,10 +64,13 @@ def verify(
     bound = Posterior.known(model, current.take(order), marginal[order], solution if ordered else None).bound
     rounding = FORGIVEN * abs(bound)
     for i in sorted(range(len(proposals)), key=lambda i: -scores[i]):
-        if used & set(proposals[i].removed):
+        if used & set(proposals[i].removed) or (
+            added[i].excludes_others and any(added[j].excludes_others for j in gains)
+        ):
             continue
         here = np.flatnonzero(np.isin(columns, proposals[i].removed))
-        candidate = current.exchange(here, added[i].without_statistics())
+        beside = side_by_side([*accepted, added[i].without_statistics()])
+        candidate = whole.exchange(sorted(used | set(proposals[i].removed)), beside)
         if max(model.max_clusters, current.K) < candidate.K:
             continue
         candidate_marginal = np.concatenate([np.delete(marginal, here), marginals[i]])
@@ -79,6 +84,7 @@ def verify(
             used |= set(proposals[i].removed)
             columns = np.concatenate([np.delete(columns, here), np.full(added[i].K, -1)])
             current = candidate
+            accepted = [beside]
             marginal = candidate_marginal
             shares = candidate_shares
             bound = after

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..responses import NoResponse
 from .values import Tensors, encode, encode_parameters
 
 OF_THE_MACHINE = (
@@ -23,7 +24,9 @@ def describe(estimator: Any, tensors: Tensors) -> dict[str, Any]:
     classes = getattr(estimator, "classes_", None)
     if classes is not None and not all(isinstance(name, (str, bool, int, float)) for name in classes.tolist()):
         raise TypeError(f"cannot save classes other than numbers and texts; got {classes.tolist()!r:.80}.")
-    return {
+    response = estimator.model_.response
+    asked = {} if isinstance(response, NoResponse) else {"response": encode(response, "response", tensors)}
+    return asked | {
         "estimator": type(estimator).__name__,
         "parameters": encode_parameters(parameters, tensors),
         "likelihood": encode(estimator.model_.likelihood, "likelihood", tensors),

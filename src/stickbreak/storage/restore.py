@@ -21,11 +21,13 @@ from ..estimators._selection import Candidate
 from ..estimators._sequences import lags
 from ..inference import Lap
 from ..likelihoods import Labelled, Likelihood, Multinomial
-from ..model import BAGS, GROUPS, ROWS, SEQUENCES, Kind, Model, Summary
+from ..model import BAGS, GROUPS, ROWS, SEQUENCES, AnsweredBagKind, AnsweredSummary, Kind, Model, Summary
 from ..moves import MoveRecord
+from ..responses import CategoricalResponse, NoResponse
 from .describe import OF_THE_MACHINE
 from .older import as_known, with_learn
 from .values import (
+    RESPONSES,
     SUMMARIES,
     Tensors,
     allocation_classes,
@@ -75,7 +77,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
     ------
     ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError : it is not consistent.
     """
-    expect_keys("record", record, RECORD, optional={"lower_bound", "data_check", "selection", "classes", "fingerprint"})
+    expect_keys("record", record, RECORD, optional=OPTIONAL)
     name = as_text("estimator", record["estimator"])
     if name not in ESTIMATORS:
         raise ValueError(f"unknown estimator {name!r:.40}; known: {', '.join(ESTIMATORS)}.")
@@ -86,16 +88,17 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
     likelihood = as_known(decode(record["likelihood"], left, likelihood_classes()))
     allocation = decode(record["allocation"], left, allocation_classes())
     summary = decode(record["summary"], left, SUMMARIES)
+    response = decode(record["response"], left, RESPONSES) if "response" in record else NoResponse()
     expect(isinstance(likelihood, Likelihood), "likelihood", likelihood, "a likelihood")
     expect(type(allocation).__name__ in allocation_classes(), "allocation", allocation, "an allocation")
     table = _table(record)
-    kind = _kind(name, table)
+    kind = _answered(_kind(name, table), response)
     expect(isinstance(allocation, kind.allocations), "allocation", allocation, f"one of {kind.units}")
     expect(type(summary) is kind.summary, "summary", type(summary), f"a {kind.summary.__name__}")
     estimator: Estimator = _estimator(name, record["parameters"], left)
     if left:
         raise ValueError(f"it has arrays that nothing refers to, such as {min(left)!r:.80}.")
-    model = Model(likelihood, allocation, estimator._kind(kind))
+    model = Model(likelihood, allocation, estimator._kind(kind), response=response)
     laps = _laps(record["history"])
     with np.errstate(all="ignore"):  # values that are not finite are refused
         _check_model(model, summary, np.dtype(dtype), (table.n_features + table.n_targets) * _steps(kind, likelihood))
@@ -103,7 +106,7 @@ def restore(record: Any, tensors: Tensors, same_version: bool) -> Estimator:
         _check_bounds(model, summary, laps[-1].lower_bound, record.get("lower_bound") if same_version else None)
         estimator._set_fitted(model, summary, np.dtype(dtype), laps, table)
     estimator.data_check_ = [_finding(entry) for entry in as_list("data_check", record.get("data_check", []))]
-    _name_classes(estimator, likelihood, record.get("classes"))
+    _name_classes(estimator, model, record.get("classes"))
     if kind.has_documents and record.get("fingerprint") is not None:
         estimator._fingerprint = as_text("fingerprint", record["fingerprint"])
     if not kind.has_documents:
@@ -128,6 +131,7 @@ RECORD = {
     "history",
 }
 
+OPTIONAL = {"lower_bound", "data_check", "selection", "classes", "fingerprint", "response"}
 LATER = {"ascent": 1, "origin": "start", "sample_rows": 0}  # what laps of the first files do not say
 LAP = {f.name for f in fields(Lap)}
 COUNTED = {
@@ -162,6 +166,16 @@ def _kind(name: str, table: Table) -> Kind:
     return home.grouped
 
 
+def _answered(kind: Kind, response: Any) -> Kind:
+    """The kind of data with what documents answer, whose response must have all that is learnt from answers."""
+    if isinstance(response, NoResponse):
+        return kind
+    expect(kind is BAGS, "response", response, "none, but of counts of words")
+    known = all(value is not None for value in vars(response).values())
+    expect(known, "response", response, "one of a fit")
+    return AnsweredBagKind(n_outputs=response.n_outputs)
+
+
 def _steps(kind: Kind, likelihood: Likelihood) -> int:
     """The number of rows of the data in one row of the likelihood: of sequences those before, too."""
     return 1 + lags(likelihood) if kind.has_order else 1
@@ -187,11 +201,14 @@ def _table(record: dict[str, Any]) -> Table:
 def _check_model(model: Model, summary: Summary, dtype: np.dtype[np.floating], D: int) -> None:
     """Refuse arrays that do not fit together, that no rows have as sums, or that give invalid parameters."""
     summary.check(model.likelihood.n_statistics)
+    if isinstance(summary, AnsweredSummary):
+        C = model.response.n_outputs
+        expect(summary.B.shape[1] == C, "B", summary.B.shape, f"those of {C} outputs")
     model.likelihood.check(D, summary.N, summary.S)
     K, F = summary.S.shape
     if model.allocation.max_clusters < K:
         raise ValueError(f"{K} clusters where the prior allows {model.allocation.max_clusters}.")
-    W, bias, prior = model.parameters(summary, dtype)
+    W, bias, prior, _ = model.parameters(summary, dtype)
     if W.shape != (K, F) or bias.shape != (K,):
         raise ValueError(f"the clusters' parameters have shapes {W.shape} and {bias.shape}.")
     profile = model.likelihood.profile(summary.N, summary.S)
@@ -225,16 +242,21 @@ def _check_bounds(model: Model, summary: Summary, last: float, stored: Any) -> N
         raise ValueError(f"it claims a bound of {claimed:.10g}, but has one of {bound:.10g}.")
 
 
-def _name_classes(estimator: Any, likelihood: Likelihood, record: Any) -> None:
-    """Set the classes of a fit with labels, which are as many as the likelihood has."""
-    if not isinstance(likelihood, Labelled):
+def _name_classes(estimator: Any, model: Model, record: Any) -> None:
+    """Set the classes of a fit with labels, which are as many as the likelihood or the response has."""
+    family = model.likelihood
+    C = family.n_classes if isinstance(family, Labelled) else 0
+    if isinstance(model.response, CategoricalResponse):
+        C = model.response.n_outputs
+    if not C:
         expect(record is None, "classes", record, "those of a fit with labels")
         return
     names = as_list("classes", record)
-    expect(len(names) == likelihood.n_classes, "classes", names, f"{likelihood.n_classes} names")
+    expect(len(names) == C, "classes", names, f"{C} names")
     expect(all(isinstance(name, (str, bool, int, float)) for name in names), "classes", names, "texts or numbers")
     expect(len(set(names)) == len(names), "classes", names, "names that differ")
-    estimator._name_classes(as_names(names))
+    name_classes = estimator._name_answers if model.kind.has_documents else estimator._name_classes
+    name_classes(as_names(names))
 
 
 def _finding(record: Any) -> Finding:

@@ -21,6 +21,7 @@ from ..inference.session import Leg
 from ..inference.state import State
 from ..inference.stochastic import StochasticState
 from ..model import Drawn, Memo, Model, Parameters, Posterior, Recipe, RowKind
+from ..model.answered import AnsweredBagKind
 from ..model.bags import BagKind
 from ..model.groups import GroupKind
 from ..model.sequences import SequenceKind, StateStart
@@ -29,6 +30,7 @@ from ..moves.schedule import Failures
 from .values import Tensors, as_list, as_text, as_whole, decode_array, encode_array, expect_keys, known_classes, made
 
 RECORDS: tuple[type, ...] = (
+    AnsweredBagKind,
     BagKind,
     Candidate,
     Drawn,

@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 from .. import allocations
 from ..inference import Gibbs, Memoized, Sequential, Stochastic, Streaming, TruncationFree
 from ..likelihoods import REGISTRY, Labelled, Linked, Product, Seeded
-from ..model import DocumentSummary, SequenceSummary, Summary
+from ..model import AnsweredSummary, DocumentSummary, SequenceSummary, Summary
 from ..moves import AdoptedBirth, BatchBirth
+from ..responses import CategoricalResponse, GaussianResponse, MarginResponse, NoResponse
 
 SUMMARIES: dict[str, type] = {
+    "AnsweredSummary": AnsweredSummary,
     "Summary": Summary,
     "DocumentSummary": DocumentSummary,
     "SequenceSummary": SequenceSummary,
+}
+RESPONSES: dict[str, type] = {
+    kind.__name__: kind for kind in (CategoricalResponse, GaussianResponse, MarginResponse, NoResponse)
 }
 DIGITS = 300  # the most of a whole number, so that it is a finite float too
 
@@ -191,7 +196,9 @@ def _parsed_float(text: str) -> float:
 def known_classes() -> dict[str, type]:
     """All classes that a model file may name, by name."""
     choices: list[type] = [AdoptedBirth, BatchBirth, Gibbs, Memoized, Sequential, Stochastic, Streaming, TruncationFree]
-    return likelihood_classes() | allocation_classes() | SUMMARIES | {kind.__name__: kind for kind in choices}
+    return (
+        likelihood_classes() | allocation_classes() | RESPONSES | SUMMARIES | {kind.__name__: kind for kind in choices}
+    )
 
 
 def likelihood_classes() -> dict[str, type]:

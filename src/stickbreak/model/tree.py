@@ -1,0 +1,22 @@
+"""Sums over the clusters below each node of a tree of merges."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+
+def upwards(values: Array, parents: NDArray[np.int64], axis: int = 0) -> Array:
+    """Values of the clusters, (K, ...), added up along the tree of their merges, (2 K - 1, ...).
+
+    parents : each after its children (`stickbreak.moves.agglomeration.ancestry`)
+    axis : that of the clusters
+    """
+    moved = np.moveaxis(values, axis, 0)
+    missing: Any = (len(parents) - len(moved), *moved.shape[1:])
+    nodes = np.concatenate([moved, np.zeros(missing)])
+    for node, parent in enumerate(parents[:-1]):
+        nodes[parent] += nodes[node]
+    return np.moveaxis(nodes, 0, axis)

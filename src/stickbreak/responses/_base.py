@@ -1,0 +1,149 @@
+"""What a response must say: its part of the bound, and how it pulls at the topics of a document.
+
+The response of document d follows from m_d = N_d / n_d, the shares of its tokens that topics have (Thesis 8.3: E[z_bar]), by
+weights w with a Gaussian prior.  Every response bounds what it adds to the objective of a document from below by a parabola
+
+    c_d + t_d' w' m_d - h_d / 2 |w' m_d|^2
+
+in w' m_d, whose coefficients follow from the answer.  So sums over documents say all:
+
+    M = sum_d h_d m_d m_d',   B = sum_d m_d t_d',   Y = sum_d c_d,   A = sum_d of their weights
+
+and q(w) is Gaussian in closed form.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+
+class Answered(Protocol):
+    """What a response reads of a summary; see above."""
+
+    @property
+    def M(self) -> Array:
+        """sum_d h_d m_d m_d', (K, K)."""
+        ...
+
+    @property
+    def B(self) -> Array:
+        """sum_d m_d t_d', (K, C)."""
+        ...
+
+    @property
+    def Y(self) -> Array:
+        """sum_d c_d, ()."""
+        ...
+
+    @property
+    def A(self) -> Array:
+        """The weights of the documents that have answers, added up, ()."""
+        ...
+
+
+class Terms(NamedTuple):
+    """The parabolas of documents.
+
+    targets : (n, C) t_d;  weights : (n,) h_d >= 0;  constants : (n,) c_d
+    """
+
+    targets: Array
+    weights: Array
+    constants: Array
+
+
+class Reading(Protocol):
+    """What local steps need to know of q(w): a document gains (slopes t_d)' m_d - h_d / 2 m_d' curvature m_d."""
+
+    @property
+    def means(self) -> Array:
+        """E[w], (K, C)."""
+        ...
+
+    @property
+    def slopes(self) -> Array:
+        """(K, C)."""
+        ...
+
+    @property
+    def curvature(self) -> Array:
+        """(K, K), positive semidefinite."""
+        ...
+
+    @property
+    def weight(self) -> float:
+        """How many times a document counts."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """How often a local step makes parabolas anew, where they depend on m."""
+        ...
+
+    def terms(self, y: Array, m: Array) -> Terms:
+        """The parabolas of documents with answers y (n,) that touch what they bound at shares m (n, K)."""
+        ...
+
+
+class Response(Protocol):
+    """A response: a frozen dataclass of hyperparameters.  Methods are pure functions of the sums, which are `Answered`."""
+
+    @property
+    def n_outputs(self) -> int:
+        """C, the columns of w."""
+        ...
+
+    def reading(self, sums: Any) -> Reading | None:
+        """The optimal q(w), as local steps need it; None where there are no answers at all."""
+        ...
+
+    def bound(self, sums: Any) -> float:
+        """What the response adds to the objective at the optimal q(w), in nats."""
+        ...
+
+    @property
+    def question(self) -> Self:
+        """This response without what is learnt: sums for one are those for another with the same question."""
+        ...
+
+    def learnable(self) -> tuple[str, ...]:
+        """The hyperparameters that were not given."""
+        ...
+
+    def tuned(self, sums: Any, names: tuple[str, ...]) -> Self:
+        """This response with the hyperparameters ``names`` set to values that raise the bound."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoResponse:
+    """Documents that are asked nothing."""
+
+    @property
+    def n_outputs(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def question(self) -> Self:
+        """The same."""
+        return self
+
+    def reading(self, sums: object) -> None:
+        """Nothing."""
+
+    def bound(self, sums: object) -> float:
+        """Zero."""
+        return 0.0
+
+    def learnable(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def tuned(self, sums: object, names: tuple[str, ...]) -> Self:
+        """The same."""
+        return self
