@@ -3,7 +3,7 @@
     python benchmarks/seeds.py [--weights 1 30] [--topics 5] [--random-states 3]
 
 Each of the five classes is named by five words.  "right" is the share of documents whose largest named topic has the name of
-their class.  "NMI" is the normalised mutual information of the classes and the largest topic of each document, also for the fit
+their class; where topics are found, "merged" is that share once all are merged into the named ones (`merge_topics`).  "NMI" is the normalised mutual information of the classes and the largest topic of each document, also for the fit
 without seeds.  ``--topics`` gives the number of topics (latent Dirichlet allocation); without it they are found.
 """
 
@@ -36,6 +36,12 @@ def corpus() -> tuple[Any, np.ndarray, np.ndarray]:
     return counts, vectorizer.get_feature_names_out(), np.array(classes)
 
 
+def right(model: TopicModel, counts: Any, classes: np.ndarray) -> float:
+    """The share of documents whose largest named topic has the name of their class."""
+    shares = model.transform(counts)[:, list(model.seeded_topics_.values())]
+    return float((np.array(list(model.seeded_topics_))[shares.argmax(axis=1)] == classes).mean())
+
+
 def measure(weight: float | None, state: int, topics: int | None) -> dict[str, Any]:
     """One fit, with seeds of a weight or without."""
     counts, words, classes = corpus()
@@ -54,10 +60,10 @@ def measure(weight: float | None, state: int, topics: int | None) -> dict[str, A
         "CPU s": seconds,
     }
     if weight is not None:
-        own = list(model.seeded_topics_.values())
-        names = np.array(list(model.seeded_topics_))
-        found["right"] = float((names[shares[:, own].argmax(axis=1)] == classes).mean())
-        found["share of named topics"] = float(model.topic_shares_[own].sum())
+        found["right"] = right(model, counts, classes)
+        found["share of named topics"] = float(model.topic_shares_[list(model.seeded_topics_.values())].sum())
+    if weight is not None and topics is None:
+        found["merged"] = right(model.merge_topics(len(SEEDS), counts), counts, classes)
     return found
 
 
