@@ -3,8 +3,9 @@
     python benchmarks/seeds.py [--weights 1 30] [--topics 5] [--random-states 3]
 
 Each of the five classes is named by five words.  "right" is the share of documents whose largest named topic has the name of
-their class; where topics are found, "merged" is that share once all are merged into the named ones (`merge_topics`).  "NMI" is the normalised mutual information of the classes and the largest topic of each document, also for the fit
-without seeds.  ``--topics`` gives the number of topics (latent Dirichlet allocation); without it they are found.
+their class; where topics are found, "merged" is that share once all are merged into the named ones (`merge_topics`).  "NMI" is
+the normalised mutual information of the classes and the largest topic of each document, also for the fit without seeds.
+``--topics`` gives the number of topics (latent Dirichlet allocation); without it they are found.
 """
 
 import argparse

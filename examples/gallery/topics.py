@@ -38,9 +38,8 @@ with warnings.catch_warnings():
 STOP = [*ENGLISH_STOP_WORDS, "math", "frac"]  # formulas are not topics
 words = CountVectorizer(stop_words=STOP, min_df=5, max_df=0.25, token_pattern=r"[a-z]{4,}")
 counts = words.fit_transform(texts)
-vocabulary = words.get_feature_names_out()
 print(f"{counts.shape[0]:,} documents, {counts.shape[1]:,} words")
-model = TopicModel(random_state=0).fit(counts)
+model = TopicModel(vocabulary=words.get_feature_names_out(), random_state=0).fit(counts)
 print(f"{model.n_topics_} topics")
 
 # %%
@@ -49,6 +48,5 @@ print(f"{model.n_topics_} topics")
 few = model.merge_topics(min(24, model.n_topics_), counts)
 print(f"{few.n_topics_} topics, {model.lower_bound_ - few.lower_bound_:,.0f} nats worse")
 figure, ax = plt.subplots(figsize=(9, 6.5), layout="constrained")
-few.feature_names_in_ = vocabulary  # names in the picture
 few.plot.hierarchy(n=min(7, few.n_topics_), ax=ax)
 plt.show()
