@@ -208,11 +208,13 @@ def test_clusters_form_around_prototypes_and_the_others_are_found(clusters, tmp_
 
 @pytest.mark.parametrize("options", [{"algorithm": "stochastic"}, {"likelihood": "auto"}, {"init": "k-means++"}])
 def test_other_algorithms_and_families(options):
-    given = {"likelihood": "gaussian", "seeds": PROTOTYPES, "random_state": 0, "n_jobs": 1} | options
+    seeds = PROTOTYPES | {"far": [[200.0, -200.0]]}
+    given = {"likelihood": "gaussian", "seeds": seeds, "random_state": 0, "n_jobs": 1} | options
     found = Mixture(**given).fit(table())
+    assert (found.labels_ == found.seeded_clusters_["far"]).sum() == 0
     np.testing.assert_allclose(found.means_[found.seeded_clusters_["left"]], -20.0, atol=0.6)
     np.testing.assert_allclose(found.means_[found.seeded_clusters_["right"]], 20.0, atol=0.6)
-    assert found.n_clusters_ == 4
+    assert found.n_clusters_ == 5
 
 
 def test_frames_with_categories_and_missing_values():
@@ -247,6 +249,10 @@ def test_prototypes_of_rows_of_one_cluster_make_no_more_clusters():
         ({"likelihood": "student_t"}, "seeds need a conjugate family"),
         ({"allocation": "finite", "n_init_clusters": 1}, "seeds has 2 names, but there may be no more than 1"),
         ({"seed_weight": -1.0}, "seed_weight must be a number above 0"),
+        (
+            {"seed_weight": 1e6},
+            "the rows of seeds count as 3e.06 rows, and may count as no more than those of X, or 1e.04",
+        ),
     ],
 )
 def test_impossible_seeds_of_rows_are_refused(options, message):

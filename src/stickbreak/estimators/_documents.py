@@ -101,7 +101,7 @@ def with_seeds(
     """The model with the topics that the seeds of an estimator name."""
     if isinstance(source, BagSource):
         return with_words(estimator, model, source.n_columns)
-    return with_rows(estimator, model, columns, executor)
+    return with_rows(estimator, model, source.flat, columns, executor)
 
 
 def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:

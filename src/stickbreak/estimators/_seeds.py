@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import real, shown
+from ..data import ArraySource
 from ..inference import Executor
 from ..likelihoods import Seeded
 from ..likelihoods.features import Rows, features
@@ -22,6 +23,7 @@ from ._named import MOST_COUNT
 
 Array = NDArray[np.floating]
 
+FEW_ROWS = 10_000  # as which seeds may always count; beside many more, rounding would decide what single rows are worth
 NEAR = 3  # words that an error names in place of one that is not known
 
 
@@ -47,10 +49,11 @@ def with_words(estimator: Any, model: Model, V: int) -> Model:
     return _seeded(model, tuple(seeds), np.zeros(len(seeds)), sums)
 
 
-def with_rows(estimator: Any, model: Model, columns: Columns, executor: Executor) -> Model:
+def with_rows(estimator: Any, model: Model, source: ArraySource, columns: Columns, executor: Executor) -> Model:
     """The model of rows in which the clusters that ``estimator.seeds`` names, if any, have a prior with rows like theirs.
 
-    columns : what the rows of the fit say of each column
+    source : the rows of the fit
+    columns : what they say of each column
 
     Raises
     ------
@@ -73,6 +76,12 @@ def with_rows(estimator: Any, model: Model, columns: Columns, executor: Executor
         T = features(family, X)
         counts[g] = estimator.seed_weight * X.shape[0]
         sums[g] = estimator.seed_weight * np.asarray(T.sum(axis=0)).ravel()
+    most = max(FEW_ROWS, source.total_weight)
+    if counts.sum() > most:
+        raise ValueError(
+            f"the rows of seeds count as {counts.sum():.3g} rows, and may count as no more than those of X, or {most:.3g}: "
+            f"lower seed_weight={estimator.seed_weight!r}."
+        )
     return _seeded(model, tuple(seeds), counts, sums)
 
 

@@ -120,7 +120,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         stays, however few rows it has; it takes in clusters without a name, but never another with one.  The ELBO is that of
         this model, in which rows of ``seeds`` are no data.  Not together with labels y.
     seed_weight : float > 0, default 1.0
-        The rows of X that each row of ``seeds`` counts as.
+        The rows of X that each row of ``seeds`` counts as; all together no more than X has, or 10,000.
     n_init : int >= 1, default 1
         Fits from random numbers of their own, of which the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
@@ -667,7 +667,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
                 problem = linked_problem(problem, rows, source.n_columns)
                 collapsed = None
             rivals = [] if links is not None else rivals_of(self, family, problem, columns, session, rng)
-            first = with_rows(self, problem.model, columns, executor)
+            first = with_rows(self, problem.model, source, columns, executor)
             model, start = family.begin(
                 first, lambda rng: choose_start(self, first, rows, collapsed, session, rng, learn)
             )
@@ -678,7 +678,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             else:
                 search = partial(PUBLISHED[type(birth)], birth=birth)
             if family.found is not None:
-                model = with_rows(self, model, columns, executor)
+                model = with_rows(self, model, source, columns, executor)
             options = problem.options
             visited = rows
             repeats = collapsed

@@ -260,6 +260,6 @@ class StochasticLaps:
 
 
 def used_clusters(posterior: Posterior) -> NDArray[np.intp]:
-    """The clusters that cost something, all of them if none does: one to which no row belongs has the prior for parameters."""
-    used = np.flatnonzero(posterior.cost >= NEGLIGIBLE)
+    """The clusters that cost something or have a name, or all: one to which no row belongs has the prior for parameters."""
+    used = np.flatnonzero((posterior.cost >= NEGLIGIBLE) | posterior.model.named(posterior.summary))
     return used if len(used) else np.arange(posterior.summary.K)
