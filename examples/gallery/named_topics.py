@@ -20,7 +20,7 @@ MODULES = ["fft", "integrate", "linalg", "ndimage", "optimize", "signal", "spati
 SEEDS = {
     "Fourier": ["fft", "transform", "frequency"],
     "matrices": ["matrix", "eigenvalues", "decomposition"],
-    "images": ["image", "pixel", "footprint"],
+    "images": ["image", "objects", "footprint"],
 }
 
 
