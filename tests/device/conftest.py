@@ -1,4 +1,4 @@
-"""Devices that there are wherever their library is: strict arrays, and torch on processors."""
+"""Devices that there are wherever their library is: NumPy, strict arrays, and torch on processors."""
 
 import pytest
 
@@ -6,12 +6,13 @@ from stickbreak.device import Device, devices, staging
 
 
 def needs(name):
-    pytest.importorskip("array_api_compat")
-    pytest.importorskip("torch" if name == "cpu" else name)
+    if name != "numpy":
+        pytest.importorskip("array_api_compat")
+        pytest.importorskip("torch" if name == "cpu" else name)
     return Device.parse(name)
 
 
-@pytest.fixture(scope="session", params=["array_api_strict", "cpu"])
+@pytest.fixture(scope="session", params=["numpy", "array_api_strict", "cpu"])
 def device(request):
     return needs(request.param)
 
@@ -19,6 +20,11 @@ def device(request):
 @pytest.fixture(scope="session")
 def strict():
     return needs("array_api_strict")
+
+
+@pytest.fixture(scope="session")
+def plain():
+    return needs("numpy")
 
 
 @pytest.fixture

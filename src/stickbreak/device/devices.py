@@ -17,9 +17,9 @@ SHARE = 0.2  # of the free memory of a card, for the block of each of its lanes;
 
 
 class Library(NamedTuple):
-    """A library of arrays: its module, the package to install, and how its arrays become those of NumPy."""
+    """A library of arrays: modules, of which the last has its functions, packages, and how its arrays become NumPy's."""
 
-    module: str
+    modules: tuple[str, ...]
     package: str
     to_host: Callable[[Any], NDArray[Any]]
 
@@ -35,9 +35,12 @@ def _of_cupy(values: Any) -> NDArray[Any]:
 
 
 LIBRARIES = {
-    "torch": Library("array_api_compat.torch", '"stickbreak[gpu]"', _of_torch),
-    "cupy": Library("array_api_compat.cupy", "array-api-compat cupy-cuda12x", _of_cupy),
-    "array_api_strict": Library("array_api_strict", "array-api-compat array-api-strict", np.asarray),
+    "torch": Library(("array_api_compat.torch",), '"stickbreak[gpu]"', _of_torch),
+    "cupy": Library(("array_api_compat.cupy",), "array-api-compat cupy-cuda12x", _of_cupy),
+    "numpy": Library(("numpy",), "numpy", np.asarray),
+    "array_api_strict": Library(
+        ("array_api_compat", "array_api_strict"), "array-api-compat array-api-strict", np.asarray
+    ),
 }
 
 
@@ -53,7 +56,8 @@ class Device:
 
     @classmethod
     def parse(cls, given: str) -> Self:
-        """The device that a user names: "cuda", "cuda:1" or "cpu" of torch, "cupy" or "cupy:1", or "array_api_strict".
+        """The device that a user names: "cuda", "cuda:1" or "cpu" of torch, "cupy" or "cupy:1"; or, to try what
+        a device does on processors, "numpy" or "array_api_strict".
 
         Raises
         ------
@@ -64,9 +68,9 @@ class Device:
         numbered = number.isdecimal() and len(number) < 4
         if kind in ("cuda", "cupy") and (numbered or given == kind):
             return cls("torch" if kind == "cuda" else kind, f"cuda:{int(number or 0)}")
-        if given in ("cpu", "array_api_strict"):
+        if given in ("cpu", "numpy", "array_api_strict"):
             return cls("torch" if given == "cpu" else given, "cpu")
-        known = '"cuda", "cuda:1", ..., "cupy", "cupy:1", ..., "cpu" or "array_api_strict"'
+        known = '"cuda", "cuda:1", ..., "cupy", "cupy:1", ..., "cpu", "numpy" or "array_api_strict"'
         raise ValueError(f"device must be None or one of {known}; got {given!r}.")
 
     @property
@@ -146,8 +150,7 @@ class Device:
 def _namespace(library: str) -> Any:
     known = LIBRARIES[library]
     try:
-        import_module("array_api_compat")
-        return import_module(known.module)
+        return [import_module(module) for module in known.modules][-1]
     except ImportError as error:
         raise ImportError("device= " + EXTRA.format(library, known.package)) from error
 

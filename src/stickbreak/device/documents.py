@@ -13,7 +13,7 @@ from ..data import BagSource, Chunk
 from ..kernels.documents import FLOOR
 from ..likelihoods import Likelihood
 from ..model import Batch, Drawn
-from ..model.bags import BagKind
+from ..model.bags import BagKind, Words
 from ..model.documents import CHANGE, ITERATIONS, TINY32, DocumentSummary, Kept, Tables, tables
 from .devices import Device
 from .groups import Group, Groups
@@ -78,9 +78,9 @@ class DeviceBags(BagKind):
 
     device: Device = field(kw_only=True)
 
-    def block_rows(self, likelihood: Likelihood, prepared: Tables) -> int:
+    def block_rows(self, likelihood: Likelihood, prepared: Words) -> int:
         """The most documents of a block."""
-        return int(max(1, self.device.block_bytes // (100 * prepared.E.shape[1])))
+        return int(max(1, self.device.block_bytes // (100 * prepared.tables.E.shape[1])))
 
     def read(self, source: BagSource, chunk: Chunk, lane: Lane) -> tuple[Bag, Array]:
         """The documents of a chunk, in groups."""
@@ -92,23 +92,26 @@ class DeviceBags(BagKind):
         ), weights
 
     def local_step(
-        self, likelihood: Likelihood, prepared: Tables, batch: Batch, base: bool, keep: bool
+        self, likelihood: Likelihood, prepared: Words, batch: Batch, base: bool, keep: bool
     ) -> tuple[DocumentSummary, Any]:
         """Summary of a block of documents, and what stays on the device (`OnCard`)."""
         bag: Bag = batch.X
+        own = prepared.tables
         n = bag.X.shape[0]
         counts = bag.X.data.astype(np.float64)
         sizes = np.diff(np.append(0.0, np.cumsum(counts))[bag.X.indptr])
-        totals = sizes + prepared.prior.sum() + prepared.rest
+        totals = sizes + own.prior.sum() + own.rest
         start = batch.start
         warm = None if start is None or start.shape[1] != n else start.T
-        found = self._counted(bag, prepared, counts, None, warm, None)
-        return _summary(self.device, prepared, found, totals), OnCard(prepared, totals, found)
+        found = self._counted(bag, own, counts, None, warm, None)
+        summary = _summary(self.device, own, found, totals)
+        likelihood.carry(prepared.W, summary.S)
+        return summary, OnCard(own, totals, found)
 
     def track(
         self,
         likelihood: Likelihood,
-        prepared: Tables | None,
+        prepared: Words | None,
         removed: tuple[int, ...],
         batch: Batch,
         kept: Any,
@@ -119,7 +122,7 @@ class DeviceBags(BagKind):
         columns = np.array(removed)
         mass = self._mass(bag, kept, columns)
         prior = kept.tables.prior[columns].sum()
-        own = tables(np.zeros((len(kept.tables.E), 1)), np.ones(1)) if prepared is None else prepared
+        own = tables(np.zeros((len(kept.tables.E), 1)), np.ones(1)) if prepared is None else prepared.tables
         shared = own._replace(prior=prior * own.prior / own.prior.sum(), rest=0.0)
         stays = columns[1:] if len(columns) == len(shared.prior) + 1 else columns[:0]  # of a delete, the absorbers
         start = summary.counts[np.setdiff1d(columns, stays)].sum(axis=0)[:, None] * (shared.prior / prior)
@@ -127,6 +130,8 @@ class DeviceBags(BagKind):
             start += summary.counts[stays].T
         found = self._counted(bag, shared, bag.X.data * mass, np.log(mass), start, kept.counted.single)
         tracked = _summary(self.device, shared, found, kept.totals)
+        source = summary.S[columns].sum(axis=0, keepdims=True) if prepared is None else prepared.W
+        likelihood.carry(source, tracked.S)
         nothing = np.zeros(())
         return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing)
 
@@ -249,7 +254,7 @@ def _fixed_point(device: Device, on: Own, entries: Entries, start: Array | None)
     where: list[NDArray[np.intp]] = []
     done = xp.zeros_like(n[:, 0]) > 1.0
     for i in range(ITERATIONS):
-        Z = xp.clip((E @ p[:, :, None])[:, :, 0], tiny)
+        Z = xp.clip((E @ p[:, :, None])[:, :, 0], min=tiny)
         fresh = ((c / Z)[:, None, :] @ E)[:, 0, :] * p
         change = xp.sum(xp.abs(fresh - n), axis=1)
         n = xp.where(done[:, None], n, fresh)
@@ -280,7 +285,7 @@ def _document_statistics(xp: Any, on: Own, entries: Entries, N: Any, given: Any,
     c = entries.counts
     prior = on.prior[None, :]
     E = _rows(xp, on.E, entries.words)
-    p = xp.clip(xp.exp(digamma(xp, N + prior)), FLOOR)
+    p = xp.clip(xp.exp(digamma(xp, N + prior)), min=FLOOR)
     Z = (E @ p[:, :, None])[:, :, 0]
     real = c > 0.0
     log_Z = xp.log(Z)
@@ -332,7 +337,7 @@ def _joined(device: Device, bag: Bag, on: Own, parts: list[Part], counts: Array,
     n_empty = groups.n_rows - sum(len(group.members) for group in groups.groups)
     nothing = device.empty((n_empty, K), np.float64)
     nothing[...] = 0.0
-    bare = nothing + xp.clip(xp.exp(digamma(xp, on.prior)), FLOOR)[None, :]
+    bare = nothing + xp.clip(xp.exp(digamma(xp, on.prior)), min=FLOOR)[None, :]
     p = groups.joined_rows(device, [part.p for part in parts], bare)
     N = groups.joined_rows(device, [part.N for part in parts], nothing)
     single = groups.joined_rows(device, [part.single for part in parts], device.array(np.zeros(n_empty, np.bool_)))
@@ -365,9 +370,12 @@ def _responsibilities(device: Device, bag: Bag, on: Own, p: Any, single: Any, sh
         weights = xp.stack([xp.reshape(xp.take(w, places), group.entries.shape) for w in (mixed, whole)], axis=1)
         both = weights @ _rows(xp, p, device.array(documents[group.entries]))
         values.append(xp.take(on.E, device.array(group.members), axis=0) * both[:, 0, :] + both[:, 1, :])
-    nothing = device.empty((V - sum(len(group.members) for group in bag.by_word.groups), K), np.float64)
+    used = sum(len(group.members) for group in bag.by_word.groups)
+    nothing = device.empty((V - used, K), np.float64)  # words of no document, and statistics that are no words
     nothing[...] = 0.0
-    return bag.by_word.joined_rows(device, values, nothing)
+    n_words = bag.by_word.n_rows
+    R = bag.by_word.joined_rows(device, values, nothing[: n_words - used, :])
+    return xp.concat([R, nothing[n_words - used :, :]], axis=0)
 
 
 def _summary(device: Device, own: Tables, found: Counted, totals: Array) -> DocumentSummary:

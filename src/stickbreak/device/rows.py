@@ -95,7 +95,7 @@ def draw_rows(device: Device, batch: Batch, R: Any, limits: Array, salt: int) ->
     """Rows drawn for each cluster by responsibilities R (n, K), those that `stickbreak.model.rows.drawn_rows` draws."""
     xp = device.xp
     n, K = R.shape
-    chance = xp.clip(batch.weights[:, None] * device.array(limits, np.float64)[None, :], 0.0, 1.0)
+    chance = xp.clip(batch.weights[:, None] * device.array(limits, np.float64)[None, :], min=0.0, max=1.0)
     uniform = uniforms(device, batch.first, n, salt)
     drawn = xp.reshape((R > THRESHOLD) & (uniform[:, None] < chance), (-1,))
     (place,) = xp.nonzero(drawn)
@@ -156,7 +156,7 @@ def softmax(xp: Any, C: Any, top: Any, threshold: float) -> Any:
 
 def largest_shares(xp: Any, R: Any, most: Any) -> Any:
     """The ``most[n]`` largest responsibilities of each row, the first of equal ones, renormalised  (Thesis Eq. 7.5)."""
-    order = xp.argsort(R, axis=1, descending=True, stable=True)
+    order = xp.argsort(-R, axis=1, stable=True)
     ranks = xp.argsort(order, axis=1, stable=True)
     R = xp.where(ranks < most[:, None], R, xp.zeros_like(R))
     total = xp.sum(R, axis=1, keepdims=True)

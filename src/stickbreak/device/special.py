@@ -36,10 +36,10 @@ def log_gamma(xp: Any, x: Any) -> Any:
 def exp_digamma(xp: Any, x: Any, least: float) -> Any:
     """The numbers exp(psi(x)), at least ``least``; in float32 to 3e-6 of their size, as in `stickbreak.kernels.documents`."""
     if x.dtype == xp.float64:
-        return xp.clip(xp.exp(digamma(xp, x)), least)
-    a = xp.clip(x, 1e-3)
+        return xp.clip(xp.exp(digamma(xp, x)), min=least)
+    a = xp.clip(x, min=1e-3)
     b = a * (a + 5.0)
     s = (2.0 * a + 5.0) * (1.0 / b + 1.0 / (b + 4.0) + 1.0 / (b + 6.0))  # 1 / a + ... + 1 / (a + 5), by pairs
     z = a + 5.5
     i = 1.0 / z
-    return xp.exp(-xp.clip(s, 0.0, _LARGEST_EXPONENT)) * (z + i * (1 / 24 - (37 / 5760) * i * i))
+    return xp.exp(-xp.clip(s, min=0.0, max=_LARGEST_EXPONENT)) * (z + i * (1 / 24 - (37 / 5760) * i * i))

@@ -39,6 +39,10 @@ class Reading:
         found: tuple[Any, Any] = self.kind.read(self.source, chunk, self.lane)
         return found
 
+    def answers(self, chunk: Chunk) -> Any:
+        """What the documents of a chunk answer, which stays here."""
+        return self.source.answers(chunk)
+
 
 @dataclass(frozen=True)
 class DeviceVisit:
@@ -123,7 +127,7 @@ def refusal(kind: Kind, likelihood: Likelihood, sparse: bool) -> str | None:
 
 def _refused_documents(kind: DocumentKind) -> str | None:
     if type(kind) is not BagKind:
-        return "groups of rows are visited on processors alone; leave out device=."
+        return "groups of rows, and documents with answers, are visited on processors alone; leave out device=."
     if kind.restarts > 0 or kind.most_kept is not None:
         return "restarts and most_kept are for processors alone; leave out device=, or these."
     return None
