@@ -57,7 +57,7 @@ class Problem:
 
 
 @pytest.mark.parametrize("most", [2, 100])
-@pytest.mark.parametrize("scale", [0.1, 3.0, 100.0])
+@pytest.mark.parametrize("scale", [0.1, 3.0, 100.0, 1e7])
 def test_no_document_ends_lower_than_it_began(scale, most):
     """From responsibilities of any kind, of which the step knows the counts alone."""
     problem = Problem(scale)

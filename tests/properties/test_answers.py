@@ -23,7 +23,7 @@ FLOAT = np.dtype(float)
 K, C = 5, 3
 RESPONSES = {
     "numbers": GaussianResponse(1.0, 0.1, 0.0, 1.0),
-    "numbers, heavy": GaussianResponse(100.0, 0.1, 0.0, 1.0),
+    "numbers, heavy": GaussianResponse(1e5, 1e-5, 0.0, 1.0),
     "margin": MarginResponse(10.0, 0.1, 0.1, 0.0, 1.0),
     "classes": CategoricalResponse(C, 1.0, 0.1),
     "classes, heavy": CategoricalResponse(C, 100.0, 0.1),

@@ -30,8 +30,8 @@ from .special import digamma
 
 Array = NDArray[np.floating]
 
-FITTED = 200  # steps at most to the responsibilities that have given counts
-CLOSE = 1e-7  # of the tokens: counts that differ by less are the same
+FITTED = 500  # steps at most to the responsibilities that have given counts
+CLOSE = 1e-10  # of the tokens: counts that differ by less are the same
 LEAST = 1e-300  # of counts, where their logarithm is taken
 ROUNDING = 1e-9  # of a document's objective: what two sums of the same terms may differ by
 
@@ -101,7 +101,9 @@ def _gain(N, n, prior, g, h, A):
 
 @_jit
 def _fit_counts(own, c, E, wanted, n, x, p, N):
-    """Find factors x (K,) whose counts are those wanted, by iterative scaling."""
+    """Find factors x (K,) whose counts N (K,) are those wanted, by iterative scaling."""
+    for k in range(x.size):
+        x[k] = math.log(max(wanted[k], LEAST))
     for _ in range(FITTED):
         _to_factors(x, p)
         _counts_of(own, c, E, p, N)
@@ -184,7 +186,6 @@ def answered_counts(indptr, rows, counts, E, prior, g, h, A, spread, tol, most, 
         if found >= least - ROUNDING * abs(least):
             continue
         refitted += 1
-        again[:] = x[d]
         _fit_counts(own, c, E, first, n, again, work[0], other)
         _ascend(own, c, E, prior, g[d], h[d], A, rho, tol, most, work, again, other)
         if _objective(own, c, E, prior, g[d], h[d], A, again, other, work[0], work[1]) > found:

@@ -229,6 +229,7 @@ def answered_step(
         start = document_step(own, entries, NOTHING, None)[1].counts
     sizes = sizes_of(entries)
     N = np.array(start, np.float64, order="C")
+    N *= (sizes / N.sum(axis=1))[:, None]  # counts were kept in float32
     x = np.zeros(N.shape)
     A = np.ascontiguousarray(reading.curvature)
     diagonal = np.diagonal(A)
