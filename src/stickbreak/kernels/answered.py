@@ -33,6 +33,7 @@ Array = NDArray[np.floating]
 FITTED = 500  # steps at most to the responsibilities that have given counts
 CLOSE = 1e-10  # of the tokens: counts that differ by less are the same
 LEAST = 1e-300  # of counts, where their logarithm is taken
+LONGER, SHORTER = 2.0, 0.25  # of a step that raised the objective, and of one that did not
 ROUNDING = 1e-9  # of a document's objective: what two sums of the same terms may differ by
 
 
@@ -149,6 +150,42 @@ def _objective(own, c, E, prior, g, h, A, x, N, p, room):
 
 
 @_jit
+def _climb(own, c, E, prior, g, h, A, rho, tol, most, work, x, N):
+    """As `_ascend`, with steps longer than rho while the objective rises, which is looked at after each; the objective."""
+    p = work[0]
+    slopes = work[1]
+    tried = work[2]
+    counts = work[3]
+    room = work[4]
+    n = c.sum()
+    K = x.size
+    _to_factors(x, p)
+    _counts_of(own, c, E, p, N)
+    value = _objective(own, c, E, prior, g, h, A, x, N, p, room)
+    step = rho
+    for _ in range(most):
+        _slopes(N, n, prior, g, h, A, slopes)
+        for k in range(K):
+            tried[k] = (1.0 - step) * x[k] + step * slopes[k]
+        _to_factors(tried, p)
+        _counts_of(own, c, E, p, counts)
+        found = _objective(own, c, E, prior, g, h, A, tried, counts, p, room)
+        if found < value and step > rho:
+            step = max(rho, SHORTER * step)
+            continue
+        change = 0.0
+        for k in range(K):
+            change += abs(counts[k] - N[k])
+        x[:] = tried
+        N[:] = counts
+        value = found
+        if change <= tol * K * step:
+            break
+        step = min(1.0, LONGER * step)
+    return value
+
+
+@_jit
 def answered_counts(indptr, rows, counts, E, prior, g, h, A, spread, tol, most, N, x):
     """Iterate documents with answers from counts N (n, K) to their fixed point; N and the factors x (n, K) are the result.
 
@@ -162,7 +199,7 @@ def answered_counts(indptr, rows, counts, E, prior, g, h, A, spread, tol, most, 
     returns : how many documents began from the very counts
     """
     K = prior.size
-    work = np.empty((3, K))
+    work = np.empty((5, K))
     first = np.empty(K)
     again = np.empty(K)
     other = np.empty(K)
@@ -176,19 +213,16 @@ def answered_counts(indptr, rows, counts, E, prior, g, h, A, spread, tol, most, 
         rho = 1.0 / (1.0 + steep)
         first[:] = N[d]
         _slopes(first, n, prior, g[d], h[d], A, x[d])
-        least = np.inf
-        if steep > 1.0:
-            least = _objective(own, c, E, prior, g[d], h[d], A, x[d], first, work[0], work[1])
-        _ascend(own, c, E, prior, g[d], h[d], A, rho, tol, most, work, x[d], N[d])
         if steep <= 1.0:
+            _ascend(own, c, E, prior, g[d], h[d], A, rho, tol, most, work, x[d], N[d])
             continue
-        found = _objective(own, c, E, prior, g[d], h[d], A, x[d], N[d], work[0], work[1])
+        least = _objective(own, c, E, prior, g[d], h[d], A, x[d], first, work[0], work[1])
+        found = _climb(own, c, E, prior, g[d], h[d], A, rho, tol, most, work, x[d], N[d])
         if found >= least - ROUNDING * abs(least):
             continue
         refitted += 1
         _fit_counts(own, c, E, first, n, again, work[0], other)
-        _ascend(own, c, E, prior, g[d], h[d], A, rho, tol, most, work, again, other)
-        if _objective(own, c, E, prior, g[d], h[d], A, again, other, work[0], work[1]) > found:
+        if _climb(own, c, E, prior, g[d], h[d], A, rho, tol, most, work, again, other) > found:
             x[d] = again
             N[d] = other
     return refitted
