@@ -1,11 +1,12 @@
 """A graphics card beside the processors: laps of a mixture and an E-step of a hidden Markov model, and their floors.
 
-    python benchmarks/gpu.py [--device cuda] [--small] [--processors 2]
+    python benchmarks/gpu.py [--device cuda] [--small] [--floors] [--processors 2]
 
 Laps are settled ones of full-covariance Gaussians in float32, given the clusters that the rows were drawn from, without moves,
 in one batch: 50,000 rows x 50 (F = 1,325) with 100 clusters, and 10 million x 32 (F = 560) with 500.  An E-step is a visit of
 100,000 rows x 12 in 10 sequences with 100 states, as in benchmarks/hmm_laps.py.  "first s" is the first visit, in which rows go
 to the card; the others are the best of ``--repeats``.  "bounds differ" is the relative difference of the bounds on both.
+"global step CPU ms" is the part of a lap that stays on the processors, the least of ten times as many.
 
 The floor is the time of what no way around saves on a card with the given peaks: the larger of that of the multiply-adds (in
 float32 of scores, in float64 of sums and messages), and that of the bytes of rows, features and responsibilities, each written
@@ -16,11 +17,11 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common import report
+from common import report, show
 from hmm_laps import rows as chain_rows
 from many_rows import gaussians
 from stickbreak.allocations import DirichletProcess, FiniteMarkovChain
@@ -63,8 +64,29 @@ def seconds_of(task: Callable[[], float], repeats: int) -> tuple[float, float, f
     return seconds[0], min(seconds[1:]), value
 
 
-def laps(N: int, D: int, K: int, executor: Executor, repeats: int) -> tuple[float, float, float]:
-    """Seconds of laps, and the bound after one."""
+def global_step(model: Model, total: Summary, dtype: np.dtype, repeats: int) -> float:
+    """CPU seconds of the part of a lap that stays on the processors: the bound of a total and its parameters; the least."""
+    seconds = []
+    for _ in range(10 * repeats):
+        began = time.process_time()
+        posterior = model.posterior(total)
+        _ = posterior.bound
+        posterior.parameters(dtype)
+        seconds.append(time.process_time() - began)
+    return min(seconds)
+
+
+class Run(NamedTuple):
+    """Seconds of the first run and the best of others, the bound after one, and CPU seconds of a global step."""
+
+    first: float
+    best: float
+    bound: float
+    step: float
+
+
+def laps(N: int, D: int, K: int, executor: Executor, repeats: int) -> Run:
+    """Laps of a mixture."""
     X, z = gaussians(N, K, D)
     X = X.astype(np.float32)
     model = Model(Gaussian().resolve(Sample.of(X[:PRIOR_ROWS].astype(np.float64))), DirichletProcess())
@@ -80,11 +102,11 @@ def laps(N: int, D: int, K: int, executor: Executor, repeats: int) -> tuple[floa
     state = first_lap(problem, model, begin, Schedule(()), np.random.default_rng(0), 0)[0]
     first = time.perf_counter() - began
     _, best, bound = seconds_of(lambda: lap(problem, state)[0].bound, repeats)
-    return first, best, bound
+    return Run(first, best, bound, global_step(model, state.total, problem.source.dtype, repeats))
 
 
-def e_steps(T: int, K: int, executor: Executor, repeats: int) -> tuple[float, float, float]:
-    """Seconds of E-steps, and the bound of the parameters after one."""
+def e_steps(T: int, K: int, executor: Executor, repeats: int) -> Run:
+    """E-steps of a hidden Markov model."""
     data = chain_rows(K, T)
     X = data.X.astype(np.float32)
     source = SequenceSource(X, data.lengths)
@@ -97,26 +119,27 @@ def e_steps(T: int, K: int, executor: Executor, repeats: int) -> tuple[float, fl
 
     found = step(model.kind.start(begin) if not hasattr(begin, "M") else begin)
     first, best, bound = seconds_of(lambda: model.bound(step(found)), repeats)
-    return first, best, bound
+    return Run(first, best, bound, global_step(model, found, source.dtype, repeats))
 
 
-def row(
-    name: str, floor: float, run: Callable[[Executor], tuple[float, float, float]], options: Any
-) -> dict[str, object]:
-    """The seconds of a task on both, beside its floor."""
+def row(name: str, floor: float, run: Callable[[Executor], Run], options: Any) -> dict[str, object]:
+    """The seconds of a task on both, beside its floor, or the floor alone."""
+    if options.floors:
+        return {"task": name, "floor ms": 1e3 * floor}
     with OnDevice(options.where, Threads(LANES)) as there:
-        first, card, on_card = run(there)
+        on_card = run(there)
     with Threads(options.processors) as here:
-        _, processors, known = run(here)
+        known = run(here)
     return {
         "task": name,
-        "first s": first,
-        "card s": card,
-        "floor s": floor,
-        "times the floor": card / floor,
-        f"{options.processors} processors s": processors,
-        "times faster": processors / card,
-        "bounds differ": abs(on_card / known - 1.0),
+        "first s": on_card.first,
+        "card s": on_card.best,
+        "floor ms": 1e3 * floor,
+        "times the floor": on_card.best / floor,
+        f"{options.processors} processors s": known.best,
+        "times faster": known.best / on_card.best,
+        "bounds differ": f"{abs(on_card.bound / known.bound - 1.0):.1e}",
+        "global step CPU ms": 1e3 * known.step,
     }
 
 
@@ -129,9 +152,11 @@ def main() -> None:
     parser.add_argument("--float32", type=float, default=Peaks.float32, help="operations/s of the card, at its peak")
     parser.add_argument("--float64", type=float, default=Peaks.float64)
     parser.add_argument("--bandwidth", type=float, default=Peaks.bandwidth, help="bytes/s of its memory")
+    parser.add_argument("--floors", action="store_true", help="nothing but the floors, for which no card is needed")
     options = parser.parse_args()
     options.where = Device.parse(options.device)
-    options.where.check()
+    if not options.floors:
+        options.where.check()
     peaks = Peaks(options.float32, options.float64, options.bandwidth)
     parts = 100 if options.small else 1
 
@@ -147,7 +172,10 @@ def main() -> None:
     double = 2.0 * T * (F * K + 3 * K * K)
     floor = peaks.floor(2.0 * T * F * K, double, 4.0 * T * (D + 3 * F) + 8.0 * T * 9 * K)
     rows.append(row(f"E-step of {T:,} x {D}, {K} states", floor, lambda e: e_steps(T, K, e, options.repeats), options))
-    report("gpu", rows)
+    if options.floors:
+        show(rows)
+    else:
+        report("gpu", rows)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.device import Device, OnDevice, devices, staging
-from stickbreak.device.rows import DeviceRows, uniforms
+from stickbreak.device.rows import DeviceRows, ReturnedRows, uniforms
 from stickbreak.device.visits import joined, kind_on, refusal
 from stickbreak.inference import Threads
 from stickbreak.inference.visit import Piece, visit
 from stickbreak.likelihoods.features import prefers_sparse
-from stickbreak.model import Model, Parameters, RowKind
+from stickbreak.model import Batch, Model, Parameters, RowKind
 from stickbreak.moves import Proposal
 from stickbreak.moves.sample import Draw
 
@@ -263,6 +263,31 @@ def test_labels(device):
         found = family.features(device.array(rows), device.empty((len(X), family.n_statistics), np.float64))
         expected = family.features(rows, np.empty((len(X), family.n_statistics)))
         np.testing.assert_allclose(device.host(found), expected, rtol=1e-12)
+
+
+def test_responsibilities_that_come_back(device, known_families, naive, monkeypatch):
+    """Predictions, and the survey at the end of an ascent, are read on the device, some rows at a time."""
+    model, X, _, parameters = problem(known_families["gaussian-given"], naive)
+    kind = ReturnedRows(device=device)
+    monkeypatch.setattr(ReturnedRows, "block_rows", lambda *_: 37)
+    summary, kept = kind.local_step(model.likelihood, parameters, Batch(X, np.ones(N)), True, True)
+    R = naive.responsibilities(model, parameters, X)
+    np.testing.assert_allclose(naive.dense(kept, K), R, atol=1e-10)
+    naive.assert_same(summary, naive.summarise(model.likelihood, X, R), 1e-9)
+
+
+def test_predictions_are_read_on_the_device(monkeypatch):
+    X = three()
+    model = Mixture("gaussian", random_state=0, device="numpy").fit(X)
+    known = model.labels_, model.predict_proba(X)
+    seen = []
+    original = ReturnedRows.local_step
+    monkeypatch.setattr(ReturnedRows, "local_step", lambda *a: seen.append(0) or original(*a))
+    np.testing.assert_array_equal(model.predict(X), known[0])
+    assert seen
+    model.set_params(device=None)
+    np.testing.assert_array_equal(model.predict(X), known[0])
+    np.testing.assert_allclose(model.predict_proba(X), known[1], atol=1e-9)
 
 
 def test_model_files_do_not_have_the_device(tmp_path):

@@ -2,6 +2,6 @@
 
 from .devices import Device, device_of
 from .staging import LANES
-from .visits import OnDevice, refusal
+from .visits import OnDevice, refusal, returning_kind
 
-__all__ = ["LANES", "Device", "OnDevice", "device_of", "refusal"]
+__all__ = ["LANES", "Device", "OnDevice", "device_of", "refusal", "returning_kind"]

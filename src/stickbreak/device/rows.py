@@ -11,9 +11,9 @@ from ..likelihoods import Likelihood
 from ..likelihoods.features import largest_terms
 from ..model import Batch, Drawn, Parameters, RowKind, Summary
 from ..model.kind import THRESHOLD, share_of_limit
-from ..model.local import responsibility_threshold, restricted_step
+from ..model.local import Responsibilities, join, responsibility_threshold, restricted_step
 from .devices import Device
-from .staging import Lane, held
+from .staging import Lane, held, lane_of
 
 Array = NDArray[np.floating]
 
@@ -89,6 +89,41 @@ class DeviceRows(RowKind):
     def draw(self, batch: Batch, kept: Any, summary: Summary, limits: Array, salt: int) -> Drawn:
         """Rows drawn for each cluster, with chance ``limits`` (K,) per unit of weight; the same as on a processor."""
         return draw_rows(self.device, batch, kept, limits, salt)
+
+
+@dataclass(frozen=True)
+class ReturnedRows(DeviceRows):
+    """Rows of this computer whose responsibilities are computed on a device and come back, kept sparse."""
+
+    def local_step(
+        self, likelihood: Likelihood, parameters: Parameters, batch: Batch, base: bool, keep: bool
+    ) -> tuple[Summary, Responsibilities]:
+        """Responsibilities and summary of a chunk of rows."""
+        n = batch.X.shape[0]
+        rows = self.block_rows(likelihood, parameters)
+        summary = Summary.zeros(*parameters.W.shape)
+        pieces = []
+        for start in range(0, n, rows):
+            block = slice(start, min(start + rows, n))
+            with lane_of(self.device) as lane:
+                weights = lane.upload(np.asarray(batch.weights[block], np.float64))
+                there = batch._replace(X=lane.upload(np.ascontiguousarray(batch.X[block])), weights=weights)
+                part, R = super().local_step(likelihood, parameters, there, base, keep)
+                pieces.append(_sparse(self.device, R))
+            summary.add_in_place(part)
+        return summary, join(pieces)
+
+
+def _sparse(device: Device, R: Any) -> Responsibilities:
+    """Responsibilities R (n, K) on a device as sparse ones here."""
+    xp = device.xp
+    n, K = R.shape
+    flat = xp.reshape(R, (-1,))
+    (place,) = xp.nonzero(flat > 0.0)
+    values = np.array(device.host(xp.take(flat, place)))
+    where = device.host(place)
+    indptr = np.searchsorted(where, K * np.arange(n + 1)).astype(np.int64)
+    return Responsibilities(indptr, (where % K).astype(np.int32), values)
 
 
 def draw_rows(device: Device, batch: Batch, R: Any, limits: Array, salt: int) -> Drawn:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import ArraySource, Chunk, SparseSource
 from ..inference.executor import Sum, Threads
+from ..inference.survey import SurveyTask
 from ..inference.visit import Piece, Visit, VisitTask
 from ..likelihoods import Likelihood
 from ..model import Kind, RowKind
@@ -18,7 +19,7 @@ from ..model.sequences import SequenceKind
 from .chains import DeviceSequences
 from .devices import Device
 from .documents import DeviceBags
-from .rows import DeviceRows
+from .rows import DeviceRows, ReturnedRows
 from .staging import Lane, lane_of
 
 Source = TypeVar("Source")
@@ -97,6 +98,11 @@ class OnDevice:
                 visit: Any = DeviceVisit(replace(task, kind=kind), self.device)
                 found: Sum = self.inner.total(source, visit, blocks)
                 return found
+        if isinstance(task, SurveyTask):
+            kind = returning_kind(self.device, task.model.kind, task.model.likelihood, source)
+            surveyed: Any = replace(task, model=replace(task.model, kind=kind))
+            whole: Sum = self.inner.total(source, surveyed, items)
+            return whole
         return self.inner.total(source, task, items)
 
 
@@ -109,6 +115,15 @@ def kind_on(device: Device, kind: Kind, likelihood: Likelihood, source: Any) -> 
     if type(kind) is SequenceKind:
         return DeviceSequences(device=device)
     return DeviceBags(device=device) if type(kind) is BagKind else None
+
+
+def returning_kind(device: Device, kind: Kind, likelihood: Likelihood, source: Any) -> Kind:
+    """The same for rows whose responsibilities are wanted here; the kind itself where that is left to processors."""
+    found = kind_on(device, kind, likelihood, source)
+    if not isinstance(found, DeviceRows):
+        return kind
+    device.check()
+    return ReturnedRows(found.most_kept, found.candidates, device=device)
 
 
 def refusal(kind: Kind, likelihood: Likelihood, sparse: bool) -> str | None:

@@ -4,8 +4,9 @@ import warnings
 from typing import Any
 
 from ..data import ArraySource, SparseSource
-from ..device import device_of, refusal
-from ..model import Model
+from ..device import device_of, refusal, returning_kind
+from ..likelihoods import Likelihood
+from ..model import ROWS, Kind, Model
 
 
 def check_device(estimator: Any) -> None:
@@ -37,3 +38,9 @@ def check_visits(estimator: Any, X: Any, model: Model, source: ArraySource) -> N
         UserWarning,
         stacklevel=4,
     )
+
+
+def reading_kind(estimator: Any, likelihood: Likelihood, source: ArraySource) -> Kind:
+    """The kind of rows whose responsibilities are read: on the device of an estimator, if it names one that computes them."""
+    device = device_of(estimator.device)
+    return ROWS if device is None else returning_kind(device, ROWS, likelihood, source)

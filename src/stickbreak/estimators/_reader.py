@@ -14,19 +14,23 @@ from ..data import ArraySource, Chunk
 from ..inference import Executor
 from ..likelihoods import Latent
 from ..likelihoods.features import Rows
-from ..model import Model, Parameters, Summary
-from ..model.local import latent_means_of, likeliest, responsibilities_of
+from ..model import ROWS, Batch, Kind, Model, Parameters, Summary
+from ..model.local import Responsibilities, dense, latent_means_of, most_probable
 
 Array = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A fitted model and its parameters, rounded to the precision of the rows."""
+    """A fitted model and its parameters, rounded to the precision of the rows.
+
+    kind : where responsibilities are computed
+    """
 
     model: Model
     summary: Summary
     parameters: Parameters
+    kind: Kind = ROWS
 
     @classmethod
     def of(cls, model: Model, summary: Summary, missing: NDArray[np.bool_], dtype: np.dtype[np.floating]) -> "Reader":
@@ -38,11 +42,17 @@ class Reader:
 
     def responsibilities(self, X: Rows) -> Array:
         """The probability of each cluster for each row, (n, K)."""
-        return responsibilities_of(self.model.likelihood, self.parameters, X)
+        return dense(self._kept(X), self.summary.K, X.dtype)
 
     def labels(self, X: Rows) -> NDArray[np.intp]:
         """The most probable cluster of each row, (n,)."""
-        return likeliest(self.model.likelihood, self.parameters, X)
+        return most_probable(self._kept(X))
+
+    def _kept(self, X: Rows) -> Responsibilities:
+        """The responsibilities of rows, sparse."""
+        batch = Batch(X, np.ones(X.shape[0]))
+        found: Responsibilities = self.kind.local_step(self.model.likelihood, self.parameters, batch, False, True)[1]
+        return found
 
     def latent_means(self, latent: Latent, X: Rows) -> Array:
         """The means of the latent variables of rows, (n, K)."""

@@ -34,7 +34,7 @@ from ._base import Columns, as_source, survey
 from ._births import PUBLISHED, published_birth
 from ._check import checked
 from ._classes import Classified, classes_of, labelled_problem, with_known_classes
-from ._devices import check_visits
+from ._devices import check_visits, reading_kind
 from ._estimator import Estimator, Table
 from ._family import decide_family, problem_of, rivals_of
 from ._links import (
@@ -795,4 +795,5 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         return with_known_classes(self, source, y), columns
 
     def _reader(self, columns: Columns, source: ArraySource) -> Reader:
-        return Reader.of(self.model_, self.summary_, columns.missing, source.dtype)
+        reader = Reader.of(self.model_, self.summary_, columns.missing, source.dtype)
+        return replace(reader, kind=reading_kind(self, reader.model.likelihood, source))

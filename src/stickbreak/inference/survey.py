@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -77,7 +76,7 @@ def survey(
     parameters = model.parameters(total, source.dtype)
     most = np.minimum(MOST, SHARE * total.N).astype(np.intp)
 
-    task = partial(_of_chunk, model, parameters, parents, most, draw)
+    task = SurveyTask(model, parameters, parents, most, draw)
     whole = executor.total(source, task, [chunk for batch in source.batches(1) for chunk in batch])
     source.release()
     return Survey(
@@ -88,24 +87,29 @@ def survey(
     )
 
 
-def _of_chunk(
-    model: Model,
-    parameters: Parameters,
-    parents: NDArray[np.int64],
-    most: NDArray[np.intp],
-    draw: Draw | None,
-    source: ArraySource,
-    chunk: Chunk,
-) -> _Sums:
-    """The survey of one chunk."""
-    X, weights = source.read(chunk)
-    batch = Batch(X, weights, chunk.start)
-    summary, kept = model.kind.local_step(model.likelihood, parameters, batch, False, True)
-    H = np.zeros(len(parents))
-    merged_entropies(*kept, weights, parents, H)
-    nodes = row_nodes(summary.N, parents, H, summary.base * 1.0)
-    drawn = [] if draw is None else [draw.named(drawn_rows(batch, kept, draw.limits, draw.salt))]
-    return _Sums(summary, nodes, [_poor(model, parameters, X, kept, chunk.start, most)], drawn, most)
+@dataclass(frozen=True, eq=False)
+class SurveyTask:
+    """The survey of one chunk; see `survey`."""
+
+    model: Model
+    parameters: Parameters
+    parents: NDArray[np.int64]
+    most: NDArray[np.intp]
+    draw: Draw | None
+
+    def __call__(self, source: ArraySource, chunk: Chunk) -> _Sums:
+        """What is known of the rows of a chunk."""
+        model = self.model
+        draw = self.draw
+        X, weights = source.read(chunk)
+        batch = Batch(X, weights, chunk.start)
+        summary, kept = model.kind.local_step(model.likelihood, self.parameters, batch, False, True)
+        H = np.zeros(len(self.parents))
+        merged_entropies(*kept, weights, self.parents, H)
+        nodes = row_nodes(summary.N, self.parents, H, summary.base * 1.0)
+        drawn = [] if draw is None else [draw.named(drawn_rows(batch, kept, draw.limits, draw.salt))]
+        poor = _poor(model, self.parameters, X, kept, chunk.start, self.most)
+        return _Sums(summary, nodes, [poor], drawn, self.most)
 
 
 def _poor(

@@ -73,18 +73,27 @@ def local_step(
 
 def responsibilities_of(likelihood: Likelihood, parameters: Parameters, X: Rows) -> Array:
     """The probability of each cluster for each of rows X (n, D), as an array (n, K)."""
-    n = X.shape[0]
-    summary, kept = local_step(likelihood, parameters, X, np.ones(n), base=False)
-    R = np.zeros((n, summary.K), dtype=X.dtype)
+    summary, kept = local_step(likelihood, parameters, X, np.ones(X.shape[0]), base=False)
+    return dense(kept, summary.K, X.dtype)
+
+
+def dense(kept: Responsibilities, K: int, dtype: Any) -> Array:
+    """Responsibilities of n rows as an array (n, K)."""
+    n = len(kept.indptr) - 1
+    R = np.zeros((n, K), dtype=dtype)
     R[np.repeat(np.arange(n), np.diff(kept.indptr)), kept.indices] = kept.values
     return R
 
 
 def likeliest(likelihood: Likelihood, parameters: Parameters, X: Rows) -> NDArray[np.intp]:
     """The most probable cluster of each of rows X (n, D), (n,)."""
-    n = X.shape[0]
+    return most_probable(local_step(likelihood, parameters, X, np.ones(X.shape[0]), base=False)[1])
+
+
+def most_probable(kept: Responsibilities) -> NDArray[np.intp]:
+    """The cluster of each row with its largest responsibility, (n,)."""
+    n = len(kept.indptr) - 1
     owner = np.empty(n, np.int64)
-    _, kept = local_step(likelihood, parameters, X, np.ones(n), base=False)
     owners(*kept, owner, np.empty(n))
     return owner
 
