@@ -254,3 +254,21 @@ other.IndexDataCacheFile = File
     values, _, warning = lines(run(code + WARNED, installed, "f8"))
     assert "numba" in warning
     assert values.startswith(PRODUCTS)
+
+
+PARTS = """
+import numba
+from numba import boolean, float64, int32, int64
+from stickbreak.kernels.document_statistics import document_statistics
+flat, square, rows = float64[::1], float64[:, ::1], int32[::1]
+kinds = (rows, rows, flat, flat, square, square, flat, int64[::1], boolean, numba.types.boolean[::1])
+document_statistics.compile((*kinds, square, square, flat, square, square))
+(overload,) = document_statistics.overloads.values()
+names = [f.name for f in overload.library.get_defined_functions() if not f.name.startswith("_ZN7cpython")]
+print(sum("stickbreak" in name for name in names), any("single_topic" in name for name in names))
+"""
+
+
+def test_code_of_parts_is_in_the_kernel_that_calls_them(installed):
+    """Else several files have code of the same name, of which that of the first file loaded would run."""
+    assert lines(run(PARTS, installed)) == ["1 False"]

@@ -167,7 +167,8 @@ class ChainPrior(OneBound, ABC):
         at = (self.transition_concentration, self.stickiness, self.start_concentration)
         gains = np.empty(len(first))
         pair = self._merged_share(shares[first], shares[second])
-        kernels.merge_gains(summary.transitions, shares, *at, first, second, pair, gains)
+        pairs = np.ascontiguousarray(first), np.ascontiguousarray(second)  # another layout would be compiled anew
+        kernels.merge_gains(summary.transitions, shares, *at, *pairs, pair, gains)
         return gains
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:

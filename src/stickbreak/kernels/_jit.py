@@ -3,6 +3,9 @@
 Numba keeps machine code in files beside the source, or in the user's cache folder.  Here such files are checked
 (`_checked_cache`), and what cannot be used is compiled again.  A numba without the parts that this needs keeps its own files,
 without these checks.
+
+A loop is soon compiled, but a slice that is set, an argsort or a product of arrays brings dozens of functions along; so kernels
+that every fit calls have loops in their place, and are called with arrays of one layout.
 """
 
 import pickle
@@ -11,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.extending import register_jitable
 
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
 _CHANGED = (ImportError, AttributeError, TypeError, NotImplementedError)  # errors of a numba with other parts
+
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": _SAFE_MATH, "no_cfunc_wrapper": True}
 
 inline = numba.njit(inline="always")  # for functions that would not be vectorised otherwise
 
@@ -25,7 +31,7 @@ def jit(function: Any) -> Any:
     No loop may both store to an array and sum numbers.  Vectorised, it adds them in another order, and it runs vectorised only
     if its arrays pass a check at run time, which fails if they lie close together in memory: the sum would depend on where.
     """
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=_SAFE_MATH)(function)
+    compiled: Any = numba.njit(**_OPTIONS)(function)
     if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT
         try:
             compiled._cache = _cache_of(function, compiled)
@@ -43,6 +49,16 @@ def _cache_of(function: Any, compiled: Any) -> Any:
     except _CHANGED:
         compiled.enable_caching()  # as cache=True does
         return _Tolerant(compiled._cache)
+
+
+def part(function: Any) -> Any:
+    """Let kernels call a function, of which each then has a copy; called from Python, it stays as it is.
+
+    It is always inlined.  Otherwise its machine code would be in the files of all kernels that call it, compiled along with
+    each, and which of them runs, and so the last bits of results, would depend on the order in which they are loaded.
+    """
+    inlined: Any = register_jitable(forceinline=True, **_OPTIONS)
+    return inlined(function)
 
 
 _warned = False

@@ -12,12 +12,12 @@ import math
 
 import numpy as np
 
-from ._jit import jit as _jit
+from ._jit import part as _part
 from .documents import FLOOR
 from .special import digamma
 
 
-@_jit
+@_part
 def own_likelihoods(E, own, topics):
     """The likelihoods (size, m) of the entries of a document, in rows ``own`` of E, for some topics."""
     table = np.empty((own.size, topics.size))
@@ -28,7 +28,7 @@ def own_likelihoods(E, own, topics):
     return table
 
 
-@_jit
+@_part
 def step(table, counts, prior, n, p, acc, Z):
     """One iteration from counts n (m,): the counts that follow, in ``n``.
 
@@ -54,7 +54,7 @@ def step(table, counts, prior, n, p, acc, Z):
         n[k] = acc[k] * p[k]
 
 
-@_jit
+@_part
 def bound_before(counts, prior, n, p, Z):
     """L of where a step began, from what it wrote."""
     value = 0.0

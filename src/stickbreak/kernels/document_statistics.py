@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import jit as _jit
+from ._jit import part as _part
 from .documents import FAINT, FLOOR, SHARE
 from .own_topics import above, copied, pays, room_for, sum_below, take
-from .single_topic import add_single_topic, prior_for, single_topic
+from .single_topic import add_prior, add_single_topic, prior_for, single_topic
 from .special import digamma
 
 Array = NDArray[np.floating]
@@ -31,7 +32,7 @@ class Work(NamedTuple):
     gains: Array
 
 
-@_jit
+@_part
 def _masses(table, at, q, Z):
     """Z_e = sum_k E_ek q_k for entries in rows ``at`` of a table; the smallest of them."""
     least = np.inf
@@ -45,37 +46,38 @@ def _masses(table, at, q, Z):
     return least
 
 
-@_jit
+@_part
 def own_topics(own, E, p, room, q, Z):
     """How many topics a document has, K if none may be left out: their numbers in the room, their factors in q, and all Z_e."""
-    q[:] = p
+    for k in range(p.size):
+        q[k] = p[k]
     m = above(p, FAINT, room.topics)
     if pays(m, p.size, own.size, room):
         take(q, room.topics[:m])
         table = copied(E, own, room.topics[:m], room)
         if sum_below(p, FAINT) <= SHARE * _masses(table, room.order[: own.size], q[:m], Z):
             return m
-        q[:] = p
     for k in range(p.size):
+        q[k] = p[k]
         room.topics[k] = k
     _masses(E, own, q, Z)
     return p.size
 
 
-@_jit
+@_part
 def _kept_topics(own, E, N, p, room, q, Z):
     """The same of a document that has the topics with counts N (K,) alone; p (K,) becomes 0 for the others."""
     for k in range(p.size):
         if not N[k] > 0.0:
             p[k] = 0.0
+        q[k] = p[k]
     m = above(p, 0.0, room.topics)
-    q[:] = p
     take(q, room.topics[:m])
     _masses(copied(E, own, room.topics[:m], room), room.order[: own.size], q[:m], Z)
     return m
 
 
-@_jit
+@_part
 def _add_shares(table, at, counts, Z, log_mass, acc, logs):
     """Add a document's sums of c_e E_ek / Z_e, and of these times log Z_e - log_mass_e.
 
@@ -92,7 +94,7 @@ def _add_shares(table, at, counts, Z, log_mass, acc, logs):
             logs[k] += t * part
 
 
-@_jit
+@_part
 def add_responsibilities(table, at, own, counts, log_Z, topics, q, R):
     """Add c_e r_ek of a document to the rows of R."""
     for e in range(at.size):
@@ -107,7 +109,7 @@ def add_responsibilities(table, at, own, counts, log_Z, topics, q, R):
                 out[topics[j]] += s * row[j] * q[j]
 
 
-@_jit
+@_part
 def _add_same(own, counts, mass, rho, R):
     """Add c_e rho_k to the rows of R, where all tokens of a document have the same topic."""
     for e in range(own.size):
@@ -117,13 +119,14 @@ def _add_same(own, counts, mass, rho, R):
             out[k] += c * rho[k]
 
 
-@_jit
+@_part
 def mixed(table, at, counts, log_Z, log_mass, prior, topics, m, work):
     """What a document of m topics says when each token has its own, in ``work``; its part of the bound, up to a constant."""
     acc = work.acc[:m]
     logs = work.logs[:m]
-    acc[:] = 0.0
-    logs[:] = 0.0
+    for j in range(m):
+        acc[j] = 0.0
+        logs[j] = 0.0
     _add_shares(table, at, counts, log_Z, log_mass, acc, logs)
     for j in range(m):
         k = topics[j]
@@ -138,11 +141,12 @@ def mixed(table, at, counts, log_Z, log_mass, prior, topics, m, work):
     return bound
 
 
-@_jit
+@_part
 def add_mixed(prior, topics, m, work, p, N, sums):
     """Write the factors p and counts N (K,) of such a document, and add what it says to the sums, less what its prior says."""
-    p[:] = 0.0
-    N[:] = 0.0
+    for k in range(p.size):
+        p[k] = 0.0
+        N[k] = 0.0
     for j in range(m):
         k = topics[j]
         n = work.acc[j]
@@ -154,7 +158,7 @@ def add_mixed(prior, topics, m, work, p, N, sums):
         sums[3, k] += work.logs[j]
 
 
-@_jit
+@_part
 def _add_single(own, counts, mass, prior, data, rho, N, R, sums):
     """The same of a document of a single topic, whose probabilities rho (K,) are times ``mass``; and add to the rows of R."""
     n = counts.sum() / mass
@@ -186,7 +190,10 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, limits
         of documents of a single topic, the last has entropies and sum_e c_e p_k scores_ek
     """
     K = E.shape[1]
-    room = room_for(indptr, rows, E, min(limits.max(), K) if limits.size else 0)
+    most = 0
+    for d in range(limits.size):
+        most = max(most, min(limits[d], K))
+    room = room_for(indptr, rows, E, most)
     work = Work(np.empty(K), np.empty(K), np.empty(K), np.empty(K))
     data = np.empty(K)
     known = prior_for(prior)
@@ -199,8 +206,7 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, limits
         c = counts[some]
         mass = log_mass[some] if log_mass.size else log_mass
         limit = limits[d] if limits.size else K
-        sums[0] += known.psi
-        sums[1] += known.log_gamma
+        add_prior(known, sums)
         if single[d] and not choose:
             share = math.exp(mass[0]) if mass.size else 1.0
             single_topic(own, c, share, scores, known, -np.inf, limit, data, p[d])

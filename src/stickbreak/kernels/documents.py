@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import jit as _jit
-from .own_topics import above, copied, pays, room_for, sum_below, take
+from ._jit import part as _part
+from .own_topics import above, clear, copied, pays, room_for, sum_below, take
 from .special import digamma
 
 Array = NDArray[np.floating]
@@ -28,7 +29,7 @@ _LARGEST_EXPONENT = 60.0
 _EXP = np.exp(-np.arange(int(8 * _LARGEST_EXPONENT) + 1) / 8.0).astype(np.float32)
 
 
-@_jit
+@_part
 def _exp_digamma(x, y):
     """The numbers exp(psi(x)), in float32 to 3e-6 of their size for x > 0.1, and at least 1e-26.
 
@@ -57,18 +58,19 @@ def _exp_digamma(x, y):
         y[k] = _EXP[j] * u * (z + i * (np.float32(1 / 24) - np.float32(37 / 5760) * i * i))
 
 
-@_jit
+@_part
 def _first_factors(N, prior, x, p):
     """The factors p = exp(psi(N + prior)) for a document's counts N (K,), or the prior where they are NaN."""
-    if np.isnan(N[0]):
-        p[:] = prior
+    if math.isnan(N[0]):
+        for k in range(p.size):
+            p[k] = prior[k]
         return
     for k in range(N.size):
         x[k] = N[k] + prior[k]
     _exp_digamma(x, p)
 
 
-@_jit
+@_part
 def _add_entries(table, at, counts, p, tiny, acc):
     """Add sum_e c_e E_ek / Z_e to acc (K,), where row at[e] of the table is E_e; the smallest Z_e."""
     zero = p[0] - p[0]
@@ -85,7 +87,7 @@ def _add_entries(table, at, counts, p, tiny, acc):
     return least
 
 
-@_jit
+@_part
 def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, start):
     """Iterate one document from its counts ``start`` (K,), which are replaced.
 
@@ -101,12 +103,12 @@ def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, 
     K = prior.size
     faint = FAINT if n.itemsize == 8 else FAINT32
     share = SHARE if n.itemsize == 8 else SHARE32
-    n[:] = start
-    a[:] = prior
-    _first_factors(n, prior, x, p)
-    known = not np.isnan(n[0])
     for k in range(K):
+        n[k] = start[k]
+        a[k] = prior[k]
         room.topics[k] = k
+    _first_factors(n, prior, x, p)
+    known = not math.isnan(n[0])
     table = E
     at = own
     m = K
@@ -122,10 +124,12 @@ def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, 
             table = copied(table, at, chosen, room)
             at = room.order[: own.size]
             take(room.topics, chosen)
-            for values in (a, n, p):
-                take(values, chosen)
+            take(a, chosen)
+            take(n, chosen)
+            take(p, chosen)
             m = kept
-        acc[:m] = 0.0
+        for k in range(m):
+            acc[k] = 0.0
         matters = outside > share * _add_entries(table, at, counts, p[:m], tiny, acc[:m])
         if matters:
             break
@@ -139,7 +143,7 @@ def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, 
             break
         known = True
         _exp_digamma(x[:m], p[:m])
-    start[:] = 0.0
+    clear(start)
     for j in range(m):
         start[room.topics[j]] = n[j]
     return done, matters
@@ -161,13 +165,12 @@ def document_counts(indptr, rows, counts, E, prior, tiny, tol, most, N):
     done = 0
     for d in range(indptr.size - 1):
         if indptr[d] == indptr[d + 1]:
-            N[d] = 0.0
+            clear(N[d])
             continue
         own = rows[indptr[d] : indptr[d + 1]]
         c = counts[indptr[d] : indptr[d + 1]]
-        for leave_out in (True, False):
-            some, matters = _fixed_point(own, c, E, prior, tiny, tol, most, leave_out, room, work, N[d])
-            done += some
-            if not matters:
-                break
+        some, matters = _fixed_point(own, c, E, prior, tiny, tol, most, True, room, work, N[d])
+        done += some
+        if matters:
+            done += _fixed_point(own, c, E, prior, tiny, tol, most, False, room, work, N[d])[0]
     return done

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ._jit import jit as _jit
+from ._jit import part as _part
 
 
-@_jit
+@_part
 def _count_topics(z, n, present, place):
     """Count the topics of a document's tokens, -1 for none, in n (K,), all zero before; how many topics are present."""
     many = 0
@@ -16,6 +17,27 @@ def _count_topics(z, n, present, place):
                 many += 1
             n[k] += 1.0
     return many
+
+
+@_part
+def _clear(n, present, many):
+    """Set the counts of the first so many topics that are present to zero."""
+    for j in range(many):
+        n[present[j]] = 0.0
+
+
+@_part
+def _first_at_least(x, value):
+    """The place of the first of the increasing numbers x that is not below a value; how many they are, if all are below."""
+    start = 0
+    stop = x.size
+    while start < stop:
+        middle = (start + stop) // 2
+        if x[middle] < value:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
 
 
 @_jit
@@ -68,13 +90,13 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
                     j += 1
                 new = present[j]
             else:
-                new = min(np.searchsorted(cumulative[words[i]], u - total), K - 1)
+                new = min(_first_at_least(cumulative[words[i]], u - total), K - 1)
             if n[new] == 0.0:
                 present[many], place[new] = new, many
                 many += 1
             n[new] += 1.0
             z[i] = new
-        n[present[:many]] = 0.0
+        _clear(n, present, many)
 
 
 @_jit
@@ -90,15 +112,18 @@ def word_tables(indptr, z, smooth, owners, more, totals, prior, E, cumulative):
     K = E.shape[1]
     n = np.empty(K)
     for v in range(indptr.size - 1):
-        n[:] = smooth[v]
+        for k in range(K):
+            n[k] = smooth[v]
         for g in range(owners.size):
             n[owners[g]] += more[g, v]
-        for k in z[indptr[v] : indptr[v + 1]]:
-            n[k] += 1.0
+        for i in range(indptr[v], indptr[v + 1]):
+            n[z[i]] += 1.0
         for k in range(K):
             n[k] /= totals[k]
             E[v, k] = n[k]
-        n *= prior
+        for k in range(K):
+            n[k] *= prior[k]
         for k in range(1, K):
             n[k] += n[k - 1]
-        cumulative[v] = n
+        for k in range(K):
+            cumulative[v, k] = n[k]

@@ -10,6 +10,7 @@ Points of the ascent of a document and their part of the bound are those of `sti
 import numpy as np
 
 from ._jit import jit as _jit
+from ._jit import part as _part
 from .document_ascent import bound_before, own_likelihoods, step
 from .documents import FLOOR
 from .own_topics import above, take
@@ -19,7 +20,7 @@ STEPS = 3  # iterations before topics go
 LEAST = FLOOR**2  # of a mass Z in float64, of which the inverse is a number
 
 
-@_jit
+@_part
 def _first_counts(table, counts, prior, n, Z):
     """Write the counts n (m,) of responsibilities in proportion to E_ek prior_k."""
     n[:] = 0.0
@@ -35,7 +36,7 @@ def _first_counts(table, counts, prior, n, Z):
         n[k] *= prior[k]
 
 
-@_jit
+@_part
 def _fixed_point(table, counts, prior, tol, most, n, Z):
     """Iterate counts n (m,) until they change by no more than ``tol`` on average; their part of the bound."""
     m = n.size
@@ -55,7 +56,7 @@ def _fixed_point(table, counts, prior, tol, most, n, Z):
     return value
 
 
-@_jit
+@_part
 def _settled(own, counts, E, prior, limit, tol, most, topics, n):
     """Counts n (K,) of a document, NaN or 0 for a cold start, to their fixed point in at most ``limit`` topics.
 
@@ -90,7 +91,7 @@ def _settled(own, counts, E, prior, limit, tol, most, topics, n):
     return m, _fixed_point(table, counts, a[:m], tol, most, n[:m], Z)
 
 
-@_jit
+@_part
 def _put(n, topics, out):
     """Write the counts n (m,) of some topics to ``out`` (K,), which has no others; one of them has some."""
     out[:] = 0.0

@@ -5,21 +5,21 @@ import math
 import numpy as np
 
 from ._jit import jit as _jit
-from .single_topic import add_single_topic, prior_for
+from ._jit import part as _part
+from .single_topic import add_prior, add_single_topic, prior_for
 from .special import digamma
 
 FAINT = 1e-12  # responsibilities below add no more than rounding to an entropy
 
 
-@_jit
+@_part
 def _branches(p, parents, seen, nodes):
     """Write the nodes of a tree that are topics with factors p > 0, or above one, to ``nodes``, the root last; how many.
 
     seen : (nodes,) room
     """
-    seen[:] = False
-    for k in range(p.size):
-        seen[k] = p[k] > 0.0
+    for j in range(parents.size):
+        seen[j] = j < p.size and p[j] > 0.0
     m = 0
     for j in range(parents.size):
         if seen[j]:
@@ -30,22 +30,22 @@ def _branches(p, parents, seen, nodes):
     return m
 
 
-@_jit
+@_part
 def _add_single(p, size, own, parents, prior, r, sums):
     """Add what a document of a single topic says to the sums of the nodes ``own``; r (nodes,) is room for probabilities."""
-    r[:] = 0.0
-    r[: p.size] = p
+    for j in range(r.size):
+        r[j] = p[j] if j < p.size else 0.0
     for j in own:
         if j < parents.size - 1:
             r[parents[j]] += r[j]
     add_single_topic(size, r, prior, sums[0], sums[1], sums[2])
 
 
-@_jit
+@_part
 def _add_counts(N, own, parents, prior, n, sums):
     """Add what the counts N (K,) of a document say to the sums of the nodes ``own``; n (nodes,) is room for counts."""
-    n[:] = 0.0
-    n[: N.size] = N
+    for j in range(n.size):
+        n[j] = N[j] if j < N.size else 0.0
     for j in own:
         if j < parents.size - 1:
             n[parents[j]] += n[j]
@@ -54,7 +54,7 @@ def _add_counts(N, own, parents, prior, n, sums):
         sums[1, j] += math.lgamma(theta) - prior.log_gamma[j]
 
 
-@_jit
+@_part
 def _add_entropy(likelihoods, scale, count, p, own, parents, r, entropies):
     """Add the entropy of the responsibilities of an entry, likelihoods (K,) times p (K,) and ``scale``; r (nodes,) is room."""
     last = parents.size - 1
@@ -77,14 +77,15 @@ def merged_statistics(indptr, rows, counts, E, prior, single, p, log_Z, N, paren
     sums : (3, nodes) in and out: sum_d E[psi(theta_d)], sum_d E[log Gamma(theta_d)], and - sum_e c_e r_e log r_e or, of
         documents of a single topic, - r log r
     """
-    room = np.zeros(parents.size)
+    room = np.empty(parents.size)
+    for j in range(parents.size):
+        room[j] = 0.0
     known = prior_for(prior)
     nodes = np.empty(parents.size, np.int64)
     seen = np.empty(parents.size, np.bool_)
     for d in range(indptr.size - 1):
         own = nodes[: _branches(p[d], parents, seen, nodes)]
-        sums[0] += known.psi
-        sums[1] += known.log_gamma
+        add_prior(known, sums)
         if single[d]:
             _add_single(p[d], N[d].sum(), own, parents, known, room, sums)
             continue

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import jit as _jit
+from ._jit import part as _part
 
 Array = NDArray[np.floating]
 
@@ -26,14 +26,16 @@ class Room(NamedTuple):
     chosen: NDArray[np.int64]
 
 
-@_jit
+@_part
 def room_for(indptr, rows, E, fewest=0):
     """Room for any of the documents, and at least for the likelihoods of its ``fewest`` topics."""
     longest = 0
     for d in range(indptr.size - 1):
         longest = max(longest, indptr[d + 1] - indptr[d])
     K = E.shape[1]
-    order = np.arange(longest).astype(rows.dtype)
+    order = np.empty(longest, rows.dtype)
+    for i in range(longest):
+        order[i] = i
     return Room(
         np.empty(max(min(longest * K, MOST), longest * fewest), E.dtype),
         order,
@@ -42,7 +44,14 @@ def room_for(indptr, rows, E, fewest=0):
     )
 
 
-@_jit
+@_part
+def clear(x):
+    """Set all numbers of x to zero."""
+    for k in range(x.size):
+        x[k] = 0.0
+
+
+@_part
 def above(p, cut, chosen):
     """Write the numbers of the factors above ``cut`` to ``chosen``; how many there are."""
     m = 0
@@ -53,7 +62,7 @@ def above(p, cut, chosen):
     return m
 
 
-@_jit
+@_part
 def sum_below(p, cut):
     """The sum of the factors that are not above ``cut``."""
     total = 0.0
@@ -63,20 +72,20 @@ def sum_below(p, cut):
     return total
 
 
-@_jit
+@_part
 def pays(kept, m, size, room):
     """Whether it pays to copy the likelihoods of ``size`` observations for ``kept`` of m topics."""
     return 0 < kept <= FEWER * m and 0 < size * kept <= room.table.size
 
 
-@_jit
+@_part
 def take(x, chosen):
     """Move the numbers x[chosen], in increasing order, to the front."""
     for j in range(chosen.size):
         x[j] = x[chosen[j]]
 
 
-@_jit
+@_part
 def copied(table, at, chosen, room):
     """The columns ``chosen`` of the rows ``at`` of a table, in the room, where that may be, too."""
     out = room.table[: at.size * chosen.size].reshape(at.size, chosen.size)

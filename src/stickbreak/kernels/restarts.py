@@ -6,13 +6,14 @@ Points of the ascent of a document and their part of the bound are those of `sti
 import numpy as np
 
 from ._jit import jit as _jit
+from ._jit import part as _part
 from .document_ascent import bound_before, own_likelihoods, step
 
 LEAST = 0.1  # tokens of a topic that is worth emptying
 STEPS = 5  # iterations after a topic was emptied, before the document is judged
 
 
-@_jit
+@_part
 def _restarted(table, counts, prior, n, most):
     """Try to empty the topics of one document, the smallest first; ``n`` (m,) are its counts, in and out.
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import jit as _jit
+from ._jit import part as _part
 from .special import digamma
 
 Array = NDArray[np.floating]
@@ -40,18 +40,38 @@ class Prior(NamedTuple):
     rises: Array
 
 
-@_jit
+@_part
 def prior_for(prior):
     """What is known of pseudo-counts (K,)."""
     K = prior.size
-    known = Prior(prior, np.empty(K), np.empty(K), np.zeros((_KEPT, K)))
+    known = Prior(prior, np.empty(K), np.empty(K), np.empty((_KEPT, K)))
     for k in range(K):
+        for n in range(_KEPT):
+            known.rises[n, k] = 0.0
         known.psi[k] = digamma(prior[k])
         known.log_gamma[k] = math.lgamma(prior[k])
     return known
 
 
-@_jit
+@_part
+def add_prior(known, sums):
+    """Add what a document without observations says to sums (at least 2, K): E[psi(theta_dk)] and E[log Gamma(theta_dk)]."""
+    for k in range(known.counts.size):
+        sums[0, k] += known.psi[k]
+        sums[1, k] += known.log_gamma[k]
+
+
+@_part
+def _largest(x):
+    """The place of the largest of the numbers x, the first of equal ones."""
+    best = 0
+    for k in range(1, x.size):
+        if x[k] > x[best]:
+            best = k
+    return best
+
+
+@_part
 def _rise(prior, k, n):
     """Log Gamma(prior_k + n) - log Gamma(prior_k)."""
     i = int(n) if n < _KEPT else 0
@@ -62,32 +82,52 @@ def _rise(prior, k, n):
     return prior.rises[i, k]
 
 
-@_jit
+@_part
 def _log_likelihoods(own, counts, scores, least, data):
     """Write sum_e c_e scores_ek to data (K,); whether the largest is above ``least``, if not, some entries may be missing.
 
     scores : (V, K) in, none positive
     """
-    data[:] = 0.0
+    for k in range(data.size):
+        data[k] = 0.0
     for e in range(own.size):
         row = scores[own[e]]
         c = counts[e]
         for k in range(data.size):
             data[k] += c * row[k]
-        if e % _BETWEEN == _BETWEEN - 1 and not data.max() > least:
+        if e % _BETWEEN == _BETWEEN - 1 and not data[_largest(data)] > least:
             return False
-    return bool(data.max() > least)
+    return bool(data[_largest(data)] > least)
 
 
-@_jit
+@_part
+def _smallest(x):
+    """The place of the smallest of the numbers x, the first of equal ones."""
+    best = 0
+    for k in range(1, x.size):
+        if x[k] < x[best]:
+            best = k
+    return best
+
+
+@_part
 def _cut(x, limit):
     """Make all but the largest ``limit`` of the numbers x (K,) -inf; of equal ones the first are kept."""
-    order = np.argsort(-x, kind="mergesort")
-    for k in order[limit:]:
-        x[k] = -np.inf
+    last = -1  # where the smallest of those kept is
+    for _ in range(limit):
+        best = -1
+        for k in range(x.size):
+            later = last < 0 or x[k] < x[last] or (x[k] == x[last] and k > last)
+            if later and (best < 0 or x[k] > x[best]):
+                best = k
+        last = best
+    least = x[last]
+    for k in range(x.size):
+        if x[k] < least or (x[k] == least and k > last):
+            x[k] = -np.inf
 
 
-@_jit
+@_part
 def single_topic(own, counts, mass, scores, prior, least, limit, data, rho):
     """The best probabilities rho (K,) of topics of which one explains all of a document; whether their bound beats another.
 
@@ -100,12 +140,12 @@ def single_topic(own, counts, mass, scores, prior, least, limit, data, rho):
     n = counts.sum() / mass
     scale = 1.0 / mass
     K = rho.size
-    most = _rise(prior, np.argmax(prior.counts), n)
+    most = _rise(prior, _largest(prior.counts), n)
     if not _log_likelihoods(own, counts, scores, (least - most - math.log(K)) * mass, data):
         return False
     for k in range(K):
         data[k] *= scale
-    lowest = data.max() - (most - _rise(prior, np.argmin(prior.counts), n)) + math.log(FAINT)
+    lowest = data[_largest(data)] - (most - _rise(prior, _smallest(prior.counts), n)) + math.log(FAINT)
     best = -np.inf
     for k in range(K):
         rho[k] = data[k] + _rise(prior, k, n) if data[k] > lowest else -np.inf
@@ -124,7 +164,7 @@ def single_topic(own, counts, mass, scores, prior, least, limit, data, rho):
     return True
 
 
-@_jit
+@_part
 def add_single_topic(n, rho, prior, psi_theta, log_gamma_theta, entropies):
     """Add what a document of n tokens says to sums (K,) over documents, less what its prior says: E[psi(theta_dk)],
     E[log Gamma(theta_dk)], and - rho_k log rho_k.

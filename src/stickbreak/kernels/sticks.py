@@ -28,7 +28,8 @@ def stick_weights(u, v, exponents, gamma, strengths, w, by_left, by_own):
     for k in range(u.size):
         by_left[k] = 0.0
         for i in range(strengths.shape[0]):
-            many, strength = strengths[i]
+            many = strengths[i, 0]
+            strength = strengths[i, 1]
             part = _QUARTER * strength * left
             w[k] += 2.0 * many * strength * left * part / (1.0 + part)
             by_left[k] += 2.0 * many * strength * left * part * (2.0 + part) / (1.0 + part) ** 2

@@ -67,6 +67,7 @@ def scatters(
     returns : the lower triangles of the matrices; what is above is not set
     """
     B = np.empty((len(S), len(columns), len(columns)))
+    weight, m = np.ascontiguousarray(weight), np.ascontiguousarray(m)  # another layout would be compiled anew
     gather_scatters(S, D, columns, base, weight, rounding, kappa, m, GRAIN, B)
     return B.swapaxes(1, 2)
 

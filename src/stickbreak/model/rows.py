@@ -176,7 +176,8 @@ def drawn_rows(batch: Batch, kept: Responsibilities, limits: Array, salt: int) -
     clusters = np.empty(n, np.int32)
     rows = np.empty(n, np.int64)
     chosen = np.empty(n)
-    count = select_rows(*kept, batch.weights, THRESHOLD, limits, np.uint64(salt), batch.first, clusters, rows, chosen)
+    weights = np.ascontiguousarray(batch.weights)  # another layout would be compiled anew
+    count = select_rows(*kept, weights, THRESHOLD, limits, np.uint64(salt), batch.first, clusters, rows, chosen)
     return Drawn(clusters[:count].copy(), rows[:count] + batch.first, chosen[:count].copy())
 
 
