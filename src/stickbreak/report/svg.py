@@ -62,9 +62,10 @@ def _inline(svg: ElementTree.Element, name: str, alt: str) -> str:
             _point_out(element, found[1].split("."))
             element.attrib["id"] = f"of{number}"
         element.attrib = dict(_own(key, value, name) for key, value in element.attrib.items())
-    for key in ("width", "height"):  # the page decides
+    for key in ("width", "height"):  # the page decides, and should have letters of one size in all pictures
         svg.attrib.pop(key, None)
-    svg.attrib |= {"role": "img", "aria-label": alt}
+    points = float(svg.attrib["viewBox"].split()[2])
+    svg.attrib |= {"role": "img", "aria-label": alt, "style": f"--points: {points:.0f}"}
     return ElementTree.tostring(svg, encoding="unicode", short_empty_elements=False)
 
 

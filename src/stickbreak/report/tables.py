@@ -118,7 +118,7 @@ def _cluster_columns(model: Any, n: int, names: Sequence[str] | None) -> Columns
 def _most_distinctive(found: Distinctive, k: int) -> str:
     """The four values in which a cluster differs most from the whole model."""
     top = np.argsort(-np.abs(found.z[k]), kind="stable")[:4]
-    return "  ".join(f"{found.names[j]} {found.profile.means[k, j]:.4g} {_difference(found, k, j)}" for j in top)
+    return ", ".join(f"{found.names[j]} {found.profile.means[k, j]:.4g} {_difference(found, k, j)}" for j in top)
 
 
 def _difference(found: Distinctive, k: int, j: int) -> str:
