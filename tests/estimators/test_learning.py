@@ -2,11 +2,11 @@
 
 import warnings
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.stats import multivariate_t, norm, wishart
+from scipy.stats import beta, multivariate_t, norm, wishart
 from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM, Mixture, TopicModel
@@ -154,27 +154,45 @@ def test_steps_of_expectation_maximisation_raise_the_log_marginals(family, naive
             likelihood = ways[-1]
 
 
-def test_the_precision_of_means_is_the_best_of_each_column():
-    """Beside bounded searches over the sum of log densities, column by column, which scipy has."""
+def test_the_columns_in_which_means_differ_are_the_best_of_all_sets():
+    """All sets of 5 columns, and precisions where means differ, by densities that scipy has."""
     rng = np.random.default_rng(3)
-    K, n, spread = 6, 30, np.array([3.0, 1.0, 0.3, 0.0])
+    K, n, D = 4, 12, 5
     z = np.repeat(np.arange(K), n)
-    X = spread * rng.normal(size=(K, 4))[z] + rng.normal(size=(K * n, 4))
+    X = np.array([3.0, 0.6, 0.45, 0.0, 0.0]) * rng.normal(size=(K, D))[z] + rng.normal(size=(K * n, D))
     likelihood = DiagonalGaussian(mean=0.0, shape=5.0, rate=5.0).resolve(Sample.of(X))
     R = np.eye(K)[z]
-    T = np.empty((len(X), likelihood.n_statistics))
-    N, S = R.sum(axis=0), R.T @ likelihood.features(X, T)
-    for _ in range(100):
-        likelihood = next(likelihood.fitted("mean_precision", N, S))
+    N, S = R.sum(axis=0), R.T @ likelihood.features(X, np.empty((len(X), likelihood.n_statistics)))
 
-    def minus_log_density(log_kappa, d):
-        cov = np.eye(n) + np.exp(-log_kappa)
-        return -sum(multivariate_t(np.zeros(n), cov, 10.0).logpdf(X[z == k, d]) for k in range(K))
+    def log_density(kappa):
+        """Of each column, (D,)."""
+        t = multivariate_t(np.zeros(n), np.eye(n) + 1.0 / kappa, 10.0)
+        return np.array([sum(t.logpdf(X[z == k, d]) for k in range(K)) for d in range(D)])
 
-    best = [minimize_scalar(minus_log_density, bounds=(-9.0, 12.0), args=(d,), method="bounded") for d in range(4)]
-    for d in range(3):
-        assert np.log(likelihood.mean_precision[d]) == pytest.approx(best[d].x, abs=1e-2)
-    assert minus_log_density(np.log(likelihood.mean_precision[3]), 3) <= best[3].fun + 0.02
+    def log_prior(m):
+        return 0.0 if m == D else np.log(beta(0.5, 0.5).expect(lambda share: share**m * (1.0 - share) ** (D - m)))
+
+    agreed = log_density(1e12)
+    values = {}
+    for kappa in (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0):
+        differing = log_density(kappa)
+        for chosen in product((False, True), repeat=D):
+            values[kappa, chosen] = np.where(chosen, differing, agreed).sum() + log_prior(sum(chosen))
+    found = next(likelihood.fitted("mean_precision", N, S))
+    kappa, chosen = max(values, key=values.get)
+    assert 0 < sum(chosen) < D
+    np.testing.assert_array_equal(found.mean_precision, np.where(chosen, kappa, 1e9))
+    value = found.log_marginal(N, S).sum() + found.log_hyperprior
+    before = likelihood.log_marginal(N, S).sum() + likelihood.log_hyperprior
+    assert value - before == pytest.approx(values[kappa, chosen] - values[1e-3, (True,) * D], abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "D"), [(200, 300), (60, 1000)])
+def test_noise_alone_has_no_columns_that_tell_clusters_apart(n, D):
+    X = np.random.default_rng(2).normal(size=(n, D))
+    found = Mixture("diagonal_gaussian", random_state=2, n_jobs=1).fit(X)
+    assert found.n_clusters_ == 1
+    assert not (found.model_.likelihood.mean_precision < 1e9).any()
 
 
 def test_the_prior_of_many_clusters_is_recovered():

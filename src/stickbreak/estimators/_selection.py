@@ -177,18 +177,44 @@ class RowContest(Contest):
         Those fuller than others may find what these have not.  The rest take the best clusters, if there are several, and
         merge and delete some.
         """
-        model, few, options = self.problem(likelihood, self.sample)
         rivals = [self.rival(self.best.found)] if self.entries else []
+        search, each = self._search(likelihood, rivals)
+        fuller = all(self._fullness(likelihood) > self._fullness(other) for other in before)
+        if fuller or self.best.found.total.K == 1:
+            search.begin(one_cluster(search.model))
+        else:
+            search.follow(rivals[0])
+        return self._begun(search, each)
+
+    def _search(self, likelihood: Likelihood, rivals: Sequence[Rival]) -> tuple[LearningSearch, float]:
+        """A search of the sample that only begins, and how many rows each of the sample stands for."""
+        model, few, options = self.problem(likelihood, self.sample)
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS))
         stream = self.rng.spawn(1)[0]
         search = LearningSearch(model, few, MOVES, self.session.aside(), stream, options, rivals=rivals)
-        fuller = all(self._fullness(likelihood) > self._fullness(other) for other in before)
-        if fuller or self.best.found.total.K == 1:
-            search.begin(one_cluster(model))
-        else:
-            search.follow(rivals[0])
-        each = self.source.total_weight / few.total_weight
-        return begun(Found(search.found, search.total * each), each, options.learn)
+        return search, self.source.total_weight / few.total_weight
+
+    def _begun(self, search: LearningSearch, each: float) -> Begun:
+        """The outcome of such a search."""
+        return begun(Found(search.found, search.total * each), each, search.options.learn)
+
+    def reconsider(self) -> None:
+        """Let families follow the clusters of those after them that found more, but no pieces: a search may miss some."""
+        entries = list(self.entries.items())
+        for i, (family, entry) in enumerate(entries):
+            known = entry.candidate
+            more = [other for _, other in entries[i + 1 :] if other.candidate.n_clusters > known.n_clusters]
+            more = [other for other in more if _no_pieces(other.candidate, known)]
+            if not more:
+                continue
+            rival = self.rival(max(more, key=lambda other: other.candidate.lower_bound).found)
+            began = time.perf_counter()
+            search, each = self._search(entry.likelihood, [rival])
+            search.follow(rival)
+            bound, found = self._begun(search, each)
+            if bound > known.lower_bound:
+                seconds = known.seconds + time.perf_counter() - began
+                self.entries[family] = Entry(Candidate(family, bound, found.total.K, seconds), entry.likelihood, found)
 
     def scale(self, reading: Reading, logs: Sequence[int], open_: Sequence[int]) -> list[int]:
         """The columns for the log scale: ``logs``, and those of the columns ``open_`` that are better there.
@@ -275,13 +301,18 @@ def choose(contest: RowContest, ways: Sequence[Reading]) -> Family:
         contest.enter(reading.families(logs))
         if contest.preferred.candidate.family in reading.families(logs, CORRELATED):
             contest.enter(reading.families(judged, CORRELATED))
+    contest.reconsider()
     return contest.family()
 
 
 def _better(candidate: Candidate, fuller: Candidate) -> bool:
     """Whether the clusters of a simpler family are preferred to those of a fuller one, which may have found none."""
-    no_pieces = fuller.n_clusters == 1 or candidate.n_clusters <= MANY_TIMES * fuller.n_clusters
-    return no_pieces and candidate.lower_bound > fuller.lower_bound
+    return _no_pieces(candidate, fuller) and candidate.lower_bound > fuller.lower_bound
+
+
+def _no_pieces(candidate: Candidate, fuller: Candidate) -> bool:
+    """Whether one family found so few clusters that they are no pieces of those of another, which may have found none."""
+    return fuller.n_clusters == 1 or candidate.n_clusters <= MANY_TIMES * fuller.n_clusters
 
 
 def _log_scaled(sample: ArraySource, columns: Sequence[int], rival: Rival) -> list[int]:

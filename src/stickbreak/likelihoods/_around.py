@@ -107,6 +107,11 @@ class Around(Likelihood):
         """Those of the family."""
         return self.family.coupled()
 
+    @property
+    def log_hyperprior(self) -> float:
+        """That of the family."""
+        return self.family.log_hyperprior
+
     def cost_of_learning(self, name: str, N: Array) -> float:
         """That of the family."""
         return self.family.cost_of_learning(name, N)

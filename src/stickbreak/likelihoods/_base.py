@@ -330,6 +330,11 @@ class Likelihood(ABC):
         """
         return 0.5 * float(np.log(N.sum()))
 
+    @property
+    def log_hyperprior(self) -> float:
+        """Log prior probability of a choice that is learnt, which the bound counts; numbers that are learnt have none."""
+        return 0.0
+
     def scaled(self, name: str, factor: float) -> Self:
         """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""
         return replace(self, **{name: getattr(self, name) * factor})

@@ -220,6 +220,11 @@ class Background(Likelihood):
         """The share, if it is not, and those of the family."""
         return [*super().not_given(), *self.family.not_given()]
 
+    @property
+    def log_hyperprior(self) -> float:
+        """That of the family."""
+        return self.family.log_hyperprior
+
     def cost_of_learning(self, name: str, N: Array) -> float:
         """That of one number, or of the family."""
         return super().cost_of_learning(name, N) if name == "share" else self.family.cost_of_learning(name, N)

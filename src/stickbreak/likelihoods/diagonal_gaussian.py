@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, psi
+from scipy.special import betaln, gammaln, psi
 
 from .._sums import check_between
 from ._base import Array
@@ -28,8 +28,10 @@ from ._quadratic import (
 from ._sample import Sample
 from .spherical_gaussian import SphericalGaussian
 
-PRECISIONS = 1e-9, 1e9  # of means, in rows, that are learnt column by column
-LEAP = 4.0  # log of the factor by which one step changes them at most
+AGREED = 1e9  # rows for which the prior mean counts in a column in which the means of clusters agree
+TRIED = tuple(
+    np.geomspace(1e-3, 1e2, 6)
+)  # rows for which it may count in one in which they differ, where none is known
 TINY = 1e-300  # in place of a count of zero, to divide by
 HALF_LOG_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -72,8 +74,10 @@ class DiagonalGaussian(IndependentColumns):
     mean : float or array (D,), default: the mean of the data
         m.
     mean_precision : float or array (D,), > 0, default 1e-3
-        kappa, in rows.  Where it is learnt, column by column, the means of clusters come to agree in the columns in which
-        nothing tells them apart, so that these cost next to nothing.
+        kappa, in rows.  Where it is learnt, so are the columns in which nothing tells clusters apart: kappa is 1e9 there, and
+        their means agree, which costs nothing.  The bound then counts the prior probability of the set of these columns, each
+        of which is one with an unknown chance: in m of D columns means differ with probability B(m + 1/2, D - m + 1/2) /
+        B(1/2, 1/2).
     shape : float or array (D,), > 0, default 1.5
         a, half a number of rows.
     rate : float or array (D,), > 0, default 0.1 x the variance of the data x (shape - 1), or x shape where shape <= 1
@@ -81,7 +85,8 @@ class DiagonalGaussian(IndependentColumns):
 
     References
     ----------
-    Thesis 2.2; Gelman et al., Bayesian Data Analysis, 3.3.
+    Thesis 2.2; Gelman et al., Bayesian Data Analysis, 3.3.  Columns that tell nothing: Law, Figueiredo and Jain 2004,
+    "Simultaneous feature selection and clustering using mixture models", IEEE PAMI 26.
     """
 
     n_sums: ClassVar[int] = 2
@@ -201,37 +206,63 @@ class DiagonalGaussian(IndependentColumns):
         return np.asarray(0.5 * self.shape / self.rate * (x - center) ** 2)
 
     def cost_of_learning(self, name: str, N: Array) -> float:
-        """As others; one rate for each column, and one precision of means, which the K means alone tell."""
-        if name == "mean_precision":
-            return 0.5 * len(self.rate) * float(np.log(len(N)))
+        """As others; one rate for each column."""
         return super().cost_of_learning(name, N) * (len(self.rate) if name == "rate" else 1)
 
+    @property
+    def log_hyperprior(self) -> float:
+        """Log B(m + 1/2, D - m + 1/2) / B(1/2, 1/2) where means differ in m of D columns; 0 where they do in all."""
+        differ = int(self._differs.sum())
+        return 0.0 if differ == self._D else float(_log_share(self._D)[differ])
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others; where means agree they go on to."""
+        if name != "mean_precision":
+            return super().scaled(name, factor)
+        return replace(self, mean_precision=np.where(self._differs, self.mean_precision * factor, AGREED))
+
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With other rates, or precisions of means, column by column."""
+        """With other rates, or means that agree in other columns."""
         if name == "mean_precision":
-            yield self._with_best_precisions(N, S)
+            yield from self._with_other_columns(N, S)
         if name == "rate":
             yield from self._with_fitted_rates(N, S)
 
-    def _with_best_precisions(self, N: Array, S: Array) -> Self:
-        """With the best precision of means for each column of itself, that of EM and one further on.
+    def _with_other_columns(self, N: Array, S: Array) -> Iterator[Self]:
+        """With the best set of columns in which means differ, for the precision that they have there, or some others.
 
-        EM takes 1 / kappa = mean of E[tau_k (mu_k - m)^2] = 1 / kappa'_k + (m'_k - m)^2 a'_k / b'_k, and closes n / (kappa + n)
-        of the gap where clusters have n rows.
+        The set of m columns is that in which most is gained, for the best m.  Clusters that are still mixed differ little: with
+        the precision of those that are not, none of their columns would tell anything.
         """
         n, sums = self._split(N, S)
-        kappa, m, a, b = self._update(n, sums)
-        far = (m - (self.mean - self.origin) / self.unit) ** 2
-        change = 1.0 / (self.mean_precision * (1.0 / kappa + far * a / b).mean(axis=0))
-        rows = np.maximum(n.mean(axis=0), LEAST_SPARE)
-        further = np.clip(np.log(change) * (self.mean_precision + rows) / rows, -LEAP, LEAP)
-        proposals = [
-            replace(self, mean_precision=np.clip(self.mean_precision * factor, *PRECISIONS))
-            for factor in (np.ones(self._D), change, np.exp(further))
-        ]
-        values = np.array([proposal._marginal(n, sums).sum(axis=0) for proposal in proposals])
-        best = np.where(np.isfinite(values), values, -np.inf).argmax(axis=0)
-        return replace(self, mean_precision=np.choose(best, [proposal.mean_precision for proposal in proposals]))
+        agreed = replace(self, mean_precision=np.full(self._D, AGREED))
+        without = agreed._marginal(n, sums).sum(axis=0)
+        prior = np.append(_log_share(self._D)[:-1], 0.0)
+        best = -np.inf
+        found = self
+        for kappa in [self._everywhere, *(np.full(self._D, rows) for rows in TRIED)]:
+            gain = replace(self, mean_precision=kappa)._marginal(n, sums).sum(axis=0) - without
+            gain = np.where(np.isfinite(gain), gain, -np.inf)
+            order = np.argsort(-gain, kind="stable")
+            values = np.append(0.0, np.cumsum(gain[order])) + prior
+            m = int(values.argmax())
+            if values[m] > best:
+                best = values[m]
+                chosen = np.isin(np.arange(self._D), order[:m])
+                found = replace(self, mean_precision=np.where(chosen, kappa, AGREED))
+        yield found
+
+    @property
+    def _everywhere(self) -> Array:
+        """The precision of means of each column, as where they differ also where they agree: there, the mean of the others."""
+        differs = self._differs
+        known = np.log(self.mean_precision[differs]).mean() if differs.any() else np.log(DEFAULT_ROWS)
+        return np.asarray(np.where(differs, self.mean_precision, np.exp(known)))
+
+    @property
+    def _differs(self) -> NDArray[np.bool_]:
+        """The columns in which means of clusters differ."""
+        return np.asarray(self.mean_precision < AGREED)
 
     def _with_fitted_rates(self, N: Array, S: Array) -> Iterator[Self]:
         """With other rates: EM takes the shape divided by the mean of E[tau_k].
@@ -277,3 +308,9 @@ class DiagonalGaussian(IndependentColumns):
         m = (self.mean_precision * m0 + sums[1]) / kappa
         scatter = GRAIN * sums[0] + n * self._lost + self.mean_precision * m0**2 - kappa * m**2
         return kappa, m, 0.5 * np.maximum(scatter, 0.0)
+
+
+def _log_share(D: int) -> Array:
+    """Log probability of one set of m of D columns, m = 0 to D, where each is in it with a chance that is Beta(1/2, 1/2)."""
+    m = np.arange(D + 1.0)
+    return np.asarray(betaln(m + 0.5, D - m + 0.5) - betaln(0.5, 0.5))

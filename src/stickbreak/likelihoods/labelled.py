@@ -309,6 +309,11 @@ class Labelled(Likelihood):
         """Those of the family."""
         return self.family.coupled()
 
+    @property
+    def log_hyperprior(self) -> float:
+        """That of the family."""
+        return self.family.log_hyperprior
+
     def cost_of_learning(self, name: str, N: Array) -> float:
         """That of the family; the error rate is one number."""
         return super().cost_of_learning(name, N) if name == OWN else self.family.cost_of_learning(name, N)

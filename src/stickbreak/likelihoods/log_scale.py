@@ -223,6 +223,11 @@ class LogScale(Likelihood):
         """Those of the family."""
         return self.family.not_given()
 
+    @property
+    def log_hyperprior(self) -> float:
+        """That of the family."""
+        return self.family.log_hyperprior
+
     def cost_of_learning(self, name: str, N: Array) -> float:
         """That of the family."""
         return self.family.cost_of_learning(name, N)

@@ -248,6 +248,11 @@ class Product(Likelihood):
             return None
         return replace(self, parts={name: (found[name] or part, c) for name, (part, c) in self.parts.items()})
 
+    @property
+    def log_hyperprior(self) -> float:
+        """The sum of those of its parts."""
+        return sum(part.log_hyperprior for part, _ in self.parts.values())
+
     def cost_of_learning(self, name: str, N: Array) -> float:
         """That of one part."""
         first, own = self._named(name)

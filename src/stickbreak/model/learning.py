@@ -101,7 +101,8 @@ class _Learner:
         """The sum of the log marginals, NaN where it cannot be computed."""
         try:
             with np.errstate(all="ignore"):
-                return float(likelihood.log_marginal(self.summary.N, self.summary.S).sum())
+                data = float(likelihood.log_marginal(self.summary.N, self.summary.S).sum())
+                return data + likelihood.log_hyperprior
         except (FloatingPointError, ValueError):
             return np.nan
 

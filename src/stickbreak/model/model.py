@@ -161,10 +161,11 @@ class Posterior:
     def bound(self) -> float:
         """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
 
+        It bounds the log evidence and the log prior probability of what is learnt with one (`Likelihood.log_hyperprior`).
         With what documents answer, that of Thesis Eq. 8.3.  It is a function of the total summary alone.
         """
         summary = self.summary
-        data = float(summary.base + self.log_marginal.sum() + summary.H.sum())
+        data = float(summary.base + self.log_marginal.sum() + summary.H.sum()) + self.model.likelihood.log_hyperprior
         return data + self.model.allocation.bound_at(summary, self.solution) + self.model.response.bound(summary)
 
     def parameters(self, dtype: np.dtype[np.floating]) -> Parameters:
