@@ -225,3 +225,40 @@ def test_what_seeds_cannot_be():
         seeded.check(2, N, S)
     with pytest.raises(ValueError, match="counts"):
         replace(seeded, counts=-np.ones(1)).check(2, N, np.abs(S))
+
+
+def test_names_move_to_the_clusters_that_they_suit_together(problem):
+    """The best of all ways to give two names to four clusters, by the sum of the log marginals."""
+    _, X, seeded = problem
+    N, S = clusters(seeded, X)
+    ways = [(a, b) for a in range(K) for b in range(K) if a != b]
+    values = [seeded.log_marginal(N, np.hstack([S[:, :-2], seeded.marks_of(np.array(w), K)])).sum() for w in ways]
+    for owners in ways:
+        marked = np.hstack([S[:, :-2], seeded.marks_of(np.array(owners), K)])
+        renamed = seeded.renamed(N, marked)
+        assert seeded.log_marginal(N, renamed).sum() == pytest.approx(max(values), abs=1e-5)
+        np.testing.assert_array_equal(renamed[:, :-2], S[:, :-2])
+    best = np.hstack([S[:, :-2], seeded.marks_of(np.array(ways[int(np.argmax(values))]), K)])
+    assert seeded.renamed(N, best) is best
+
+
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_a_search_leaves_names_where_they_belong(n_batches):
+    """Names begin on the wrong clusters, and laps without moves cannot turn the clusters round."""
+    rng = np.random.default_rng(5)
+    X = np.concatenate([rng.normal(m, 1.0, (40, 2)) for m in (-9, 9)])
+    family = Gaussian().resolve(Sample.of(X))
+    T = np.asarray(features(family, X))
+    seeded = Seeded(family, np.ones(2), np.stack([T[40], T[0]]), ("high", "low"))
+    S = np.hstack([np.stack([T[:40].sum(axis=0), T[40:].sum(axis=0)]), seeded.marks_of(np.arange(2), 2)])
+    start = Summary(np.full(2, 40.0), S, np.zeros(2), np.zeros(()))
+    model = Model(seeded, DirichletProcess())
+    with Threads(1) as threads:
+        options = Options(n_batches, check=True)
+        search = LearningSearch(model, ArraySource(X), (), Session(threads), np.random.default_rng(0), options)
+        search.run(start)
+    total = search.total
+    names = seeded.names_of(total.S)
+    means = seeded.posterior(total.N, total.S).means[:, 0]
+    assert means[names["high"]] > 5.0
+    assert means[names["low"]] < -5.0

@@ -179,6 +179,11 @@ class Chain:
                 tables = self._tables(z, prior, owners, executor)
         S = np.bincount(self.words.astype(np.int64) * K + z, minlength=S.size).reshape(S.shape).astype(np.float64)
         sizes = S.sum(axis=0)
+        if self.seeds is not None:
+            counts = np.zeros((K, self.n_words))
+            counts[:, self.used] = S.T
+            marked = np.hstack([counts, self.seeds.marks_of(owners, K)])
+            owners = self.seeds.owners(self.seeds.renamed(sizes, marked))
         stays = sizes > 0.0
         stays[owners] = True
         order = np.argsort(-sizes, kind="stable")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Chunk
-from ..model import Drawn, Memo, Model, Posterior, Summary, Take
+from ..model import Drawn, Memo, Model, Posterior, Rename, Summary, Take
 from ..model.learning import tuned
 from ..moves import MoveRecord, Schedule
 from ..moves.better import NEGLIGIBLE
@@ -289,7 +289,7 @@ def _finished(
     """The end of a lap: drop clusters without rows, order the others, learn, and plan the next lap."""
     options = problem.options
     source = problem.source
-    state = _ordered(_without_empty(state))
+    state = _ordered(_without_empty(_renamed(state)))
     born = any(record.kind == "birth" and record.gains for record in records)
     barren = 0 if born else state.barren + 1
     learns = state.learns or (state.total.K > 1 and barren >= TUNING.barren)
@@ -327,6 +327,19 @@ def _learnt(problem: Problem, state: State, earlier: float) -> State:
     few = problem.source.n_rows <= TUNING.few_rows
     little = few and better.bound - posterior.bound < TUNING.little * risen
     return state._replace(posterior=better, rests=state.model.kind.recipe.rests if little else 0)
+
+
+def _renamed(state: State) -> State:
+    """Names in advance go to the clusters that they suit best, which only raises the bound."""
+    likelihood = state.model.likelihood
+    S = likelihood.renamed(state.total.N, state.total.S)
+    if S is state.total.S:
+        return state
+    edit = Rename(S[:, likelihood.plain.n_statistics :])
+    memo = state.memo.copy()
+    memo.apply(edit)
+    before = state.before and state.before.model.posterior(edit.applied(state.before.summary, ()))
+    return state._replace(posterior=state.model.posterior(memo.total), memo=memo, before=before)
 
 
 def _without_empty(state: State) -> State:

@@ -238,6 +238,10 @@ class Likelihood(ABC):
         """Statistics of a start, with those of clusters that are named in advance and are not among the K; ``most`` in all."""
         return S
 
+    def renamed(self, N: Array, S: Array) -> Array:
+        """Statistics with names where they raise the sum of the log marginals most; ``S`` itself where they are."""
+        return S
+
     @property
     def n_plain(self) -> int:
         """How many of its last statistics are not multiplied by the means of latent variables, nor known to these."""

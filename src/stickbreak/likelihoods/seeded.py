@@ -138,6 +138,19 @@ class Seeded(Around):
         S[places[columns], F + lost[seeds]] = MARK
         return S
 
+    def renamed(self, N: Array, S: Array) -> Array:
+        """Statistics with each seed on the cluster that it suits, all together; ``S`` itself where nothing is gained.
+
+        The sum of the log marginals is that of the family and one term for each seed, which depends on its cluster alone: an
+        assignment problem.
+        """
+        own = S[:, : self.family.n_statistics]
+        gains = np.stack([self._gains(N, own, g) for g in range(len(self.names))])
+        seeds, places = linear_sum_assignment(-gains)
+        if not gains[seeds, places].sum() > gains[seeds, self.owners(S)].sum() + TIE:
+            return S
+        return np.hstack([own, self.marks_of(places, len(S))])
+
     def _gains(self, N: Array, S: Array, g: Any) -> Array:
         """What each cluster, without a seed, gains by a seed: the difference of its log marginals, (K,)."""
         prior = self.family.log_marginal(self.counts[[g]], self.sums[[g]])

@@ -3,7 +3,7 @@
 from .answered import AnsweredBagKind, AnsweredSummary
 from .bags import BAGS
 from .documents import DocumentSummary
-from .edits import Edit, Exchange, Handover, Replace, Take
+from .edits import Edit, Exchange, Handover, Rename, Replace, Take
 from .groups import GROUPS
 from .kind import Batch, Drawn, Kind, NearKind, Owners, Recipe
 from .local import Responsibilities, local_step, restricted_step
@@ -36,6 +36,7 @@ __all__ = [
     "Parameters",
     "Posterior",
     "Recipe",
+    "Rename",
     "Replace",
     "Responsibilities",
     "RowKind",

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .summary import Summary
 
 
@@ -62,7 +65,19 @@ class Handover:
         return handed.take(order)
 
 
-Edit = Take | Exchange | Replace | Handover
+@dataclass(frozen=True)
+class Rename:
+    """Give the clusters other marks (K, G): their last G statistics, to which no row adds (`Likelihood.carry`)."""
+
+    marks: NDArray[np.floating]
+
+    def applied(self, summary: Summary, tracked: Sequence[Summary]) -> Summary:
+        """The summary of a batch after the edit."""
+        kept = summary.S[:, : summary.S.shape[1] - self.marks.shape[1]]
+        return replace(summary, S=np.hstack([kept, self.marks]))
+
+
+Edit = Take | Exchange | Replace | Handover | Rename
 
 
 def side_by_side(summaries: Iterable[Summary]) -> Summary:
