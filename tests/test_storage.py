@@ -111,6 +111,15 @@ def test_constructor_parameters_come_back(X, tmp_path, algorithm):
     assert found["likelihood"].origin is None
 
 
+def test_one_topic_with_logarithms_above_zero_by_rounding(tmp_path):
+    X = np.array([[3.0, 2.0, 1.0]])
+    model = TopicModel(allocation="lda", n_init_topics=3, algorithm="stochastic", random_state=0, n_jobs=1, max_laps=6)
+    model.fit(X)
+    model.summary_.P[:] = 4e-16
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").transform(X), model.transform(X))
+
+
 def test_parameters_that_cannot_be_written_are_left_at_their_defaults(X, tmp_path):
     labels = np.repeat([0, 1, 2], 60)
     first = fit(X, init=labels, random_state=np.random.RandomState(0))

@@ -24,6 +24,7 @@ Array = NDArray[np.floating]
 CHANGE = 1e-3  # mean change of a document's counts at which it has converged
 ITERATIONS = 100
 FLOOR32, TINY32 = 1e-11, 1e-37  # of likelihoods in float32, so that their product with exp(-60) is a number
+ROUNDING = 1e-9  # of E[log pi] of a document, which is zero where there is one topic
 NOTHING = np.empty(0)
 NO_LIMITS = np.empty(0, np.int64)
 
@@ -72,7 +73,7 @@ class DocumentSummary(Summary):
         super().check(F)
         if not self.D > 0.0:
             raise ValueError(f"the summary is of {self.D:g} documents.")
-        if (self.P > 0.0).any() or self.P_rest > 0.0:
+        if (self.P > ROUNDING * self.D).any() or self.P_rest > ROUNDING * self.D:
             raise ValueError("the summary's P has logarithms of proportions that are positive.")
 
 
