@@ -35,6 +35,11 @@ class Linked(Around):
     family : likelihood, resolved, without latent variables
     n_columns : D of single rows
     summed : whether rows are groups, with columns [T_g, m_g, log h(x_g)]; or else rows of D columns, each a group of its own
+
+    References
+    ----------
+    Shental, Bar-Hillel, Hertz and Weinshall, Computing Gaussian mixture models with EM using equivalence constraints, 2004
+    (chunklets); Wagstaff et al., Constrained k-means clustering with background knowledge, 2001 (must-links).
     """
 
     family: Likelihood

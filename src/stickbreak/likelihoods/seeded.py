@@ -42,6 +42,10 @@ class Seeded(Around):
     counts : (G,) n_g >= 0
     sums : (G, F) s_g, statistics that rows can have
     names : G names that differ
+
+    References
+    ----------
+    Jagarlamudi, Daume and Udupa, Incorporating lexical priors into topic models, 2012 (seed words).
     """
 
     family: Likelihood
