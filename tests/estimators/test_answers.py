@@ -28,7 +28,7 @@ class World:
         self.fitted, self.test = slice(None, 160), slice(160, None)
 
     def fit(self, y, **given):
-        settings = {"init": self.topics, "moves": ("merge",), "max_laps": 40, "random_state": 0, "n_jobs": 1} | given
+        settings = {"init": self.topics, "moves": ("merge",), "max_laps": 20, "random_state": 0, "n_jobs": 1} | given
         return TopicModel(**settings).fit(self.X[self.fitted], None if y is None else y[self.fitted])
 
 
@@ -111,7 +111,7 @@ def test_answers_that_are_unknown(world, of_classes):
 def test_topics_with_names_follow_answers(world):
     """Seeds and answers together: the topic of a class is that of its words."""
     seeds = {f"topic {k}": np.argsort(-world.topics[k])[:3].tolist() for k in range(K)}
-    model = world.fit(world.classes, seeds=seeds, init="random", n_init_topics=K, moves=())
+    model = world.fit(world.classes, seeds=seeds, init="random", n_init_topics=K, moves=(), max_laps=8)
     assert (np.diff(model.lower_bounds_) >= 0.0).all()
     assert model.class_accuracy(world.X[world.test], world.classes[world.test]) > 0.8
 

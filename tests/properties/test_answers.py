@@ -55,7 +55,7 @@ def weight_of(model):
     return getattr(model.response, "weight", 1.0)
 
 
-def laps(model, source, start, moves=(), n_batches=1, max_laps=15, learn=(), seed=0):
+def laps(model, source, start, moves=(), n_batches=1, max_laps=10, learn=(), seed=0):
     with Threads(1) as threads:
         options = Options(n_batches, max_laps, 1e-9, True, learn, check=True)
         schedule = Schedule(moves, model.kind.recipe)
