@@ -56,7 +56,6 @@ print(f"{len(home)} texts, {K} groups; mutual information with the {len(MODULES)
 # the words whose tf-idf it raises most.
 
 groups = model.hierarchy_.cut(min(26, K))[labels]
-
 place = TSNE(metric="cosine", init="pca", perplexity=25, random_state=0).fit_transform(embeddings)
 overall = np.asarray(counts.mean(axis=0)).ravel()
 names = words.get_feature_names_out()
@@ -66,10 +65,9 @@ ax.scatter(*place.T, s=14, color=colours[groups], linewidths=0, alpha=0.75)
 for g in range(groups.max() + 1):
     own = groups == g
     lift = np.asarray(counts[own].mean(axis=0)).ravel() - overall
-    name = "\n".join(names[np.argsort(-lift)[:2]])
     ax.text(
         *np.median(place[own], axis=0),
-        name,
+        "\n".join(names[np.argsort(-lift)[:2]]),
         ha="center",
         va="center",
         fontsize=10,

@@ -75,4 +75,3 @@ for mean, (short, long), V in zip(model.means_, np.sqrt(values), vectors):
 axes[0].set_title(f"{N:,} rows", loc="left", fontsize=12)
 axes[1].set_title(f"{model.n_clusters_} clusters found", loc="left", fontsize=12)
 plt.show()
-folder.cleanup()

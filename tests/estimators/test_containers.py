@@ -158,7 +158,7 @@ WRONG = {
 }
 ESTIMATORS = {
     "mixture": (Mixture, {"init": GROUPS, "moves": ()}),
-    "hmm": (HMM, {"init": GROUPS, "moves": (), "tol": 1e-3}),
+    "hmm": (HMM, {"init": GROUPS, "moves": (), "tol": 1e-3, "learn": False}),
     "topics": (TopicModel, {"init": GROUPS, "moves": ()}),
 }
 LIKELIHOOD = {"likelihood": "diagonal_gaussian", "n_jobs": 1, "random_state": 0, "max_laps": 5}

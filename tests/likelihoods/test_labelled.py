@@ -250,7 +250,7 @@ def test_families_with_latent_variables_of_rows_have_labels_too(family):
     assert (model.predict_class(X)[known] == classes[known]).all()
     assert ((model.class_counts_ > 0.0).sum(axis=1) <= 1).all()
     assert model.class_counts_.sum() == pytest.approx((y >= 0).sum())
-    W, bias, _ = model.model_.parameters(model.summary_, np.dtype(float))
+    W, bias, *_ = model.model_.parameters(model.summary_, np.dtype(float))
     scale = model.model_.likelihood
     family_alone = Parameters(W[:, :-C], bias)
     R = responsibilities_of(scale.family, family_alone, X)

@@ -141,7 +141,7 @@ def test_rows_far_from_every_cluster_have_responsibilities(name, dtype, far):
     np.testing.assert_allclose(R.sum(axis=1), 1.0, rtol=1e-6)
     assert np.isfinite(fitted.score_samples(rows.astype(dtype))).all()
     likelihood, summary = fitted.model_.likelihood, fitted.summary_
-    W, bias, _ = fitted.model_.parameters(summary, np.dtype(dtype))
+    W, bias, *_ = fitted.model_.parameters(summary, np.dtype(dtype))
     T = likelihood.features(rows.astype(np.float64), np.empty((4, likelihood.n_statistics)))
     for t, responsibilities in zip(T, R):
         scores = [sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(t, w)) for w in W]  # exact
