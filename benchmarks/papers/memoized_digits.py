@@ -9,7 +9,7 @@ and batches of 3,000 and 600; this the first 10,000.
 
     python benchmarks/papers/memoized_digits.py [--small] [--seeds 1]
 
-The full version takes 3 CPU minutes, the small one (600 images, 8 clusters, 2 passes) 8 seconds.
+The full version takes 5 CPU minutes, the small one (600 images, 8 clusters, 2 passes) 8 seconds.
 """
 
 import time
@@ -178,8 +178,8 @@ def draw(outcome: Outcome, picture: Figure) -> None:
     share.set(ylabel="aligned with digits")
     for start, marker in markers.items():
         label = f"from 100 rows {STARTS[start]}" if start in STARTS else "from one cluster"
-        final.plot([], [], marker, color="k", label=label)
-    final.legend(fontsize=7)
+        share.plot([], [], marker, color="k", label=label)
+    share.legend(fontsize=7, loc="lower right")
     for name, style in (("MO-BM", "-"), ("stickbreak", "--")):
         for r in (r for r in outcome.runs if r["method"] == name):
             label = name if r["seed"] == 0 else None

@@ -8,7 +8,7 @@ the first 30,000 bins.  `thesis_chromatin_speed.py` has the speed-up.
 
     python benchmarks/papers/thesis_chromatin.py [--small] [--seeds 1]
 
-The full version takes 2 CPU minutes, the small one (4,000 bins, from 10 states) 8 seconds.
+The full version takes one CPU minute, the small one (4,000 bins, from 10 states) 8 seconds.
 """
 
 import time
@@ -131,11 +131,12 @@ def draw(outcome: Outcome, picture: Figure) -> None:
     names = list(dict.fromkeys(r["method"] for r in with_laps))
     for r in with_laps:
         color = f"C{names.index(r['method'])}"
-        left.plot(r["passes"], r["states"], color=color, label=r["method"] if r["seed"] == 0 else None)
-        right.plot(r["passes"], np.array(r["ELBO"], dtype=float), color=color)
+        left.plot(r["passes"], r["states"], color=color)
+        label = r["method"] if r["seed"] == 0 else None
+        right.plot(r["passes"], np.array(r["ELBO"], dtype=float), color=color, label=label)
     best = max(r["ELBO per bin"] for r in with_laps)
     left.set(xlabel="passes through the data", ylabel="states", xscale="log")
-    left.legend(fontsize=8)
+    right.legend(fontsize=8, loc="upper left")
     right.set(xlabel="passes through the data", ylabel="ELBO per bin (nats)", xscale="log")
     right.set_ylim(best - 0.1 * abs(best), best + 0.02 * abs(best))
 

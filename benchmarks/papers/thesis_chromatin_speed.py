@@ -7,7 +7,7 @@ million bins, and 64 workers that are 25 times as fast as one.
 
     python benchmarks/papers/thesis_chromatin_speed.py [--small] [--seeds 1]
 
-Times are those of a clock: the machine must have nothing else to do.  The full version takes some minutes on 2 processors, the
+Times are those of a clock: the machine must have nothing else to do.  The full version takes a minute on 2 processors, the
 small one (4,000 bins, K = 5) 10 seconds.
 """
 
