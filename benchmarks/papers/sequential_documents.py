@@ -10,7 +10,7 @@ proportions: the Jacobian is counted.  "Rand" is the adjusted Rand index with th
 
     python benchmarks/papers/sequential_documents.py [--small] [--seeds 1]
 
-The full version takes more than 5 CPU minutes, the small one (200 documents, 4 topics) 8 seconds.
+The full version takes 6 CPU minutes, the small one (200 documents, 4 topics) 8 seconds.
 """
 
 import time
