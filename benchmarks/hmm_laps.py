@@ -58,7 +58,7 @@ def speed(T: int, step: Callable[[], object]) -> int:
 def stickbreak(data: Rows, n_jobs: int | None) -> int:
     source, K = SequenceSource(data.X, data.lengths), len(data.means)
     model = Model(Gaussian().resolve(Sample.of(data.X)), FiniteMarkovChain(K), SEQUENCES)
-    start = hard_summary(features(model.likelihood, data.X), np.ones(len(data.X)), data.z)
+    start = model.kind.start(hard_summary(features(model.likelihood, data.X), np.ones(len(data.X)), data.z))
     chunks = source.batches(1)[0]
     with Threads(n_jobs) as threads:
         first = visit(model, model.parameters(start, source.dtype), source, chunks, threads).summary
