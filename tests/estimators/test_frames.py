@@ -11,7 +11,7 @@ import pytest
 
 from stickbreak import Mixture, load
 from stickbreak.data.frames import Encoded, encode, mixed_frame
-from stickbreak.estimators import _choices as choices
+from stickbreak.estimators import _likelihoods as likelihoods
 from stickbreak.estimators._base import as_source
 from stickbreak.likelihoods import Bernoulli, Categorical, DiagonalGaussian, Poisson, Product
 
@@ -102,7 +102,7 @@ def test_a_frame_is_read_as_numbers_and_levels(library):
 def test_auto_chooses_a_likelihood_for_every_column(library):
     """The same as a Product of them for the codes."""
     found = mixture(**START).fit(frame(library))
-    families = choices.candidates(found, as_source(found, frame(library)))
+    families = likelihoods.candidates(found, as_source(found, frame(library)))
     first = families["diagonal_gaussian"]
     assert {name: list(c) for name, (_, c) in first.parts.items()} == {name: c for name, (_, c) in PARTS.items()}
     by_hand = mixture(families[found.selection_[0].family], **START).fit(codes())

@@ -8,7 +8,7 @@ from ..data import ArraySource
 from ..data.check import Finding, Roles, Table, Watch, data_check, sampled_rows
 from ..inference import Executor
 from ..likelihoods import Likelihood
-from . import _choices as choices
+from . import _likelihoods as likelihoods
 from ._base import Columns, survey
 
 
@@ -25,7 +25,7 @@ def checked(
     D = source.n_columns
     ignored = ~likelihood.describes(D) | likelihood.compositional(D)
     own = np.arange(D) < estimator.n_features_in_  # those that follow are rows before, of sequences
-    aside = ~likelihood.describes(D) & own & choices.automatically(estimator)
+    aside = ~likelihood.describes(D) & own & likelihoods.automatically(estimator)
     roles = Roles(likelihood.nominal(D), likelihood.measured(D) & ~ignored, ignored, aside)
     names = getattr(estimator, "feature_names_in_", None)
     return columns, data_check(Table(sample, watch, roles, names))
@@ -38,6 +38,6 @@ def _survey(
     try:
         return survey(estimator, likelihood, source, executor, watch)
     except ValueError as error:
-        if choices.continues(estimator, source) is None:
+        if likelihoods.continues(estimator, source) is None:
             raise
         raise ValueError(f"{error}  The likelihood was taken from init; choose another with likelihood=.") from None

@@ -7,7 +7,7 @@ from ..data import BagSource, GroupSource
 from ..inference import Lap
 from ..model import Model, Posterior, Summary
 from ..model.documents import DocumentKind
-from . import _choices as choices
+from . import _hyperparameters as hyperparameters
 
 
 def continued(estimator: Any, model: Model, source: BagSource | GroupSource, learn: tuple[str, ...]) -> Model:
@@ -17,7 +17,7 @@ def continued(estimator: Any, model: Model, source: BagSource | GroupSource, lea
     first: Any = getattr(estimator.init, "model_", None)
     if first is None or type(first.allocation) is not type(model.allocation):
         return model
-    likelihood = choices.continued(estimator, model.likelihood, source.flat, learn)
+    likelihood = hyperparameters.continued(estimator, model.likelihood, source.flat, learn)
     concentrations = {name: getattr(first.allocation, name) for name in learn if hasattr(model.allocation, name)}
     allocation: Any = model.allocation
     return replace(model, likelihood=likelihood, allocation=replace(allocation, **concentrations))

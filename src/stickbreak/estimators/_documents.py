@@ -26,6 +26,8 @@ from ..model import BAGS, GROUPS, DocumentSummary, Kind, Model, Summary
 from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, same_limit, tables
 from ..model.seeding import hard_summary
 from . import _choices as choices
+from . import _hyperparameters as hyperparameters
+from . import _likelihoods as likelihoods
 from ._base import Columns, as_source, survey
 from ._given import check_columns, whole_numbers
 from ._reader import Reader
@@ -90,7 +92,7 @@ def likelihood(estimator: Any, source: BagSource | GroupSource) -> Likelihood:
             f"{kind.__name__} describes rows, not counts of words: pass X with the rows of all documents, and lengths=, the "
             "number of rows of each."
         )
-    return choices.likelihood(
+    return likelihoods.likelihood(
         estimator, source.flat, Multinomial(WORD_CONCENTRATION) if given == "multinomial" else None
     )
 
@@ -108,14 +110,14 @@ def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
     """The hyperparameters to learn: concentrations that are "learn", and those that ``learn`` names."""
     if estimator.likelihood == "multinomial":
         likelihood = Multinomial()  # its pseudo-count was not given by the user
-    names = choices.without_priors(estimator, CONCENTRATIONS)
-    return choices.with_concentrations(estimator, choices.learnt(estimator, likelihood, names), names)
+    names = hyperparameters.without_priors(estimator, CONCENTRATIONS)
+    return hyperparameters.with_concentrations(estimator, hyperparameters.learnt(estimator, likelihood, names), names)
 
 
 def learnt_again(estimator: Any) -> tuple[str, ...]:
     """The same of a fitted model."""
-    names = choices.without_priors(estimator, CONCENTRATIONS)
-    return choices.with_concentrations(estimator, choices.learnt_again(estimator, names), names)
+    names = hyperparameters.without_priors(estimator, CONCENTRATIONS)
+    return hyperparameters.with_concentrations(estimator, hyperparameters.learnt_again(estimator, names), names)
 
 
 def checked(estimator: Any, given: Likelihood, source: BagSource | GroupSource, executor: Executor) -> Columns:
@@ -216,7 +218,7 @@ def choose_start(
         return _from_array(as_array(init, "init"), model, source)
     if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
         sample = source.sample(SEARCH_DOCUMENTS, rng)
-        options = choices.learning(Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE)), learn)
+        options = hyperparameters.learning(Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE)), learn)
         search = TopicSearch(
             model,
             sample,

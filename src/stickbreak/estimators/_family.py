@@ -13,6 +13,8 @@ from ..inference.row_search import smallest_sample
 from ..likelihoods import Likelihood
 from ..model import RowKind
 from . import _choices as choices
+from . import _hyperparameters as hyperparameters
+from . import _likelihoods as likelihoods
 from . import _memory as memory
 from ._base import Columns, survey
 from ._selection import FEWEST_ROWS, Family, Problem, RowContest, choose, sample_rows
@@ -31,9 +33,9 @@ def decide_family(
     rows : those of the source, repeated ones collapsed
     latent : whether it may have latent variables of rows
     """
-    ways = choices.ways(estimator, source, latent)
-    if not choices.several(ways):
-        return Family(ways[0].only() if ways else choices.likelihood(estimator, source))
+    ways = likelihoods.ways(estimator, source, latent)
+    if not likelihoods.several(ways):
+        return Family(ways[0].only() if ways else likelihoods.likelihood(estimator, source))
     family = choose(_contest(estimator, rows, sample_rows(rows), session, rng), ways)
     goes_on = choices.searches_freely(estimator) and estimator.n_init == 1
     return family if goes_on else replace(family, found=None)
@@ -45,7 +47,7 @@ def problem_of(
     """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
     room = memory.room(estimator, likelihood, rows, columns)
     kind = RowKind(estimator.most_kept, estimator.candidates)
-    model = choices.model(estimator, likelihood, rows, columns, choices.allocation(estimator), kind, room)
+    model = likelihoods.model(estimator, likelihood, rows, columns, choices.allocation(estimator), kind, room)
     batches = memory.n_batches(estimator, model.likelihood, rows)
     return Problem(model, rows, Options(batches, estimator.max_laps, estimator.tol, learn=learn))
 
@@ -61,7 +63,7 @@ def rivals_of(
         return family.rivals
     rows = problem.source
     n_statistics = problem.model.likelihood.n_statistics
-    simpler = choices.simpler(family.likelihood, columns.missing)
+    simpler = likelihoods.simpler(family.likelihood, columns.missing)
     grows = choices.from_one(estimator) and "birth" in choices.moves(estimator)
     affordable = affords_rival(smallest_sample(rows.n_rows, rows.row_size, n_statistics), 2, n_statistics)
     if not simpler or not grows or not affordable or not choices.algorithm(estimator).searches:
@@ -75,7 +77,7 @@ def _contest(estimator: Any, rows: ArraySource, n: int, session: Session, rng: n
     """Short searches of a sample of n of the rows."""
 
     def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
-        learn = choices.learnt(estimator, likelihood)
+        learn = hyperparameters.learnt(estimator, likelihood)
         return problem_of(estimator, likelihood, few, survey(estimator, likelihood, few, session.executor), learn)
 
     return RowContest(problem, rows, session, rng.spawn(1)[0], n)

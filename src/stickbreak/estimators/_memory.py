@@ -9,6 +9,7 @@ from ..inference import memory
 from ..inference.executor import n_threads
 from ..likelihoods import Likelihood
 from . import _choices as choices
+from . import _likelihoods as likelihoods
 from ._base import Columns
 from ._births import published_birth
 from ._estimator import Estimator
@@ -99,7 +100,7 @@ def _sizes(estimator: Estimator, likelihood: Likelihood, source: ArraySource, co
         entries=min(flat.row_size, size.entries) if is_sparse else size.entries,
         update=size.update,
         prior=size.prior,
-        sample=min(flat.n_rows, choices.PRIOR_ROWS),
+        sample=min(flat.n_rows, likelihoods.PRIOR_ROWS),
         threads=n_threads(estimator.n_jobs),
         batches=1 if not choices.algorithm(estimator).searches else _batches(estimator, size.statistics, source),
         births="birth" in estimator.moves or published_birth(estimator) is not None,

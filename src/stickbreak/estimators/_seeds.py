@@ -17,7 +17,7 @@ from ..inference import Executor
 from ..likelihoods import Seeded
 from ..likelihoods.features import Rows, features
 from ..model import Model
-from . import _choices as choices
+from . import _likelihoods as likelihoods
 from ._base import Columns, as_source, survey
 from ._named import MOST_COUNT
 
@@ -172,7 +172,7 @@ def _prototypes(estimator: Any, name: str, rows: Any, family: Any, columns: Colu
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             source = as_source(local, rows, reset=False)
-        choices.check_sparse(family, source)
+        likelihoods.check_sparse(family, source)
         found = survey(estimator, family, source, executor)
     except (ValueError, TypeError) as error:
         raise type(error)(f"seeds[{name!r}] must hold rows like those of X: {error}") from error

@@ -20,7 +20,8 @@ from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from ._automatic import CORRELATED, INDEPENDENT, Reading
-from ._choices import FEW_COLUMNS, MOVES
+from ._choices import MOVES
+from ._likelihoods import FEW_COLUMNS
 
 FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
 MOST_LAPS = 100  # to begin a search with one family

@@ -1,51 +1,24 @@
-"""Hidden Markov models and sequences: what users pass as sources, where fits start, and a fitted model reading sequences."""
+"""What users pass as sequences, as sources."""
 
-from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from ..allocations import Allocation, Duration, FiniteMarkovChain, HDPMarkovChain
-from ..allocations.markov import ChainPrior
 from ..cluster.sources import SpreadSequences
-from ..data import ArraySource, Sequences, SequenceSource, SparseSource
+from ..data import ArraySource, SequenceSource, SparseSource
 from ..data.arrays import NUMBERS, as_array
 from ..data.distinct import collapse
-from ..data.frames import Encoded, Levels, as_column, as_frame, encode
+from ..data.frames import Encoded, as_column, as_frame, encode
 from ..data.opening import as_data, is_path
 from ..data.sequence_files import read_sequences
-from ..data.sources import CHUNK_ROWS, Chunk
 from ..data.table import Table
-from ..inference import Executor, Options, Session, StateSearch
-from ..inference.init import from_responsibilities, one_cluster
-from ..inference.visit import visit
-from ..kernels.markov import forward
-from ..likelihoods import REGISTRY, AutoregressiveGaussian, Labelled, Likelihood
-from ..likelihoods.features import features
-from ..model import Model, SequenceSummary, Summary
-from ..model.messages import Prepared, blocks, padded, smoothed
-from ..model.paths import viterbi
-from ..model.sequences import labelled
-from ..moves.blocks import block_states
-from . import _choices as choices
-from ._base import as_source, survey
+from ._base import as_source
 from ._given import check_columns, whole_numbers
-from ._reader import Reader
 from ._spread import goes_to_workers, spread_sequences
-from ._start import OfModel, Translation, label_codes
 
 Array = NDArray[np.floating]
 
-FIRST_STICKINESS, FIRST_CONCENTRATION = 50.0, 1.0  # where they are learnt
-CONCENTRATIONS = "stickiness", "transition_concentration", "start_concentration", "concentration"  # that can be learnt
-BLOCK_ROWS = 50  # of the blocks that states start from, where sequences are as long
-SEARCH_ROWS = 20_000  # of the sample on which stochastic inference finds its states
-ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
 REPEATED = 4  # rows are looked up by their distinct patterns where these are fewer than one in so many
 
 
@@ -195,231 +168,3 @@ def check_observed(source: SequenceSource) -> None:
     """Refuse sequences without a single observation."""
     if not source.total_weight > 0.0:
         raise ValueError("no row has an observation: all values are missing.")
-
-
-def lags(likelihood: Likelihood) -> int:
-    """The steps before a row that a likelihood wants to see."""
-    family = likelihood.family if isinstance(likelihood, Labelled) else likelihood
-    return family.lags if isinstance(family, AutoregressiveGaussian) else 0
-
-
-def given_lags(estimator: Any) -> int:
-    """The same of the likelihood that an estimator is given, as far as that is known before the data."""
-    choice = estimator.likelihood
-    if isinstance(choice, str):
-        return lags(REGISTRY[choice]()) if choice in REGISTRY else 0
-    return lags(choice)
-
-
-def likelihood(estimator: Any, source: SequenceSource) -> Likelihood:
-    """The likelihood of the rows, where the estimator is given one."""
-    choice = estimator.likelihood
-    if source.lags:
-        located: Likelihood = (REGISTRY[choice]() if isinstance(choice, str) else choice).locate(None, source.n_columns)
-        choices.refuse_categories(estimator, located, estimator.n_features_in_)
-        return located
-    return choices.likelihood(estimator, source.flat)
-
-
-def allocation(estimator: Any) -> Allocation:
-    """The allocation of a hidden Markov model."""
-    choice = estimator.allocation
-    if not isinstance(choice, str):
-        given: Allocation = choice
-        return given
-    n = estimator.n_init_states
-    alpha = FIRST_CONCENTRATION if choice == "hdp" else float(n)
-    alpha = alpha if isinstance(estimator.transition_concentration, str) else float(estimator.transition_concentration)
-    kappa = FIRST_STICKINESS
-    if isinstance(estimator.stickiness, Duration):
-        kappa = estimator.stickiness.stickiness(alpha)
-    elif not isinstance(estimator.stickiness, str):
-        kappa = float(estimator.stickiness)
-    first = float(estimator.start_concentration)
-    if choice == "finite":
-        return FiniteMarkovChain(n, alpha, kappa, first)
-    return HDPMarkovChain(alpha, kappa, first, choices.of_shares(estimator))
-
-
-def learnt(estimator: Any, likelihood: Likelihood) -> tuple[str, ...]:
-    """The hyperparameters to learn: concentrations that are "learn", and those that ``learn`` names."""
-    names = choices.without_priors(estimator, CONCENTRATIONS)
-    return choices.with_concentrations(estimator, choices.learnt(estimator, likelihood, names), names)
-
-
-def learnt_again(estimator: Any) -> tuple[str, ...]:
-    """The same of a fitted model."""
-    names = choices.without_priors(estimator, CONCENTRATIONS)
-    return choices.with_concentrations(estimator, choices.learnt_again(estimator, names), names)
-
-
-def choose_start(
-    estimator: Any,
-    model: Model,
-    source: SequenceSource,
-    session: Session,
-    rng: np.random.Generator,
-    learn: tuple[str, ...],
-) -> Summary:
-    """The summary that ``estimator.init`` stands for; ``learn`` names the hyperparameters to learn."""
-    init = estimator.init
-    if not isinstance(init, str):
-        if hasattr(init, "fit"):
-            return _from_model(init, estimator.levels_, model, source, session.executor)
-        return _from_labels(init, model, source)
-    if init == "blocks":
-        K = min(estimator.n_init_states, model.allocation.max_clusters)
-        found = block_states(model, source, K, BLOCK_ROWS, rng)
-        return found * float(source.total_weight / found.N.sum())
-    if not choices.algorithm(estimator).searches and "birth" in choices.moves(estimator):
-        sample = source.sample(SEARCH_ROWS, rng)
-        options = choices.learning(Options(1, estimator.max_laps, max(estimator.tol, ON_SAMPLE)), learn)
-        search = StateSearch(model, sample, choices.MOVES, session.aside(), rng, options)
-        search.run(one_cluster(model))
-        return search.total * (source.total_weight / sample.total_weight)
-    return one_cluster(model)
-
-
-def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource, executor: Executor) -> Summary:
-    check_is_fitted(other, "model_")
-    kind = other.model_.kind
-    D = source.n_columns // (source.lags + 1)
-    if kind.has_documents or other.n_targets_ or other.n_features_in_ != D:
-        raise ValueError(
-            f"init is a {type(other).__name__} of {other.n_features_in_} columns, which does not fit these rows."
-        )
-    if kind.has_order and lags(other.model_.likelihood) != source.lags:
-        raise ValueError("init has another likelihood; fit it with the likelihood of this model, or pass its labels.")
-    if kind.has_order and isinstance(source, SpreadSequences):
-        raise TypeError("init cannot be an HMM where sequences are on a cluster; pass its labels, or a Mixture.")
-    translate = Translation.between(levels, other)
-    may_miss = other.model_.likelihood.may_miss
-    if kind.has_order:
-        known = copy(source)
-        known.X = translate(source.X)
-        survey(other, other.model_.likelihood, known.flat, executor)
-        reader = SequenceReader.of(other.model_, other.summary_, known, may_miss(source.n_columns))
-        parameters = reader.model.parameters(reader.summary, known.dtype)
-        seen = visit(reader.model, parameters, known, known.batches(1)[0], executor).summary
-        return replace(seen, S=_statistics(reader, known, model, source, executor))
-    mixture = Reader.of(other.model_, other.summary_, may_miss(D), source.dtype)
-    given = OfNewest(OfModel(mixture, translate, may_miss(D)), D)
-    return model.ordered(from_responsibilities(model, source.flat, given, executor))
-
-
-@dataclass(frozen=True)
-class OfNewest:
-    """The responsibilities of rows, without the history that comes after their first D columns."""
-
-    given: OfModel
-    D: int
-
-    def __call__(self, chunk: Chunk, X: Array) -> Array:
-        """Those of the rows X of a chunk."""
-        return self.given(chunk, np.ascontiguousarray(X[:, : self.D]))
-
-
-def _statistics(
-    reader: "SequenceReader", known: SequenceSource, model: Model, source: SequenceSource, executor: Executor
-) -> Array:
-    """The statistics (K, F) of a model's own features, under the state probabilities of another model."""
-    parts = executor.over(source, partial(_statistics_of, reader, known, model), source.batches(1)[0])
-    return np.asarray(sum(parts))
-
-
-def _statistics_of(
-    reader: "SequenceReader", known: SequenceSource, model: Model, source: SequenceSource, chunk: Chunk
-) -> Array:
-    """The same of one chunk."""
-    R = reader.probabilities(known.read(chunk)[0]) * source.observed(chunk)[:, None]
-    S = np.zeros((R.shape[1], model.likelihood.n_statistics))
-    for start in range(0, len(R), CHUNK_ROWS):
-        rows = Chunk(chunk.start + start, min(chunk.start + start + CHUNK_ROWS, chunk.stop))
-        S += (features(model.likelihood, source.rows(rows)).T @ R[start : start + CHUNK_ROWS]).T
-    return S
-
-
-def _from_labels(given: Any, model: Model, source: SequenceSource) -> Summary:
-    labels = as_array(given, "init")
-    T = source.n_rows
-    if labels.shape != (T,):
-        raise ValueError(f"init must be labels ({T},) of the rows; got shape {labels.shape}.")
-    return model.ordered(labelled(model.likelihood, source, label_codes(labels)))
-
-
-@dataclass(frozen=True)
-class SequenceReader:
-    """A fitted hidden Markov model and its potentials, for the sequences of a source."""
-
-    model: Model
-    summary: SequenceSummary
-    prepared: Prepared
-
-    @classmethod
-    def of(cls, model: Model, summary: SequenceSummary, source: SequenceSource, missing: NDArray[np.bool_]) -> Self:
-        """A reader of sequences in which values of the columns ``missing`` (D,) may be missing."""
-        located, S = model.likelihood.with_missing(missing, summary.S)
-        model = replace(model, likelihood=located)
-        summary = replace(summary, S=S)
-        return cls(
-            model, summary, model.kind.prepare(model.likelihood, model.parameters(summary, source.dtype), source)
-        )
-
-    def path(self, X: Sequences) -> NDArray[np.intp]:
-        """The most probable path (Viterbi), (n,)."""
-        return viterbi(self.model.likelihood, self.prepared, X)
-
-    def probabilities(self, X: Sequences) -> Array:
-        """The probability of each state at each row, given all of its sequence, (n, K)."""
-        R = np.empty((len(X), self.prepared.K))
-        for block in smoothed(self.model.likelihood, self.prepared, X):
-            R[block.rows] = block.R[:, : self.prepared.K]
-        return R
-
-    def labels(self, X: Sequences) -> NDArray[np.intp]:
-        """The most probable state at each row, (n,)."""
-        labels = np.empty(len(X), np.intp)
-        for block in smoothed(self.model.likelihood, self.prepared, X):
-            labels[block.rows] = block.R[:, : self.prepared.K].argmax(axis=1)
-        return labels
-
-    def log_evidence(self, X: Sequences) -> float:
-        """The log evidence of all sequences of a chunk: mean transitions, predictive densities of rows given their states."""
-        N = self.summary.N
-        S = self.summary.S
-        K = self.prepared.K
-        allocation = self.model.allocation
-        assert isinstance(allocation, ChainPrior)
-        means = allocation.means(self.summary)
-        Kp = padded(K)
-        start = np.zeros(Kp)
-        A = np.zeros((Kp, Kp))
-        start[:K], A[:K, :K] = means[0], means[1:]
-        table = None
-        if X.source.codes is not None:
-            table = self.model.likelihood.log_predictive(X.source.X.astype(np.float64), N, S)
-        total = 0.0
-        last = np.zeros(Kp)
-        for (rows,) in blocks([0, len(X)], K):
-            if table is None:
-                C = self.model.likelihood.log_predictive(X.rows(rows).astype(np.float64), N, S)
-            else:
-                C = table[X.codes(rows)]
-            C = C * X.weights(rows)[:, None]
-            top = C.max(axis=1, keepdims=True)
-            L = np.zeros((len(C), Kp))
-            scale = np.empty(len(C))
-            L[:, :K] = np.exp(C - top)
-            alpha = np.empty((len(C) + 1, Kp))
-            alpha[0] = last
-            forward(L, np.arange(len(L)), X.first(rows), np.array([0, len(L)]), start, A, alpha, scale)
-            last = alpha[-1]
-            total += float(np.log(scale).sum() + top.sum())
-        return total
-
-
-def of_chunk(
-    reader: SequenceReader, task: Callable[[SequenceReader, Sequences], Any], source: SequenceSource, chunk: Chunk
-) -> Any:
-    """The result of a task on the sequences of one chunk."""
-    return task(reader, source.read(chunk)[0])

@@ -12,7 +12,10 @@ from ..inference.init import one_cluster
 from ..likelihoods import AutoregressiveGaussian, DiagonalGaussian, Likelihood
 from ..model import SEQUENCES
 from ..model.learning import OF_LIKELIHOOD, settled
+from . import _chains as chains
 from . import _choices as choices
+from . import _hyperparameters as hyperparameters
+from . import _likelihoods as likelihoods
 from . import _memory as memory
 from . import _sequences as sequences
 from ._automatic import FEW_CORRELATED, INDEPENDENT
@@ -28,8 +31,8 @@ WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autore
 
 def decide_family(estimator: Any, source: SequenceSource, session: Session, seed: int) -> Family:
     """The family of the states of a fit."""
-    if not choices.automatically(estimator):
-        return Family(sequences.likelihood(estimator, source))
+    if not likelihoods.automatically(estimator):
+        return Family(chains.likelihood(estimator, source))
     found = _families(estimator, source)
     first = next(iter(found.values()))
     if len(found) == 1:
@@ -44,7 +47,7 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     grown = isinstance(estimator.init, str) and estimator.init == "one"
     moves = choices.moves(estimator) if grown else choices.MOVES
     rng = np.random.default_rng([seed, 1])  # of its own: the fit is the same as with the likelihood given
-    steps = max(sequences.lags(family) for family in found.values())
+    steps = max(chains.lags(family) for family in found.values())
     contest = StateContest(problem, source, steps, moves, session, rng)
     contest.enter(found)
     return Family(contest.best.likelihood, contest.candidates)
@@ -53,27 +56,27 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
 def problem_of(estimator: Any, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> Problem:
     """The search for states of sequences with a likelihood."""
     room = memory.room(estimator, likelihood, source, columns)
-    allocation = sequences.allocation(estimator)
-    model = choices.model(estimator, likelihood, source.flat, columns, allocation, SEQUENCES, room)
+    allocation = chains.allocation(estimator)
+    model = likelihoods.model(estimator, likelihood, source.flat, columns, allocation, SEQUENCES, room)
     options = Options(memory.n_batches(estimator, model.likelihood, source), estimator.max_laps, estimator.tol)
-    return Problem(model, source, choices.learning(options, sequences.learnt(estimator, likelihood)))
+    return Problem(model, source, hyperparameters.learning(options, chains.learnt(estimator, likelihood)))
 
 
 def _families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
-    """The likelihoods that suit the columns (`_choices.automatic`), by name; those of fewer parameters first.
+    """The likelihoods that suit the columns (`_automatic.automatic`), by name; those of fewer parameters first.
 
     Where all columns are numbers, these are Gaussian rows with independent and with correlated columns, and autoregressive ones
     of order 1 and 2 if most rows have such a history: rows without one are not explained by them.  Those that a model given as
     ``init`` cannot start are left out.
     """
-    found = choices.candidates(estimator, source.flat, among=NUMBERS)
+    found = likelihoods.candidates(estimator, source.flat, among=NUMBERS)
     for name, order in ORDERS.items():
         if _follows_history(found, source, order):
             found[name] = AutoregressiveGaussian(order=order).locate(None, (order + 1) * source.n_columns)
     first: Any = getattr(estimator.init, "model_", None)
     if first is not None and first.kind.has_order:
-        steps = sequences.lags(first.likelihood)
-        alike = {name: family for name, family in found.items() if sequences.lags(family) == steps}
+        steps = chains.lags(first.likelihood)
+        alike = {name: family for name, family in found.items() if chains.lags(family) == steps}
         return alike or found
     return found
 
@@ -106,7 +109,7 @@ class StateContest(Contest):
 
     def begin(self, likelihood: Likelihood, before: Sequence[Likelihood]) -> Begun:
         """Begin a search of the sample; what others found is no start for it."""
-        steps = sequences.lags(likelihood)
+        steps = chains.lags(likelihood)
         sample = self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)
         model, few, options = self.problem(likelihood, sample)
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS), tol=max(options.tol, TOLERANCE))

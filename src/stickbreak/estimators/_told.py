@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 from ..cluster.sources import is_spread
 from ..data import ArraySource
 from ..data.labelled_rows import with_classes
-from . import _choices as choices
+from . import _likelihoods as likelihoods
 from ._classes import Classes, classes_of, require_rows
 from ._links import Links, classes_of_groups, links_of
 
@@ -24,7 +24,7 @@ class Told(NamedTuple):
         ------
         ValueError, TypeError : it cannot be said of these rows, or contradicts itself.
         """
-        classes = None if choices.takes_targets(estimator) else classes_of(y, source.n_rows)
+        classes = None if likelihoods.takes_targets(estimator) else classes_of(y, source.n_rows)
         if estimator.seeds is not None and (classes is not None or source.n_columns != estimator.n_features_in_):
             raise ValueError("seeds cannot be used together with y: pass labels, or prototypes of clusters.")
         if classes is not None and is_spread(source):

@@ -24,8 +24,11 @@ from ..inference import Algorithm, Executor, LabelledSearch, Search, StateSearch
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, SequenceSummary, Summary
+from . import _allowed as allowed
+from . import _chains as chains
 from . import _choices as choices
 from . import _sequences as sequences
+from . import _state_start as state_start
 from ._base import Columns, survey
 from ._check import checked
 from ._classes import Classified, classes_of, labelled_problem, require_rows, with_known_classes
@@ -33,7 +36,7 @@ from ._devices import check_visits
 from ._estimator import Estimator, Table
 from ._merged import Again, merged
 from ._selection import remembered
-from ._sequences import SequenceReader
+from ._sequence_reader import SequenceReader, of_chunk
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._state_selection import decide_family, problem_of
 
@@ -266,7 +269,7 @@ class HMM(ClusterMixin, Classified, Estimator):
             An interrupted fit (Ctrl-C) keeps the best model so far, with a warning; before the first lap is over it
             leaves the estimator as it was.
         """
-        choices.check_states(self)
+        allowed.check_states(self)
         return self._guarded(lambda: self._fit(X, y, lengths))
 
     def fit_predict(self, X: Any, y: Any = None, lengths: Any = None) -> NDArray[np.integer]:
@@ -281,7 +284,7 @@ class HMM(ClusterMixin, Classified, Estimator):
         The number of states stays that of the first call, and so do their numbers; give it enough sequences to find them.
         ``labels_`` are those of the rows of the last call.
         """
-        choices.check_states(self)
+        allowed.check_states(self)
         learn = self._add if hasattr(self, "model_") else self._fit
         return self._guarded(lambda: learn(X, y, lengths))
 
@@ -396,7 +399,7 @@ class HMM(ClusterMixin, Classified, Estimator):
         N = self.summary_.N
         S = self.summary_.S
         D = self.n_features_in_
-        lags = sequences.lags(family)
+        lags = chains.lags(family)
         X = np.zeros((n_samples, D))
         if lags:
             past = np.zeros(D * lags)
@@ -527,7 +530,7 @@ class HMM(ClusterMixin, Classified, Estimator):
 
     def _fit(self, X: Any, y: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
-        source = sequences.as_sequences(self, X, lengths, sequences.given_lags(self), reset=True)
+        source = sequences.as_sequences(self, X, lengths, chains.given_lags(self), reset=True)
         sequences.refuse_lengths(y, source.n_rows)
         classes = classes_of(sequences.labels_of(y, X), source.n_rows)
         if classes is not None and is_spread(source):
@@ -540,7 +543,7 @@ class HMM(ClusterMixin, Classified, Estimator):
             seed = self._seed(session.journal)
             rng = np.random.default_rng(seed)
             family = remembered(session.journal, lambda: decide_family(self, source, session, seed))
-            source = source.with_lags(sequences.lags(family.likelihood))
+            source = source.with_lags(chains.lags(family.likelihood))
             columns, self.data_check_ = checked(self, family.likelihood, source.flat, executor)
             sequences.check_observed(source)
             rows = sequences.collapsed(source)
@@ -548,7 +551,7 @@ class HMM(ClusterMixin, Classified, Estimator):
             check_visits(self, X, plain, source)
             learn = options.learn + options.learn_late
             start: Callable[[np.random.Generator], Summary] = partial(
-                sequences.choose_start, self, plain, rows, session, learn=learn
+                state_start.choose_start, self, plain, rows, session, learn=learn
             )
             visited = rows
             model = plain
@@ -584,11 +587,11 @@ class HMM(ClusterMixin, Classified, Estimator):
         source, columns = self._source(X, lengths, executor, y)
         sequences.check_observed(source)
         labels = None if in_files(X) else lambda: self._paths(source, columns, executor)
-        return Again(source, columns.missing, sequences.learnt_again(self), labels)
+        return Again(source, columns.missing, chains.learnt_again(self), labels)
 
     def _source(self, X: Any, lengths: Any, executor: Executor, y: Any = None) -> tuple[SequenceSource, Columns]:
         check_is_fitted(self)
-        source = sequences.as_sequences(self, X, lengths, sequences.lags(self.model_.likelihood), reset=False)
+        source = sequences.as_sequences(self, X, lengths, chains.lags(self.model_.likelihood), reset=False)
         columns = survey(self, self.model_.likelihood, source.flat, executor)
         return sequences.collapsed(with_known_classes(self, source, sequences.labels_of(y, X))), columns
 
@@ -603,7 +606,7 @@ class HMM(ClusterMixin, Classified, Estimator):
     ) -> Iterator[Any]:
         """The results of a task on every chunk, in order."""
         reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
-        for found in executor.over(source, partial(sequences.of_chunk, reader, task), source.whole()):
+        for found in executor.over(source, partial(of_chunk, reader, task), source.whole()):
             source.release()
             yield found
 

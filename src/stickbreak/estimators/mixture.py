@@ -29,7 +29,10 @@ from ..likelihoods import Dust, Likelihood, Linked
 from ..likelihoods.features import Rows
 from ..model import Kind, Model, RowKind, Summary
 from ..moves import AdoptedBirth, BatchBirth
+from . import _allowed as allowed
 from . import _choices as choices
+from . import _hyperparameters as hyperparameters
+from . import _likelihoods as likelihoods
 from ._base import Columns, as_source, survey
 from ._births import PUBLISHED, published_birth
 from ._check import checked
@@ -318,7 +321,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             An interrupted fit (Ctrl-C) keeps the best model so far, with a warning; before the first lap is over it
             leaves the estimator as it was.
         """
-        choices.check(self)
+        allowed.check_mixture(self)
         return self._guarded(lambda: self._fit(X, y, sample_weight, groups))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -329,7 +332,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         ``algorithm=Streaming(forgetting=0.99)`` clusters are born, merge and die; then they have new numbers, by size.
         ``labels_`` are those of the rows of the last call.
         """
-        choices.check(self)
+        allowed.check_mixture(self)
         learn = self._add if hasattr(self, "model_") else self._fit
         return self._guarded(lambda: learn(X, y, sample_weight))
 
@@ -644,7 +647,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
-        targets = choices.takes_targets(self)
+        targets = likelihoods.takes_targets(self)
         source = as_source(self, X, sample_weight, reset=True, y=y if targets else None)
         told = Told.of(self, source, y, groups)
         classes, links = told
@@ -655,10 +658,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             rng = np.random.default_rng(self._seed(session.journal))
             family = remembered(session.journal, lambda: decide_family(self, source, rows, session, rng, told.latent))
             likelihood = family.likelihood
-            self.levels_ = choices.known_levels(self, likelihood, source.n_columns)
-            learn = choices.learnt(self, likelihood)
+            self.levels_ = likelihoods.known_levels(self, likelihood, source.n_columns)
+            learn = hyperparameters.learnt(self, likelihood)
             columns, self.data_check_ = checked(self, likelihood, source, executor)
-            problem = problem_of(self, choices.continued(self, likelihood, source, learn), rows, columns, learn)
+            problem = problem_of(self, hyperparameters.continued(self, likelihood, source, learn), rows, columns, learn)
             check_visits(self, X, problem.model, source)
             if links is not None:
                 check_links(self, X, source, problem.model.likelihood)
@@ -764,7 +767,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         rng = deepcopy(rng)  # a batch that fails changes nothing
         if prior.n_statistics != likelihood.n_statistics:  # more columns have missing values now
             prior = likelihood
-        stream = algorithm.of(choices.moves(self), prior, choices.learnt_again(self))
+        stream = algorithm.of(choices.moves(self), prior, hyperparameters.learnt_again(self))
         model, total, memory, moves = stream.learned(self.model_, self.summary_, memory, source, executor, rng)
         self._append(model, total, source.n_rows, time.perf_counter() - began, moves)
         self.__dict__[STREAM] = memory, rng, prior
@@ -777,7 +780,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         source, columns = self._known(X, y, executor, sample_weight)
         collapsed = None if is_spread(source) else collapse(source)
         rows = source if collapsed is None else collapsed.source
-        learn = choices.learnt_again(self)
+        learn = hyperparameters.learnt_again(self)
         labels = None if in_files(X) else lambda: self._labels_of(rows, collapsed, columns, executor)
         return Again(rows, columns.missing, learn, labels)
 
@@ -790,7 +793,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """The rows of X, checked against the columns of the fit, and what they say of each column."""
         check_is_fitted(self)
         source = as_source(self, X, sample_weight, y=y if self.n_targets_ else None)
-        choices.check_sparse(self.model_.likelihood, source)
+        likelihoods.check_sparse(self.model_.likelihood, source)
         columns = survey(self, self.model_.likelihood, source, executor)
         return with_known_classes(self, source, y), columns
 

@@ -20,8 +20,11 @@ from ..likelihoods import Likelihood
 from ..model import Kind, Model, Summary
 from ..model.documents import DocumentKind
 from ..report import topics as report
+from . import _allowed as allowed
 from . import _choices as choices
 from . import _documents as documents
+from . import _hyperparameters as hyperparameters
+from . import _likelihoods as likelihoods
 from . import _memory as memory
 from ._answers import Answering, answers_to, asked, require_answers
 from ._base import Columns
@@ -280,7 +283,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         ValueError, TypeError
             If X does not hold counts, or y does not hold one answer for each document, or all answers are the same.
         """
-        choices.check_topics(self)
+        allowed.check_topics(self)
         return self._guarded(lambda: self._fit(X, y, lengths))
 
     def fit_transform(self, X: Any, y: Any = None, lengths: Any = None) -> Array:
@@ -292,7 +295,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
         The number of topics stays that of the first call, and so do their numbers; give it enough documents to find them.
         """
-        choices.check_topics(self)
+        allowed.check_topics(self)
         learn = self._add if hasattr(self, "model_") else self._fit
         return self._guarded(lambda: learn(X, y, lengths))
 
@@ -513,7 +516,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             documents.check_tokens(source)
             room = memory.room(self, likelihood, source, columns)
             kind = documents.kind_of(self, source)
-            model = choices.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
+            model = likelihoods.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
             check_visits(self, X, model, source)
             model = continued(self, model, source, learn)
             model = documents.with_seeds(self, model, source, columns, executor)
@@ -523,7 +526,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             fingerprint = documents.fingerprint(source)
             before = known(self, model, fingerprint)
             batches = memory.n_batches(self, model.likelihood, source)
-            options = choices.learning(Options(batches, self.max_laps, self.tol), learn)
+            options = hyperparameters.learning(Options(batches, self.max_laps, self.tol), learn)
             total, model, history, trouble, _ = self._ascend(
                 model,
                 source,

@@ -14,11 +14,11 @@ from sklearn.utils import check_random_state
 
 from ..data.check import Finding
 from ..estimators import HMM, Mixture, TopicModel
-from ..estimators import _choices as choices
+from ..estimators import _allowed as allowed
+from ..estimators._chains import lags
 from ..estimators._classes import as_names
 from ..estimators._estimator import Estimator, Table
 from ..estimators._selection import Candidate
-from ..estimators._sequences import lags
 from ..inference import Lap
 from ..likelihoods import Labelled, Likelihood, Multinomial
 from ..model import BAGS, GROUPS, ROWS, SEQUENCES, AnsweredBagKind, AnsweredSummary, Kind, Model, Summary
@@ -58,9 +58,9 @@ class Home(NamedTuple):
 
 
 ESTIMATORS = {
-    "HMM": Home(HMM, choices.check_states, SEQUENCES),
-    "Mixture": Home(Mixture, choices.check, ROWS),
-    "TopicModel": Home(TopicModel, choices.check_topics, BAGS, GROUPS),
+    "HMM": Home(HMM, allowed.check_states, SEQUENCES),
+    "Mixture": Home(Mixture, allowed.check_mixture, ROWS),
+    "TopicModel": Home(TopicModel, allowed.check_topics, BAGS, GROUPS),
 }
 
 

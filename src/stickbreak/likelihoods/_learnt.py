@@ -1,0 +1,83 @@
+"""What a likelihood says of the hyperparameters that can be learnt."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ._base import Likelihood
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """Hyperparameters that can be learnt.
+
+    Attributes
+    ----------
+    tunable : the hyperparameters, positive numbers or arrays, that can be learnt: empirical Bayes multiplies them by a factor
+    strength : those of them that grow together when the prior is to count for more rows
+    """
+
+    tunable: ClassVar[tuple[str, ...]] = ()
+    strength: ClassVar[tuple[str, ...]] = ()
+
+    def tunables(self) -> list[str]:
+        """The names of the hyperparameters that `scaled` takes."""
+        return list(self.tunable)
+
+    def coupled(self) -> list[list[str]]:
+        """The groups of their names that `scaled_together` takes."""
+        return [list(self.strength)] if self.strength else []
+
+    def not_given(self) -> list[str]:
+        """The names of those of the hyperparameters that `resolve` has yet to set."""
+        return [name for name in self.tunable if getattr(self, name) is None]
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """This likelihood with one of its `tunable` hyperparameters multiplied by a factor."""
+        return replace(self, **{name: getattr(self, name) * factor})
+
+    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
+        """This likelihood with one of its hyperparameters, or a `coupled` group of them, multiplied by a factor."""
+        scaled = self
+        for name in names:
+            scaled = scaled.scaled(name, factor)
+        return scaled
+
+    def continued(self, names: Sequence[str], other: "Likelihood") -> Self:
+        """This likelihood with the hyperparameters ``names`` of another, where that is of the same family."""
+        if type(other) is not type(self):
+            return self
+        return replace(self, **{name: getattr(other, name) for name in names})
+
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """This likelihood with a hyperparameter of many numbers fitted to clusters, in ways of which the first may go too far.
+
+        The last is a step of EM, which raises the sum of the log marginals.  No hyperparameter need be fitted.
+        """
+        return iter(())
+
+    def cost_of_learning(self, name: str, N: Array) -> float:
+        """What BIC takes off the bound for a hyperparameter learnt from clusters of N (K,) rows, in nats.
+
+        Half the logarithm of the number of rows for each number that is learnt (Schwarz 1978): one for a factor, all of those
+        that are `fitted`.
+        """
+        return 0.5 * float(np.log(N.sum()))
+
+    @property
+    def log_hyperprior(self) -> float:
+        """Log prior probability of a choice that is learnt, which the bound counts; numbers that are learnt have none."""
+        return 0.0
+
+    def ahead(self, before: "Likelihood", step: float) -> Self:
+        """This likelihood with what is learnt of `latent` variables moved on by ``step`` times its change since ``before``.
+
+        Latent variables that are held while it is learnt hold it back, too.
+        """
+        return self
