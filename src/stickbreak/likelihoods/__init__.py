@@ -1,11 +1,12 @@
 """Likelihoods: one exponential family and its conjugate prior per file."""
 
-from ._base import Array, Likelihood, Profile
+from ._base import Array, Likelihood
 from ._columns import IndependentColumns
 from ._dust import Dust
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import column_values, positive_values, require
 from ._latent import Latent
+from ._profile import Profile
 from ._sample import Sample
 from .autoregressive_gaussian import AutoregressiveGaussian
 from .background import Background

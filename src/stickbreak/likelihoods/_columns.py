@@ -10,9 +10,11 @@ from scipy import sparse
 
 from .._sums import check_between
 from ._arrays import converted, like, namespace
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
+from ._profile import Profile
 from ._rows import Rows
 from ._sample import Sample
+from ._size import Size
 
 MOST = float(np.finfo(np.float64).max)
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel

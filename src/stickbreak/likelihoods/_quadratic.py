@@ -11,11 +11,12 @@ from scipy.special import gammaln, psi
 
 from ..kernels.statistics import gather_scatters, pack_products
 from ._arrays import converted, like, namespace
-from ._base import Array, Size
+from ._base import Array
 from ._draws import LEAST as LEAST_CHISQUARE
 from ._draws import student_width
 from ._hyperparameters import column_values, farthest, hyperparameter, positive, require
 from ._sample import Sample
+from ._size import Size
 
 DEFAULT_ROWS = 1e-3  # for which the prior mean counts
 SHARE_OF_SPREAD = 0.1  # default prior: a cluster's variance is expected to be this share of the variance of the data

@@ -12,12 +12,14 @@ from scipy.linalg import solve_triangular
 from .._sums import check_between
 from . import _quadratic as quadratic
 from ._arrays import converted, like, namespace
-from ._base import Array, Profile, Size
+from ._base import Array
 from ._hyperparameters import FARTHEST, check_coordinates, check_rounding, farthest, require
+from ._profile import Profile
 from ._regression_belief import Belief, RegressionPosterior
 from ._regression_layout import Layout, layout_of
 from ._regression_prior import PseudoRows, prior_mean, prior_precision, residuals
 from ._sample import Sample
+from ._size import Size
 from ._wishart_prior import Precisions, WishartPrior, prior_scale
 from .features import features
 

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from .._sums import check_between
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._dust import OWN, Dust
 from ._hyperparameters import hyperparameter, require
+from ._profile import Profile
 from ._sample import Sample
+from ._size import Size
 from .gaussian import Gaussian
 
 DEFAULT = 0.02  # share before it is learnt

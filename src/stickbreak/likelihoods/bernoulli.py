@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from scipy.special import psi, rel_entr
 
 from .._sums import check_between
-from ._base import Array, Profile
+from ._base import Array
 from ._columns import IndependentColumns
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import positive_values
+from ._profile import Profile
 from ._sample import Sample
 
 

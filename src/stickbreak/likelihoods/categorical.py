@@ -11,11 +11,13 @@ from scipy.special import psi
 
 from .._sums import check_between
 from ._arrays import converted, like
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import hyperparameter, require
+from ._profile import Profile
 from ._sample import Sample
+from ._size import Size
 
 MOST_LEVELS = 1_000_000
 

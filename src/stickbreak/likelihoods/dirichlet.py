@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri, psi
 
 from ..kernels.dirichlet import best_shapes, log_partition
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._draws import gamma
 from ._hyperparameters import LARGEST, SMALLEST, hyperparameter, positive, positive_values, require
+from ._profile import Profile
 from ._sample import Sample
+from ._size import Size
 
 SUM = 0.02  # by which the sum of a row may miss 1: proportions are often rounded
 NARROWER = 10.0  # times as precise as all rows together are clusters expected to be

@@ -13,11 +13,13 @@ from .._arguments import check_count
 from ..kernels.statistics import pack_pairs
 from . import _quadratic as quadratic
 from ._arrays import like, namespace
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._draws import student_width
 from ._hyperparameters import require
 from ._network import Families, choose_parents, topological_order
+from ._profile import Profile
 from ._sample import Sample
+from ._size import Size
 from ._wishart_prior import Precisions
 from .diagonal_gaussian import DiagonalGaussian
 from .gaussian import Gaussian

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from . import _quadratic as quadratic
 from ._arrays import converted, like, namespace
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._hyperparameters import check_coordinates, farthest, require
+from ._profile import Profile
 from ._sample import Sample
+from ._size import Size
 
 
 class KnownCovarianceGaussianPosterior(NamedTuple):

@@ -11,9 +11,10 @@ from scipy.special import logsumexp, softmax
 
 from .._sums import check_between
 from ._arrays import converted, like, namespace
-from ._base import Array, Likelihood, Profile
+from ._base import Array, Likelihood
 from ._hyperparameters import require
 from ._latent import Latent
+from ._profile import Profile
 from ._rows import Rows
 from ._sample import Sample
 from .features import features, prefers_sparse

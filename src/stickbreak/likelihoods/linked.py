@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
 from ._around import Around
-from ._base import Array, Likelihood, Profile
+from ._base import Array, Likelihood
 from ._hyperparameters import require
+from ._profile import Profile
 from ._rows import Rows
 from .features import features
 

@@ -7,11 +7,13 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._column_names import column_numbers
 from ._hyperparameters import LARGEST, SMALLEST, require
 from ._latent import Latent
+from ._profile import Profile
 from ._sample import Sample
+from ._size import Size
 from .gaussian import Gaussian
 
 WIDEST = 0.5  # of a value: half its step is at most so much of it, as of whole multiples of the step

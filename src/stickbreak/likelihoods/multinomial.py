@@ -10,12 +10,14 @@ from scipy.special import psi, xlogy
 
 from .._sums import check_between
 from ..kernels.counts import dirichlet_multinomials, multinomial_coefficients
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._draws import gamma, poisson
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import LARGEST, positive_values, require
+from ._profile import Profile
 from ._rows import Rows
 from ._sample import Sample
+from ._size import Size
 
 MOST = 1e12  # sums of larger counts have log Gamma of so many nats that their rounding moves the bound
 ROUNDING = 1e-12  # of what is added up, that may be left where terms cancel

@@ -10,12 +10,13 @@ from scipy import sparse
 from scipy.special import gammaln, kl_div, psi, xlogy
 
 from ..kernels.counts import negative_binomials
-from ._base import Array, Profile
+from ._base import Array
 from ._column_names import column_number
 from ._columns import IndependentColumns
 from ._draws import gamma, poisson
 from ._gamma import normaliser_ratio
 from ._hyperparameters import LARGEST, positive_values
+from ._profile import Profile
 from ._rows import Rows
 from ._sample import Sample
 

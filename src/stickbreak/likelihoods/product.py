@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ._arrays import like, namespace
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._column_names import column_numbers
 from ._hyperparameters import require
+from ._profile import Profile
 from ._sample import Sample
+from ._size import Size
 from .features import features, prefers_sparse
 
 MOST_UNUSED = 1 << 20  # columns of a table that belong to no part

@@ -10,8 +10,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, issparse
 
 from ._around import Around
-from ._base import Array, Likelihood, Profile
+from ._base import Array, Likelihood
 from ._hyperparameters import require
+from ._profile import Profile
 from ._rows import Rows
 from .features import features
 

@@ -9,10 +9,11 @@ from scipy.special import psi
 from .._sums import check_between
 from . import _quadratic as quadratic
 from ._arrays import namespace
-from ._base import Array, Likelihood, Profile
+from ._base import Array, Likelihood
 from ._draws import gamma
 from ._gamma import normaliser_ratio
 from ._hyperparameters import check_coordinates, check_rounding, farthest, positive, require
+from ._profile import Profile
 from ._sample import Sample
 
 TINY = 1e-300  # in place of a count of zero, to divide by

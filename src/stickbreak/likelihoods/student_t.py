@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from . import _quadratic as quadratic
-from ._base import Array, Likelihood, Profile, Size
+from ._base import Array, Likelihood
 from ._draws import gamma
 from ._hyperparameters import hyperparameter, require
+from ._profile import Profile
 from ._sample import Sample
 from ._scales import OWN, Scales
+from ._size import Size
 from .gaussian import Gaussian, NormalWishart
 
 DEFAULT = 5.0  # tails before they are learnt

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _quadratic as quadratic
-from ._base import Array, Profile, Size
+from ._base import Array
 from ._hyperparameters import check_coordinates, check_rounding, farthest
+from ._profile import Profile
 from ._sample import Sample
+from ._size import Size
 from ._wishart_prior import Precisions, WishartPrior, prior_scale
 
 
