@@ -9,16 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import psi, xlogy
+from scipy.special import gammaln, psi, xlogy
 
 from .._arguments import check_count
 from ..kernels.special import log_rise
+from ..kernels.sticks import stick_merges
 from ._base import Array, GlobalStep, OneBound, Solution, within_range
 from ._stick_breaking import Sticks
 from .concentration import Belief, GammaConcentration, Moments, belief, check_belief
 from .line_search import best_factor
 from .seating import Seating
-from .summaries import Counts
+from .summaries import Counts, Sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,32 @@ class MixturePrior(OneBound, ABC):
         a = summary.N[first]
         b = summary.N[second]
         return np.asarray(xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b))
+
+    def exact_merge_gains(
+        self, summary: Counts, solution: Solution, first: NDArray[np.integer], second: NDArray[np.integer]
+    ) -> Array:
+        """What the bound gains when clusters first[i] and second[i] become one and all are put in the best order, (n,).
+
+        solution : the optimum for the summary
+        """
+        order = self.order(summary)
+        N = np.asarray(summary.N[order])
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(len(order))
+        best = self.bound(Sizes(N))
+        gains = self._merge_gains(
+            N, best, np.minimum(ranks[first], ranks[second]), np.maximum(ranks[first], ranks[second])
+        )
+        return np.asarray(gains + (best - self.bound_at(summary, solution)))
+
+    def _merge_gains(self, N: Array, bound: float, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
+        """`exact_merge_gains` of clusters with counts N (K,) in the best order, of which this is the bound; first < second."""
+        gains = np.empty(len(first))
+        for i, (a, b) in enumerate(zip(first, second)):
+            merged = Sizes(np.delete(N, b))
+            merged.N[a] += N[b]
+            gains[i] = self.bound(Sizes(merged.N[self.order(merged)])) - bound
+        return gains
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:
         """Weights after cluster b has joined cluster a and has none, (K,)."""
@@ -157,6 +184,10 @@ class MixturePrior(OneBound, ABC):
         return normalised(np.append(seats, seating.new_weight(int((N > 0.0).sum()))))
 
     @abstractmethod
+    def order(self, summary: Counts) -> NDArray[np.integer]:
+        """The order of clusters with the highest bound."""
+
+    @abstractmethod
     def _seating(self, concentration: float) -> Seating:
         """The seating at a concentration."""
 
@@ -212,6 +243,15 @@ class DirichletProcess(MixturePrior):
         """Decreasing size, which is the order of sticks with the highest bound."""
         return np.argsort(-summary.N, kind="stable")
 
+    def _merge_gains(self, N: Array, bound: float, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
+        """Of the terms log gamma + log Gamma(1 + N_k) - log(gamma + N_{>=k}) of the bound, those that change."""
+        if isinstance(self.concentration, GammaConcentration):
+            return super()._merge_gains(N, bound, first, second)
+        gains = np.empty(len(first))
+        stick_merges(np.ascontiguousarray(N), self.concentration, first, second, gains)
+        fewer = N[second]
+        return np.asarray(gains + log_rise(fewer, 1.0 + N[first]) - gammaln(1.0 + fewer))
+
     def _seating(self, concentration: float) -> Seating:
         """The Chinese restaurant."""
         return Seating(concentration)
@@ -258,6 +298,14 @@ class FiniteDirichlet(MixturePrior):
     def order(self, summary: Counts) -> NDArray[np.integer]:
         """Decreasing size (the bound does not depend on the order)."""
         return np.argsort(-summary.N, kind="stable")
+
+    def _merge_gains(self, N: Array, bound: float, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
+        """Log Gamma(a + b + c) + log Gamma(c) - log Gamma(a + c) - log Gamma(b + c),  c = concentration / n_clusters."""
+        if isinstance(self.concentration, GammaConcentration):
+            return super()._merge_gains(N, bound, first, second)
+        c = self.concentration / self.n_clusters
+        fewer = N[second]
+        return np.asarray(log_rise(fewer, c + N[first]) - log_rise(fewer, c))
 
     def _seating(self, concentration: float) -> Seating:
         """The restaurant of ``n_clusters`` tables: a negative discount."""

@@ -1,5 +1,6 @@
 """What allocations read of a summary."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +26,23 @@ class Counts(Protocol):
     def K(self) -> int:
         """Number of clusters."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Counts alone, N (K,), of certain assignments."""
+
+    N: Array
+
+    @property
+    def H(self) -> Array:
+        """No entropy, (K,)."""
+        return np.zeros(self.K)
+
+    @property
+    def K(self) -> int:
+        """Number of clusters."""
+        return len(self.N)
 
 
 class Documents(Counts, Protocol):

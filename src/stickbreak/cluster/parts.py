@@ -20,6 +20,7 @@ from ..data.sparse_rows import sparse_rows
 from ..data.stored import Stored
 from ..inference import blas
 from ..inference.executor import Additive, summed
+from . import heap
 
 Task = Callable[[Any, Any], Any]
 
@@ -323,9 +324,10 @@ def same(value: Any) -> Any:
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Linear algebra on one thread."""
+    """Linear algebra on one thread, and memory that is freed stays for the next chunk."""
     hold = blas.hold()
     try:
-        yield
+        with heap.kept():
+            yield
     finally:
         blas.release(hold)

@@ -47,7 +47,8 @@ def check_state(state: Any, problem: Problem, model: Model) -> None:
     if state.owners:
         sizes = [sum(chunk.stop - chunk.start for chunk in batch) for batch in problem.batches]
         _check_owners(state.owners, sizes)
-    _expect(isinstance(state.outside, float) and state.outside >= 0.0, "a mass of rows in far clusters")
+    for outside in state.outside:
+        _expect(isinstance(outside, float) and outside >= 0.0, "a mass of rows in far clusters")
     most_rows = max(problem.source.n_rows, problem.source.flat.n_rows)  # of documents, or of their rows
     for drawn in state.drawn:
         _check_drawn(drawn, most_rows)

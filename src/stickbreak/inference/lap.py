@@ -69,7 +69,7 @@ class Pass(NamedTuple):
 
     near : whether it looked only at clusters near those of the last visit
     owners : for each batch, the identities of the clusters of its rows, where these are kept
-    outside : nats, to first order, that the next pass is to lose if it looks only at clusters near these
+    outside : nats, to first order, that the next pass is to lose if it looks only at clusters near these (`State.outside`)
     births : those that single batches decided on, if they do
     """
 
@@ -80,7 +80,7 @@ class Pass(NamedTuple):
     rows_per_second: float
     near: bool
     owners: tuple[NDArray[np.integer], ...]
-    outside: float
+    outside: tuple[float, ...]
     births: BatchBirths | None = None
 
 
@@ -204,7 +204,7 @@ def _pass(
     births = births_of(problem, state) if starts is None and not leap.taken else None
     sight, model = Sight.of(problem, state, model)
     owners: list[NDArray[np.integer]] = [NOTHING for _ in batches]
-    outside = np.zeros(len(batches))
+    outside: list[Array] = [np.zeros(0) for _ in batches]
     for visited, b in enumerate(state.rng.permutation(len(batches)), 1):
         known = memo.batches[b]
         target = None if births is None else births.target(model.posterior(memo.total), known)
@@ -227,7 +227,7 @@ def _pass(
         memo.replace(int(b), seen.summary)
         if sight.kind is not None:
             owners[b] = sight.identities_of(seen)
-            outside[b] = sum(part.outside for part in seen.owners)
+            outside[b] = np.sum([part.outside for part in seen.owners], axis=0)
         tracked[b] = seen.tracked
         if births is not None and target is not None:
             memo = births.judged(model, parameters, memo, int(b), target, seen.drawn)
@@ -245,7 +245,8 @@ def _pass(
     memo.refresh()
     speed = source.n_rows / max(time.perf_counter() - began, 1e-9)
     kept = () if sight.kind is None else tuple(owners)
-    return Pass(memo, tracked, drawn, step, speed, sight.near, kept, float(outside.sum()), births)
+    lost = () if sight.kind is None else tuple(np.sum(outside, axis=0).tolist())
+    return Pass(memo, tracked, drawn, step, speed, sight.near, kept, lost, births)
 
 
 def _moved(

@@ -41,14 +41,15 @@ class Sight(NamedTuple):
         identities = np.array(state.schedule.ids, np.int32)
         posterior = state.posterior
         source = problem.source
-        kind = None
+        kind: NearKind | None = None
         asked = problem.birth is None and problem.executor.looks_near
         if asked and not source.far and 4 * source.n_rows <= BYTES:
             kind = model.kind.near(model.likelihood, len(identities), lambda: posterior.divergences, source)
         nothing: list[NDArray[np.integer] | None] = [None for _ in problem.batches]
-        near = state.near and len(state.owners) > 0 and state.outside <= NEGLIGIBLE * state.total.K
-        if kind is None or not near:
+        within = [i for i, lost in enumerate(state.outside) if lost <= NEGLIGIBLE * state.total.K]
+        if kind is None or not (state.near and state.owners and within):
             return cls(False, kind, nothing, identities), model
+        kind = kind.within(within[0])
         most = max(identities.max(), *(owners.max(initial=0) for owners in state.owners))
         places = np.full(1 + most, UNKNOWN, np.int32)
         places[identities] = np.arange(len(identities))

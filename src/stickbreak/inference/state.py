@@ -119,7 +119,7 @@ class State(NamedTuple):
     owners : for each batch, the identity of the cluster of each row at the last visit, where these are kept
     near : whether laps may look only at clusters near these: until one lowers the bound, or nothing is left to gain; moves
         that are accepted bring it back
-    outside : nats, to first order, that the next lap is to lose if it does
+    outside : nats, to first order, that the next lap is to lose if it does, for each breadth of what is near, narrowest first
     looked_near : whether the last lap did
     quiet, barren : laps in a row that changed little, and without births
     learns : whether what is learnt late is learnt now
@@ -140,7 +140,7 @@ class State(NamedTuple):
     stalled: bool = False
     owners: tuple[NDArray[np.integer], ...] = ()
     near: bool = False
-    outside: float = 0.0
+    outside: tuple[float, ...] = ()
     looked_near: bool = False
     quiet: int = 0
     barren: int = 0

@@ -214,8 +214,9 @@ def near_scores(T, owners, nearest, W, bias, C):
 
     Four rows of the same cluster at a time, so that each weight is read once for them.
 
-    T : (n, F) in, features;  owners : (n,) in, clusters, equal ones side by side;  nearest : (K, c) in, clusters
-    W : (K, F), bias : (K,) in;  C : (n, c) out
+    T : (n, F) in, features;  owners : (n,) in, clusters, equal ones side by side
+    nearest : (K, c) in, clusters, of those that have fewer -1 last;  W : (K, F), bias : (K,) in
+    C : (n, c) out; as it was where there is no cluster
     """
     n, F = T.shape
     zero = T.dtype.type(0)
@@ -225,6 +226,8 @@ def near_scores(T, owners, nearest, W, bias, C):
         four = i + 4 <= n and owners[min(i + 3, n - 1)] == own
         for j in range(nearest.shape[1]):
             k = nearest[own, j]
+            if k < 0:
+                break
             w = W[k]
             t = T[i]
             first = zero
@@ -286,7 +289,7 @@ def owners(indptr, indices, values, owner, share):
 def mass_outside(indptr, indices, values, weights, owner, nearest):
     """The weighted responsibilities of rows in clusters that are not among those near their own, in all.
 
-    weights : (n,) in;  owner : (n,) in: the cluster of each row;  nearest : (K, C) in
+    weights : (n,) in;  owner : (n,) in: the cluster of each row;  nearest : (K, C) in, of those that have fewer -1 last
     """
     outside = 0.0
     for i in range(indptr.size - 1):

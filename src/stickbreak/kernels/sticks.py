@@ -98,3 +98,33 @@ def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spre
         gradient[k] += by_w[k] * by_own[k] - u[k] * through_w
         through_w += by_w[k] * by_left[k]
     return value
+
+
+@_jit
+def stick_merges(N, gamma, first, second, gains):
+    """What sum_k log gamma - log(gamma + N_{>=k}) gains when clusters a = first[i] and b = second[i], a < b, become one.
+
+    The cluster of a + b moves up to its place among decreasing counts, at p; of the N_{>=k} of the K - 1 clusters that are left
+    those at k <= p stay as they were, from p on to a they are N_{>=k-1} - N_a - N_b, from there to b N_{>=k} - N_b, and
+    behind N_{>=k+1}.
+
+    N : (K,) in, decreasing;  first, second : (n,) in;  gains : (n,) out
+    """
+    K = N.size
+    tails = np.empty(K)
+    tail = 0.0
+    for k in range(K - 1, -1, -1):
+        tail += N[k]
+        tails[k] = tail
+    for i in range(first.size):
+        a = first[i]
+        b = second[i]
+        size = N[a] + N[b]
+        gain = math.log(gamma + tails[b]) - math.log(gamma)
+        for k in range(a + 1, b):
+            gain += math.log((gamma + tails[k]) / (gamma + max(tails[k] - N[b], 0.0)))
+        k = a
+        while k > 0 and N[k - 1] < size:
+            gain += math.log((gamma + tails[k]) / (gamma + max(tails[k - 1] - size, 0.0)))
+            k -= 1
+        gains[i] = gain

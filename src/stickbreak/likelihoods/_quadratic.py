@@ -9,6 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotri, dtrtri
 from scipy.special import gammaln, psi
 
+from ..kernels.inverses import invert
 from ..kernels.statistics import gather_scatters, pack_products
 from ._arrays import converted, like, namespace
 from ._base import Array
@@ -28,6 +29,7 @@ GRAIN = 1.0 + 2.0**-48
 LARGEST_RATIO = 1e140  # of variances of prior and data: products of two such numbers stay in range
 RATIOS = f"{1.0 / LARGEST_RATIO:g} to {LARGEST_RATIO:g} times the variance of the data"
 LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, or shape, by which scales are divided
+COMPILED = 64  # columns up to which a compiled loop over matrices is faster than a call of LAPACK for each
 SPARE = 0.1, 1e6  # degrees of freedom beyond D - 1 that may be learnt
 FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations in them
 
@@ -185,6 +187,10 @@ def inverses(L: Array) -> Array:
     """The inverses (K, D, D) of the matrices whose Cholesky factors are L (K, D, D)."""
     if not L.size:  # of no columns, or no clusters
         return L
+    if L.shape[-1] <= COMPILED:
+        P = np.zeros(L.shape)
+        invert(np.ascontiguousarray(L), P)
+        return P
     upper = np.empty_like(L)
     for factor, place in zip(L, upper):
         place[...] = dpotri(factor.T)[0]  # half of what `numpy.linalg.inv` would cost, which takes L for any matrix

@@ -58,11 +58,12 @@ class Owners(NamedTuple):
     """The cluster of each row of a chunk at a visit, and what the next is to lose if it looks only at clusters near these.
 
     clusters : (n,) that with the largest responsibility
-    outside : nats, to first order: the responsibilities of the rows in clusters that are not near
+    outside : for each breadth of what is near, narrowest first, nats, to first order: the responsibilities of the rows in
+        clusters that are not near
     """
 
     clusters: NDArray[np.integer]
-    outside: float
+    outside: tuple[float, ...]
 
 
 class Recipe(NamedTuple):
@@ -162,6 +163,10 @@ def looks_at_all(kind: Kind, likelihood: Likelihood, K: int, divergences: Callab
 
 class NearKind(Kind, Protocol):
     """A kind whose visits look only at the clusters near those of the last visit."""
+
+    def within(self, breadth: int) -> "NearKind":
+        """The same for visits that look this far: one of the breadths of `Owners.outside`."""
+        ...
 
     def owners(self, kept: Any, weights: Array) -> Owners:
         """The clusters from which such a visit starts (`Batch.start`), after any visit with these responsibilities."""

@@ -1,8 +1,9 @@
 """The local step of rows under the clusters nearest to the one that each row had at the last visit.
 
 Of K clusters a row has two or three that matter.  Rows are grouped by their clusters at the last visit, and each group is
-scored under the C clusters that explain the rows of its cluster best: a visit costs N C F in place of N K F.  Any
-responsibilities give a valid bound, so a visit of this kind has an exact one; that of a visit to all clusters may be higher.
+scored under the C clusters that explain the rows of its cluster best, or fewer where the others are too far: a visit costs
+N C F in place of N K F.  Any responsibilities give a valid bound, so a visit of this kind has an exact one; that of a visit to
+all clusters may be higher.
 """
 
 from typing import NamedTuple
@@ -28,17 +29,27 @@ from .summary import Summary
 
 Array = NDArray[np.floating]
 UNKNOWN = -1  # the cluster of a row that had none, or one that is no more
+NONE = -1  # in place of a cluster that is too far
+FEWEST = 4  # near clusters, however far: of one or two a scan would take no less time
+SORTED_FAST = np.iinfo(np.int16).max  # numbers up to this are sorted by their digits
 
 
-def nearest_clusters(divergences: Array, C: int) -> NDArray[np.int32]:
+def nearest_clusters(divergences: Array, C: int, farthest: float = np.inf) -> NDArray[np.int32]:
     """The C clusters that explain the average row of each cluster best, itself among them, in ascending order: (K, C).
 
     divergences : (K, K) nats that an average row of cluster a loses if cluster b explains it (`Posterior.divergences`)
+    farthest : nats; clusters beyond are left out, but for the nearest `FEWEST`; their places, the last, have `NONE`
     """
+    K = len(divergences)
     distance = np.array(divergences)
     np.fill_diagonal(distance, -np.inf)
     chosen = np.argpartition(distance, C - 1, axis=1)[:, :C]
-    return np.sort(chosen, axis=1).astype(np.int32)
+    near = np.take_along_axis(distance, chosen, axis=1)
+    ranks = np.argsort(np.argsort(near, axis=1, kind="stable"), axis=1)
+    chosen[(near > farthest) & (ranks >= FEWEST)] = K
+    chosen.sort(axis=1)
+    widest = int((chosen < K).sum(axis=1).max())
+    return np.where(chosen < K, chosen, NONE)[:, :widest].astype(np.int32)
 
 
 def near_step(
@@ -52,7 +63,7 @@ def near_step(
 ) -> tuple[Summary, Responsibilities]:
     """Responsibilities of rows X (n, D) under the clusters near their own, and their summary; without the base measure.
 
-    nearest : (K, C) the clusters that rows of each cluster may choose, ascending
+    nearest : (K, C) the clusters that rows of each cluster may choose, ascending, of those with fewer `NONE` last
     owners : (n,) the cluster of each row at the last visit, or `UNKNOWN`: such a row may choose any
     most_kept : L, the most clusters that a row has responsibilities for; None for no limit
     """
@@ -70,7 +81,8 @@ class _Visit(NamedTuple):
     def of(self, X: Rows, weights: Array, owners: NDArray[np.integer]) -> tuple[Summary, Responsibilities]:
         """The step for some rows (see `near_step`)."""
         n = X.shape[0]
-        order = np.argsort(owners, kind="stable")
+        few = len(self.nearest) <= SORTED_FAST
+        order = np.argsort(owners.astype(np.int16) if few else owners, kind="stable")
         first = int(np.searchsorted(owners[order], UNKNOWN, side="right"))
         summary, pieces = self._among_all(X, weights, order[:first])
         F = self.parameters.W.shape[1]
@@ -102,7 +114,7 @@ class _Visit(NamedTuple):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is done again
             T = features(self.likelihood, X, dtype, out)
         C = self.nearest.shape[1]
-        scores = np.empty((n, C), dtype)
+        scores = np.full((n, C), -np.inf, dtype)
         near_scores(T, owners, self.nearest, self.parameters.W, self.parameters.bias, scores)
         kept = softmax(scores, np.zeros(C, dtype), responsibility_threshold(dtype), largest_terms(dtype))
         if kept is None:

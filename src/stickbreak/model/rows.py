@@ -1,7 +1,7 @@
 """Exchangeable rows, each in one cluster: the data of mixtures."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -31,10 +31,12 @@ class Tuning:
     ----------
     many : times the candidates of a row: with fewer clusters visits look at all of them
     large : numbers that a visit to all rows and clusters looks at, with fewer of which it takes no time
+    far : nats that the average row of a cluster loses in one that a row is not likely to choose
     """
 
     many: int = 3
     large: int = 1 << 28
+    far: float = 100.0
 
 
 TUNING = Tuning()
@@ -82,7 +84,10 @@ class RowKind:
             return None
         if likelihood.latent is not None or prefers_sparse(likelihood) or isinstance(source, SparseSource):
             return None
-        return NearRows(self.most_kept, C, nearest=nearest_clusters(divergences(), C))
+        found = divergences()
+        return NearRows(
+            self.most_kept, C, nearest=tuple(nearest_clusters(found, C, far) for far in (TUNING.far, np.inf))
+        )
 
     def prepare(self, likelihood: Likelihood, parameters: Parameters, source: ArraySource) -> Parameters:
         """What the local step of every chunk shares: the parameters alone."""
@@ -134,10 +139,17 @@ class RowKind:
 class NearRows(RowKind):
     """Rows that choose among the clusters near the one that they had at the last visit; of a batch without these, among all.
 
-    nearest : (K, C) the clusters that rows of each cluster may choose, ascending
+    nearest : for each breadth, (K, C) the clusters that rows of each cluster may choose (`nearest_clusters`): those that an
+        average row of it may be thought to belong to, and C however far
+    breadth : which of these visits look at
     """
 
-    nearest: NDArray[np.int32] = field(kw_only=True)
+    nearest: tuple[NDArray[np.int32], ...] = field(kw_only=True)
+    breadth: int = field(default=0, kw_only=True)
+
+    def within(self, breadth: int) -> "NearRows":
+        """The same for visits that look this far."""
+        return replace(self, breadth=breadth)
 
     def local_step(
         self, likelihood: Likelihood, parameters: Parameters, batch: Batch, base: bool, keep: bool
@@ -146,7 +158,8 @@ class NearRows(RowKind):
         if batch.start is None:
             return super().local_step(likelihood, parameters, batch, base, keep)
         X = batch.X
-        summary, kept = near_step(likelihood, parameters, self.nearest, X, batch.weights, batch.start, self.most_kept)
+        nearest = self.nearest[self.breadth]
+        summary, kept = near_step(likelihood, parameters, nearest, X, batch.weights, batch.start, self.most_kept)
         if base:
             summary.base[...] = np.dot(likelihood.log_base(X), batch.weights)
         return summary, kept
@@ -156,7 +169,7 @@ class NearRows(RowKind):
         n = len(kept.indptr) - 1
         clusters = np.empty(n, np.int64)
         largest_shares(*kept, clusters, np.empty(n))
-        return Owners(clusters, mass_outside(*kept, weights, clusters, self.nearest))
+        return Owners(clusters, tuple(mass_outside(*kept, weights, clusters, near) for near in self.nearest))
 
 
 ROWS = RowKind()

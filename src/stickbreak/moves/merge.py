@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..allocations.mixture import MixturePrior
 from ..model import Posterior
 from .proposal import Proposal
 
@@ -51,19 +52,17 @@ def merge_scores(posterior: Posterior, first: NDArray[np.integer], second: NDArr
 
     Of documents that of the data term alone: sums do not tell what the others will be.
     """
-    model = posterior.model
-    summary = posterior.summary
     marginal = posterior.log_marginal
+    summary = posterior.summary
     N = summary.N
     S = summary.S
     at_once = max(1, SUMS // max(1, S.shape[1]))
     pieces = [slice(i, i + at_once) for i in range(0, len(first), at_once)]
     pairs = [(first[piece], second[piece]) for piece in pieces]
-    together = np.concatenate([model.likelihood.log_marginal(N[a] + N[b], S[a] + S[b]) for a, b in pairs])
+    likelihood = posterior.model.likelihood
+    together = np.concatenate([likelihood.log_marginal(N[a] + N[b], S[a] + S[b]) for a, b in pairs])
     data = np.asarray(together - marginal[first] - marginal[second])
-    if not model.kind.recipe.scored:
+    allocation = posterior.model.allocation
+    if not isinstance(allocation, MixturePrior):
         return data
-    slim = summary.without_statistics()
-    now = model.allocation.bound_at(summary, posterior.solution)
-    merged = [model.allocation.bound(model.ordered(slim.merge(a, b))) for a, b in zip(first, second)]
-    return np.asarray(data + np.array(merged) - now)
+    return np.asarray(data + allocation.exact_merge_gains(summary, posterior.solution, first, second))
