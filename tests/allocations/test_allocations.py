@@ -1,13 +1,19 @@
 """Allocations against the urn they come from, derivatives, and brute force over orders."""
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
+from stickbreak.allocations import (
+    DirichletProcess,
+    FiniteDirichlet,
+    GammaConcentration,
+    PitmanYor,
+    TruncatedDirichletProcess,
+)
 
 COUNTS = st.lists(st.integers(0, 7), min_size=1, max_size=5).map(lambda counts: np.array(counts, float))
 SIZES = st.lists(st.floats(0.0, 50.0), min_size=1, max_size=5).map(np.array)
@@ -100,3 +106,29 @@ def test_bad_concentration_is_refused_by_name(kind, value):
 def test_bad_number_of_clusters_is_refused_by_name(value):
     with pytest.raises(ValueError, match=f"^n_clusters must be .*; got {value!r}"):
         FiniteDirichlet(n_clusters=value)
+
+
+MERGED = (
+    DirichletProcess(0.6),
+    DirichletProcess(1e-3),
+    DirichletProcess(200.0),
+    DirichletProcess(GammaConcentration(2.0, 1.0)),
+    FiniteDirichlet(6, 0.6),
+    FiniteDirichlet(7, 20.0),
+    PitmanYor(1.5, 0.4),
+    TruncatedDirichletProcess(5, 3.0),
+)
+
+
+@pytest.mark.parametrize("prior", MERGED, ids=str)
+@given(N=SIZES)
+def test_gains_of_merges_are_differences_of_bounds_in_the_best_orders(prior, naive, N):
+    pairs = [pair for a, b in combinations(range(len(N)), 2) for pair in ((a, b), (b, a))]
+    if not pairs:
+        return
+    now = naive.counted(N)
+    gains = prior.exact_merge_gains(now, prior.solve(now), *np.array(pairs).T)
+    for (a, b), gain in zip(pairs, gains):
+        merged = np.delete(N, b) + np.where(np.delete(np.arange(len(N)), b) == a, N[b], 0.0)
+        best = prior.bound(naive.counted(merged[prior.order(naive.counted(merged))]))
+        assert gain == pytest.approx(best - prior.bound(now), rel=1e-10, abs=1e-10)

@@ -16,7 +16,7 @@ from stickbreak.kernels.assign import mass_outside, near_scores, rearranged
 from stickbreak.likelihoods.features import prefers_sparse
 from stickbreak.model import Batch, RowKind, local_step
 from stickbreak.model import rows as row_kind
-from stickbreak.model.near import UNKNOWN, near_step, nearest_clusters
+from stickbreak.model.near import NONE, UNKNOWN, near_step, nearest_clusters
 
 FLOAT = np.dtype(float)
 K = 6
@@ -26,7 +26,7 @@ def masked(nearest, owners):
     """Whether each row may have each cluster (n, K)."""
     allowed = np.zeros((len(owners), K), bool)
     for row, owner in zip(allowed, owners):
-        row[nearest[owner] if owner != UNKNOWN else slice(None)] = True
+        row[nearest[owner][nearest[owner] != NONE] if owner != UNKNOWN else slice(None)] = True
     return allowed
 
 
@@ -45,6 +45,7 @@ def test_rows_choose_among_the_clusters_near_their_own(problem, naive, monkeypat
     parameters = p.model.parameters(p.summary, FLOAT)
     owners = rng.integers(-1, K, len(p.X))
     nearest = np.sort(np.array([rng.permutation(K)[:3] for _ in range(K)]), axis=1).astype(np.int32)
+    nearest[::2, 2] = NONE
     summary, kept = near_step(p.model.likelihood, parameters, nearest, p.X, p.weights, owners, L)
     scores = np.where(masked(nearest, owners), naive.scores(p.model, parameters, p.X), -np.inf)
     R = softmax(scores, axis=1)
@@ -75,15 +76,16 @@ def test_scores_near_are_products_wherever_arrays_lie(dtype):
         rng.normal(size=5).astype(dtype),
     )
     every = T.astype(float) @ W.T.astype(float) + bias
-    found = np.empty((14, 3), dtype)
+    nearest[1, 1:] = NONE
+    nearest[4, 2] = NONE
+    found = np.full((14, 3), -np.inf, dtype)
     near_scores(T, owners, nearest, W, bias, found)
-    np.testing.assert_allclose(
-        found, np.take_along_axis(every, nearest[owners], axis=1), rtol=0.0, atol=1e-5 if dtype == np.float32 else 1e-12
-    )
+    want = np.where(nearest[owners] == NONE, -np.inf, np.take_along_axis(every, nearest[owners], axis=1))
+    np.testing.assert_allclose(found, want, rtol=0.0, atol=1e-5 if dtype == np.float32 else 1e-12)
     for shift in range(1, 4):
         moved = np.empty(T.size + 8, dtype)[shift : shift + T.size].reshape(T.shape)
         moved[:] = T
-        again = np.empty((14, 3), dtype)
+        again = np.full((14, 3), -np.inf, dtype)
         near_scores(moved, owners, nearest, W, bias, again)
         np.testing.assert_array_equal(again, found)
 
@@ -105,6 +107,7 @@ def test_what_lies_outside_is_the_mass_of_far_clusters():
     weights = rng.random(30)
     owners = rng.integers(K, size=30)
     nearest = np.sort(np.array([rng.permutation(K)[:2] for _ in range(K)]), axis=1).astype(np.int32)
+    nearest[0, 1] = NONE
     far = np.where(masked(nearest, owners), 0.0, R.toarray())
     outside = mass_outside(R.indptr, R.indices, R.data, weights, owners, nearest)
     assert outside == pytest.approx(weights @ far.sum(axis=1), rel=1e-12)
@@ -121,16 +124,26 @@ def test_the_nearest_clusters_are_those_of_the_smallest_divergence():
         assert clusters.tolist() == sorted([k, *best])
 
 
+def test_far_clusters_are_left_out_but_for_the_nearest_few():
+    divergences = np.abs(np.subtract.outer(np.arange(12.0), np.arange(12.0)))
+    divergences[0, 1:] += 100.0
+    nearest = nearest_clusters(divergences, 8, farthest=3.0)
+    assert nearest.shape == (12, 7)
+    assert nearest[0].tolist() == [0, 1, 2, 3, NONE, NONE, NONE]
+    assert nearest[6].tolist() == [3, 4, 5, 6, 7, 8, 9]
+    assert nearest[11].tolist() == [8, 9, 10, 11, NONE, NONE, NONE]
+
+
 @pytest.fixture
 def small(monkeypatch):
-    """Visits look near from the smallest problems on; the list says which did."""
+    """Visits look near from the smallest problems on; the list says which did, and how far: 1, 2, or False."""
     monkeypatch.setattr(row_kind, "TUNING", replace(row_kind.TUNING, large=0, many=2))
     looked = []
     of = sight.Sight.of.__func__
 
     def spied(cls, *arguments):
         found = of(cls, *arguments)
-        looked.append(found[0].near)
+        looked.append(found[0].near and found[0].kind.breadth + 1)
         return found
 
     monkeypatch.setattr(sight.Sight, "of", classmethod(spied))
@@ -159,6 +172,21 @@ def test_fits_end_where_those_that_look_at_all_clusters_end(small, batches, dtyp
     assert (np.diff(bounds) >= -slack * np.abs(bounds[1:])).all()
 
 
+@pytest.mark.parametrize("far", [0.0, 1e9])
+def test_laps_look_as_near_as_little_is_lost(small, monkeypatch, far):
+    """On a grid, where clusters touch four others, four in all are too few, and ten are not."""
+    monkeypatch.setattr(row_kind, "TUNING", replace(row_kind.TUNING, far=far))
+    rng = np.random.default_rng(5)
+    z = rng.integers(20, size=2000)
+    X = 4.5 * np.column_stack([z % 5, z // 5]) + rng.normal(size=(2000, 2))
+    settings = {"init": z, "moves": (), "learn": False, "tol": 1e-3, "random_state": 0}
+    near = Mixture("gaussian", candidates=10, **settings).fit(X)
+    assert (2 if far == 0.0 else 1) in small
+    assert far > 0.0 or 1 not in small
+    every = Mixture("gaussian", candidates=None, **settings).fit(X)
+    assert near.lower_bound_ == pytest.approx(every.lower_bound_, abs=0.05)
+
+
 def test_searches_with_all_moves_do_not_depend_on_threads(small):
     X, _ = blobs(1.5)
     fits = [Mixture("gaussian", candidates=3, n_batches=2, random_state=0, n_jobs=n).fit(X) for n in (1, 3)]
@@ -179,7 +207,7 @@ def test_laps_look_at_all_clusters_where_these_overlap(small):
 def test_a_lap_that_lowers_the_bound_is_undone(small, monkeypatch):
     X, z = blobs(1.0)
 
-    def farthest(divergences, C):
+    def farthest(divergences, C, _):
         distance = -divergences
         np.fill_diagonal(distance, np.inf)  # not even its own
         return np.sort(np.argsort(distance, axis=1)[:, :C], axis=1).astype(np.int32)
@@ -205,7 +233,7 @@ def test_few_clusters_few_rows_sparse_rows_and_latent_variables_look_at_all():
     for kind, clusters in ((RowKind(), 1000), (RowKind(candidates=16), 47), (RowKind(candidates=16), 1000)):
         assert kind.near(gaussian, clusters, nothing, source) is None
     batch = Batch(X, np.ones(100))
-    near = row_kind.NearRows(None, 2, nearest=nearest_clusters(np.random.default_rng(1).random((4, 4)), 2))
+    near = row_kind.NearRows(None, 2, nearest=(nearest_clusters(np.random.default_rng(1).random((4, 4)), 2),))
     model = stickbreak.model.Model(gaussian, stickbreak.allocations.DirichletProcess(1.0))
     S = gaussian.features(X, np.empty((100, 5))).mean(axis=0) * 25.0
     parameters = model.parameters(model.start(np.full(4, 25.0), np.tile(S, (4, 1))), FLOAT)

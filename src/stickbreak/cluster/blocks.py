@@ -2,6 +2,7 @@
 
 import pickle
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,14 @@ LOST = (
     "(memory_limit=) or fewer threads (nthreads=1), cut the data into smaller blocks, such as X.rechunk({{0: 100_000}}), or "
     'use float32, fewer batches or likelihood="diagonal_gaussian".'
 )
+
+
+Key = tuple[str, int]  # of a task
+
+
+def _fresh(name: str) -> str:
+    """A name for tasks that no others have."""
+    return f"{name}-{uuid.uuid4().hex}"
 
 
 def is_collection(X: Any) -> bool:
@@ -101,24 +110,31 @@ class Blocks:
 
     def over(self, task: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """``task(source, item)`` for each item, in order, where the rows of its chunk are."""
+        graph, keys = self._graph(on_worker.each, task, items)
         with self._watched():
-            for future in self._sent(on_worker.each, task, items):
+            for future in self.client.get(graph, keys, sync=False):
                 yield from future.result()
 
     def total(self, task: Callable[[Any, Any], Any], items: Iterable[Any]) -> Any:
         """The sum of ``task(source, item)``: over the items of each part, and then over parts, in their order."""
+        graph, keys = self._graph(on_worker.total, task, items)
+        while len(keys) > TOGETHER:
+            groups = [keys[i : i + TOGETHER] for i in range(0, len(keys), TOGETHER)]
+            name = _fresh("added")
+            keys = [(name, i) for i in range(len(groups))]
+            graph |= {key: (on_worker.added, group) for key, group in zip(keys, groups)}
         with self._watched():
-            sums = self._sent(on_worker.total, task, items)
-            while len(sums) > TOGETHER:
-                groups = [sums[i : i + TOGETHER] for i in range(0, len(sums), TOGETHER)]
-                sums = self.client.map(on_worker.added, groups, pure=False)
-            found: list[Additive] = self.client.gather(sums)
+            found: list[Additive] = self.client.get(graph, keys)
         return on_worker.added(found)
 
-    def _sent(self, function: Callable[..., Any], task: Callable[[Any, Any], Any], items: Iterable[Any]) -> list[Any]:
-        """Futures of a function of each part, the task, and the items whose chunks begin there."""
+    def _graph(
+        self, function: Callable[..., Any], task: Callable[[Any, Any], Any], items: Iterable[Any]
+    ) -> tuple[dict[Key, Any], list[Key]]:
+        """A function of each part, the task, and the items whose chunks begin there, and the keys of the results.
+
+        A scheduler takes a graph in one go, and each task of it in a fraction of the time of one that comes alone.
+        """
         self._spread()
-        packed = self.client.submit(on_worker.same, pickle.dumps(task, pickle.HIGHEST_PROTOCOL), pure=False)
         runs: list[tuple[int, list[Any]]] = []
         for item in items:
             chunk = getattr(item, "chunk", item)
@@ -126,11 +142,11 @@ class Blocks:
             if not runs or runs[-1][0] != p:
                 runs.append((p, []))
             runs[-1][1].append(item)
-        holders = [self.parts[p] for p, _ in runs]
-        sent: list[Any] = self.client.map(
-            function, holders, [packed] * len(runs), [mine for _, mine in runs], pure=False
-        )
-        return sent
+        packed = (_fresh("task"), 0)
+        name = _fresh(function.__name__)
+        graph: dict[Key, Any] = {packed: pickle.dumps(task, pickle.HIGHEST_PROTOCOL)}
+        graph |= {(name, i): (function, self.parts[p], packed, pickle.dumps(mine)) for i, (p, mine) in enumerate(runs)}
+        return graph, [(name, i) for i in range(len(runs))]
 
     def _spread(self) -> None:
         """Give workers that have joined their share of the parts."""

@@ -20,8 +20,8 @@ from .sources import SpreadBags, SpreadSequences, SpreadSource
 Array = NDArray[np.floating]
 
 FEWEST_ROWS = 40 * CHUNK_ROWS  # of a part, so that a task has some chunks of each of ten batches
-FILE_ROWS = 1 << 19  # of a part of a file: a task costs a scheduler and a worker some milliseconds
-FEW_PARTS, MOST_PARTS = 16, 4096  # of a file: workers wait for each other, or tasks cost the scheduler time
+FILE_NUMBERS = 1 << 23  # of a part of a file: a task costs a scheduler and a worker some milliseconds
+FEW_PARTS, MOST_PARTS = 8, 4096  # of a file: workers wait for each other, or tasks cost the scheduler time
 
 
 class Held(NamedTuple):
@@ -83,7 +83,7 @@ def in_files(client: Any, X: Any) -> Held:
             "dask.array.from_array(X, chunks=100_000), or executor=None."
         )
     n = len(X)
-    wanted = min(int(np.clip(n // FILE_ROWS, FEW_PARTS, MOST_PARTS)), n)
+    wanted = min(int(np.clip(n * int(X.shape[1]) // FILE_NUMBERS, FEW_PARTS, MOST_PARTS)), n)
     edges = np.linspace(0, n, wanted + 1).astype(np.int64)
     groups = X.edges if isinstance(X, Grouped) else None
     if groups is not None:  # each is read by one worker

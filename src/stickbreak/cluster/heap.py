@@ -1,7 +1,7 @@
 """Memory that a task frees stays with its process while the task runs.
 
-Dask starts workers with ``MALLOC_TRIM_THRESHOLD_=65536``, so that they give memory back.  The C library then maps every array of
-more than 128 KiB anew, and the system clears each of its pages: up to a quarter of a lap.  While tasks of a visit run, arrays
+Dask starts workers with ``MALLOC_TRIM_THRESHOLD_=65536``, so that they give memory back.  Then the C library maps each array of
+over 128 KiB anew, and the system clears each of its pages: up to a quarter of a lap.  While tasks of a visit run, arrays
 come from the heap instead; when the last has ended, what the worker was started with holds again.
 """
 
@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 SET = "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"
@@ -51,9 +52,12 @@ def _count(change: int, mallopt: Any) -> None:
 
 def _mallopt() -> Any:
     """The function of the C library, where it has one and was told when to give memory back."""
-    if SET[0] not in os.environ or os.name != "posix":
-        return None
-    return getattr(ctypes.CDLL(None), "mallopt", None)
+    return _libc_mallopt() if SET[0] in os.environ else None
+
+
+@cache
+def _libc_mallopt() -> Any:
+    return getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
 
 
 def _number(text: str | None) -> int:

@@ -297,18 +297,18 @@ def taken(part: Part, rows: NDArray[np.integer]) -> Any:
     return source._take(rows) if isinstance(source, SequenceSource) else source.take(rows)[0]
 
 
-def each(part: Part, packed: bytes, items: Sequence[Any]) -> list[Any]:
-    """The results of a pickled task on some items."""
+def each(part: Part, packed: bytes, items: bytes) -> list[Any]:
+    """The results of a pickled task on some pickled items."""
     task = pickle.loads(packed)
     with limited():
-        return [task(part, item) for item in items]
+        return [task(part, item) for item in pickle.loads(items)]
 
 
-def total(part: Part, packed: bytes, items: Sequence[Any]) -> Any:
+def total(part: Part, packed: bytes, items: bytes) -> Any:
     """The sum of these results, in the order of the items."""
     task = pickle.loads(packed)
     with limited():
-        return summed(task(part, item) for item in items)
+        return summed(task(part, item) for item in pickle.loads(items))
 
 
 def added(parts: Sequence[Additive]) -> Any:
