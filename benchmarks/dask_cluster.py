@@ -242,6 +242,23 @@ def both_speeds(X: Any) -> None:
         speed(X, 30, n_batches)
 
 
+def idle(seconds: float, n: int) -> None:
+    """What a cluster costs that has nothing to do, and n graphs of eight tasks that do nothing."""
+    with cluster(2) as there:
+        time.sleep(3.0)
+        before = spent(there)
+        time.sleep(seconds)
+        waiting = (spent(there) - before).each(1)
+        before = spent(there)
+        for i in range(n):
+            graph = {(f"nothing-{i:032x}", j): (int, str(j)) for j in range(8)}
+            there.client.get(graph, list(graph))
+        busy = (spent(there) - before).each(8 * n)
+    shares = waiting.scheduler / waiting.seconds, waiting.workers / waiting.seconds / 2
+    print("idle: scheduler {:.1%} of a core, each worker {:.1%}".format(*shares))
+    print(f"a task that does nothing: scheduler {1e3 * busy.scheduler:.2f} ms, worker {1e3 * busy.workers:.2f} ms")
+
+
 def cpu(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
@@ -255,7 +272,8 @@ def wire() -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--only", choices=("same", "kills", "late", "memory", "speed"))
+    parser.add_argument("--only", choices=("same", "kills", "late", "memory", "idle", "speed"))
+    parser.add_argument("--rows", type=int, default=16_400_000, help="of the file of laps that are timed")
     given = parser.parse_args()
     small = given.small
     few = 100_000 if small else 1_000_000
@@ -265,7 +283,8 @@ def main() -> None:
             "kills": lambda: kills(rows(Path(name), few, 8), 20, 6, 2 if small else KILLS),
             "late": lambda: late(rows(Path(name), few, 8), 20, 10 if small else 25),
             "memory": out_of_memory,
-            "speed": lambda: both_speeds(rows(Path(name), 200_000 if small else 16_400_000, 8)),
+            "idle": lambda: idle(2.0 if small else 10.0, 3 if small else 30),
+            "speed": lambda: both_speeds(rows(Path(name), 200_000 if small else given.rows, 8)),
         }
         for step, run in steps.items():
             if given.only in (None, step):

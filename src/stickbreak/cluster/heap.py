@@ -1,8 +1,8 @@
 """Memory that a task frees stays with its process while the task runs.
 
 Dask starts workers with ``MALLOC_TRIM_THRESHOLD_=65536``, so that they give memory back.  Then the C library maps each array of
-over 128 KiB anew, and the system clears each of its pages: up to a quarter of a lap.  While tasks of a visit run, arrays
-come from the heap instead; when the last has ended, what the worker was started with holds again.
+over 128 KiB anew, and the system clears each of its pages.  While tasks of a visit run, arrays come from the heap instead; when
+the last has ended, what the worker was started with holds again.
 """
 
 import ctypes
