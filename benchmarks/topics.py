@@ -5,7 +5,9 @@ A random tenth of the documents is kept from all fits to test them: of the 11,21
 halves; its proportions of topics are estimated from the one, given the topics (K, V) of a model, and the other is scored: mean
 log predictive probability in nats per token, higher is better.  The prior of the proportions is alpha times the topics' shares
 of all tokens, for every model with the alpha of those in `ALPHAS` that is best on other documents.  Coherence is the mean
-NPMI of the pairs of a topic's ten top words, by the documents fitted.  Words that occur in none of these are left out.
+NPMI of the pairs of a topic's ten top words, by the documents fitted: of the most relevant words (Sievert and Shirley 2014,
+lambda = 0.6, the order in which stickbreak shows words), and of the most probable ones, for every model alike.  Words that
+occur in none of the documents fitted are left out.
 
 stickbreak and tomotopy's HDP infer the number of topics; the others are given it (200).  All have their defaults but:
 tomotopy 590 sweeps; gensim `LdaModel` 10 passes and alpha="auto", on one core; scikit-learn 10 iterations.  "seconds" are those
@@ -30,7 +32,7 @@ from sklearn.exceptions import ConvergenceWarning
 from common import newsgroups, report
 from right_topics import windows
 from stickbreak import TopicModel
-from stickbreak.report.topics import coherence
+from stickbreak.report.topics import RELEVANCE, coherence
 
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 OTHERS = 1000  # windows to choose alpha on
@@ -173,12 +175,14 @@ GIVEN = ("tomotopy", "gensim", "scikit-learn")  # models that do not find the nu
 
 def measure(topics: Topics, data: Split) -> dict[str, float]:
     alpha = max(ALPHAS, key=lambda alpha: completion(*data.choice, topics, alpha))
+    word_shares = topics.sizes / topics.sizes.sum() @ topics.phi
     return {
         "seconds": topics.seconds,
         "K": len(topics.phi),
         "alpha": alpha,
         "held-out nats per token": completion(*data.test, topics, alpha),
-        "NPMI": float(coherence(topics.phi, data.fitted).mean()),
+        "NPMI": float(coherence(topics.phi, data.fitted, 10, RELEVANCE, word_shares).mean()),
+        "NPMI by probability": float(coherence(topics.phi, data.fitted).mean()),
     }
 
 

@@ -56,6 +56,8 @@ def test_what_is_no_count_is_refused(given, models):
 def test_a_relevance_is_a_share(given, models):
     with pytest.raises(ValueError, match="relevance must be a number from 0 to 1; got"):
         models["topics"].top_words(relevance=given)
+    with pytest.raises(ValueError, match="relevance must be a number from 0 to 1; got"):
+        models["topics"].coherence(COUNTS, relevance=given)
 
 
 @pytest.mark.parametrize("given", ["abc", {"a": 1}, {"a", "b", "c"}, object(), 3, X, ["a"]], ids=type)

@@ -344,11 +344,24 @@ def test_reports(counts, model):
     for k, words in enumerate(top):
         group = {int(word.removeprefix("word")) // 5 for word, _ in words}
         assert len(group) == 1
-        assert words[0][1] == model.topics_[k].max()
+        probabilities = [p for _, p in model.top_words(vocabulary, n=5, relevance=1)[k]]
+        np.testing.assert_array_equal(probabilities, np.sort(model.topics_[k])[::-1][:5])
     assert model.coherence(counts, n=5).shape == (3,)
     shown = model.to_pyldavis(counts, vocabulary)
     assert shown["topic_term_dists"].shape == (3, 15)
     assert shown["vocab"] == vocabulary
+
+
+def test_a_word_of_all_topics_names_none_of_them():
+    rng = np.random.default_rng(0)
+    topics = np.hstack([np.full((3, 1), 0.3), 0.7 * np.repeat(np.eye(3), 5, axis=1) / 5])
+    X = np.array([rng.multinomial(60, p) for p in rng.dirichlet([0.2] * 3, 150) @ topics])
+    model = TopicModel(random_state=0).fit(X)
+    assert model.n_topics_ == 3
+    assert all(words[0][0] == "x0" for words in model.top_words(relevance=1.0))
+    assert not any(words[0][0] == "x0" for words in model.top_words())
+    by_relevance, by_probability = model.coherence(X, 3), model.coherence(X, 3, relevance=1.0)
+    assert (by_relevance > by_probability).all()
 
 
 def test_a_pipeline_after_a_vectorizer():

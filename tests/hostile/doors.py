@@ -154,7 +154,7 @@ METHODS = {
         "partial_fit": ("X", "lengths"),
         "completion_score": ("A", "B"),
         "top_words": ("vocabulary", "n", "relevance"),
-        "coherence": ("counts", "n"),
+        "coherence": ("counts", "n", "relevance"),
     },
 }
 PARAMETERS = {

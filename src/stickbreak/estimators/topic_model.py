@@ -408,21 +408,54 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         )
 
     def top_words(
-        self, vocabulary: Sequence[str] | None = None, n: int = 10, relevance: float | None = None
+        self, vocabulary: Sequence[str] | None = None, n: int = 10, relevance: float = report.RELEVANCE
     ) -> list[list[tuple[str, float]]]:
-        """The n words of each topic of the largest probability, or relevance (`stickbreak.report.topics.top_words`).
+        """The n words of each topic that say most about it, with their probabilities.
+
+        They have the largest relevance (Sievert and Shirley 2014, Eq. 2)
+
+            r(w, k) = lambda log p(w | k) + (1 - lambda) log(p(w | k) / p(w)),
+
+        where p(w) is the share of the word in all topics, weighted by their shares.  Frequent words, which are probable in
+        many topics and name none, come later in this order than by probability.
 
         Parameters
         ----------
         vocabulary : V words, by default the names of the columns at `fit`
-        relevance : lambda in [0, 1] of Sievert and Shirley (2014), or None for the order by probability
+        n : int of at least 1
+            Words of each topic.
+        relevance : float in [0, 1], default 0.6
+            lambda: 1 for the order by probability, 0 for that by the ratio p(w | k) / p(w) alone, which rare words lead.
+
+        Returns
+        -------
+        list of lists of pairs
+            For each topic, words and their probabilities p(w | k), in decreasing order of relevance.
+
+        Raises
+        ------
+        TypeError
+            If the topics are not of words.
+        ValueError
+            If n is below 1, relevance is outside [0, 1] or the vocabulary has not V words.
         """
         topics = self._topics()
         return report.top_words(topics, self._vocabulary(vocabulary), n, relevance, self.topic_shares_ @ topics)
 
-    def coherence(self, counts: Any, n: int = 10) -> Array:
-        """How much the n top words of each topic go together in documents, (K,): mean NPMI of their pairs, in [-1, 1]."""
-        return report.coherence(self._topics(), counts, n)
+    def coherence(self, counts: Any, n: int = 10, relevance: float = report.RELEVANCE) -> Array:
+        """How much the n top words of each topic go together in documents, (K,): mean NPMI of their pairs, in [-1, 1].
+
+        Parameters
+        ----------
+        counts : CSR (D, V)
+            The documents to judge by.
+        n : int of at least 2
+            Words of each topic.
+        relevance : float in [0, 1], default 0.6
+            What they are chosen by, as in `top_words`; 1 for the most probable words.
+        """
+        topics = self._topics()
+        return report.coherence(topics, counts, n, relevance, self.topic_shares_ @ topics)
 
     def to_pyldavis(self, X: Any, vocabulary: Sequence[str] | None = None) -> dict[str, Any]:
         """The arguments of ``pyLDAvis.prepare`` that show this model and documents X: ``prepare(**to_pyldavis(X))``."""

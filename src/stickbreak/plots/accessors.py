@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..estimators._stability import Stability
+from ..report.topics import RELEVANCE
 from .clusters import clusters
 from .documents import documents
 from .durations import durations
@@ -135,15 +136,21 @@ class TopicPlots(Plots):
     """Pictures of a `TopicModel`."""
 
     def words(
-        self, n: int = 8, n_topics: int = 12, vocabulary: Sequence[str] | None = None, ax: "Axes | None" = None
+        self,
+        n: int = 8,
+        n_topics: int = 12,
+        vocabulary: Sequence[str] | None = None,
+        relevance: float = RELEVANCE,
+        ax: "Axes | None" = None,
     ) -> "Figure":
-        """The n most probable words of the largest topics, with their probabilities.
+        """The n top words of the largest topics, with their probabilities.
 
         Parameters
         ----------
         vocabulary : V words, by default the names of the columns at `fit`
+        relevance : float in [0, 1], what top words are chosen by (`TopicModel.top_words`); 1 for the probability
         """
-        return words(self.model, n, n_topics, vocabulary, ax)
+        return words(self.model, n, n_topics, vocabulary, relevance, ax)
 
     def map(self, vocabulary: Sequence[str] | None = None, ax: "Axes | None" = None) -> "Axes":
         """Topics in two dimensions, near where their words are alike (Jensen-Shannon), of an area in proportion to shares."""

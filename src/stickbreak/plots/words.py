@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arguments import check_count
+from ..report.topics import RELEVANCE
 from ._canvas import INK, QUIET, SMALL, bare, panels
 from ._clusters import belongs, counted, given_names
 from ._palette import GOOD
@@ -23,17 +24,21 @@ def words(
     n: int = 8,
     n_topics: int = 12,
     vocabulary: Sequence[str] | None = None,
+    relevance: float = RELEVANCE,
     ax: "Axes | None" = None,
 ) -> "Figure":
-    """Draw the n most probable words of the largest topics, each with its share of all tokens.
+    """Draw the n top words of the largest topics with their probabilities, each topic with its share of all tokens.
+
+    relevance : what top words are chosen and ordered by (`TopicModel.top_words`); 1 for the probability
 
     Raises
     ------
     TypeError : the topics are not of words.
+    ValueError : relevance is outside [0, 1].
     """
     check_count(n, "n")
     check_count(n_topics, "n_topics")
-    top = model.top_words(vocabulary, n)
+    top = model.top_words(vocabulary, n, relevance)
     order = np.argsort(-model.topic_shares_, kind="stable")[:n_topics]
     given = given_names(model)
     tiles = panels(ax, len(order), COLUMNS if ax is None else FEWER, 2.7, 0.6 + 0.2 * n, gap=(0.9, 0.45))

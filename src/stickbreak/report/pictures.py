@@ -85,7 +85,11 @@ def _of_topics(model: Any, X: Any, lengths: Any, names: Any) -> tuple[list[Pictu
     found = []
     if hasattr(model, "topics_"):
         found = [
-            Picture("Words", "the most probable words of the largest topics", partial(plot.words, vocabulary=names)),
+            Picture(
+                "Words",
+                "top words of the largest topics, by relevance, with their probabilities",
+                partial(plot.words, vocabulary=names),
+            ),
             Picture(
                 "Map", "topics in two dimensions, near where their words are alike", partial(plot.map, vocabulary=names)
             ),

@@ -17,6 +17,8 @@ from ..data.sparse_rows import sparse_rows
 Array = NDArray[np.floating]
 Indices = NDArray[np.intp]
 
+RELEVANCE = 0.6  # lambda at which people name topics best (Sievert and Shirley 2014, section 4)
+
 
 def top_words(
     topics: ArrayLike,
@@ -40,7 +42,8 @@ def top_words(
 
     Returns
     -------
-    For each topic pairs of a word and its probability or relevance, largest first, ties in the order of the columns
+    For each topic pairs of a word and its probability, in decreasing order of what they are chosen by, ties in the order of
+    the columns
 
     Raises
     ------
@@ -50,14 +53,16 @@ def top_words(
     ----------
     Sievert and Shirley, LDAvis: a method for visualizing and interpreting topics, ACL workshop 2014: Eq. 2.
     """
-    scores = _topics(topics)
-    words = _vocabulary(vocabulary, scores.shape[1])
-    if relevance is not None:
-        scores = _relevance(scores, relevance, word_shares)
-    return [[(words[w], float(row[w])) for w in top] for row, top in zip(scores, _top(scores, n))]
+    p = _topics(topics)
+    words = _vocabulary(vocabulary, p.shape[1])
+    return [
+        [(words[w], float(row[w])) for w in top] for row, top in zip(p, _top(_scores(p, relevance, word_shares), n))
+    ]
 
 
-def coherence(topics: ArrayLike, counts: Any, n: int = 10) -> Array:
+def coherence(
+    topics: ArrayLike, counts: Any, n: int = 10, relevance: float | None = None, word_shares: ArrayLike | None = None
+) -> Array:
     """How much the n top words of each topic go together: the mean over their pairs of
 
         NPMI(i, j) = log(p_ij / (p_i p_j)) / -log p_ij
@@ -70,6 +75,7 @@ def coherence(topics: ArrayLike, counts: Any, n: int = 10) -> Array:
     topics : (K, V), p(w | k)
     counts : CSR (D, V), D > 0, the documents to judge by; a word is in a document if its count is positive
     n : words per topic, at least 2; all V where there are fewer
+    relevance, word_shares : what the top words are chosen by, as in `top_words`: by default the probability
 
     Returns
     -------
@@ -77,7 +83,8 @@ def coherence(topics: ArrayLike, counts: Any, n: int = 10) -> Array:
 
     Raises
     ------
-    ValueError : n or V is below 2, counts have no document or not V columns.
+    ValueError : n or V is below 2, counts have no document or not V columns, lambda is outside [0, 1] or comes without
+        word_shares.
 
     References
     ----------
@@ -89,7 +96,7 @@ def coherence(topics: ArrayLike, counts: Any, n: int = 10) -> Array:
     n = _count(n, 2)
     if p.shape[1] < 2 or X.shape[0] < 1:
         raise ValueError(f"coherence takes two words and a document or more; got counts of shape {X.shape}.")
-    words, top = np.unique(_top(p, n), return_inverse=True)
+    words, top = np.unique(_top(_scores(p, relevance, word_shares), n), return_inverse=True)
     present = (X[:, words] > 0).astype(np.float64)
     frequency = np.asarray(present.sum(axis=0))
     together = (present.T @ present).tocsr()
@@ -200,8 +207,13 @@ def _vocabulary(vocabulary: Sequence[str] | None, V: int) -> list[str]:
     return names
 
 
-def _relevance(p: Array, weight: float, word_shares: ArrayLike | None) -> Array:
-    """The relevance as log p(w | k) - (1 - lambda) log p(w), (K, V); -inf where either is 0."""
+def _scores(p: Array, weight: float | None, word_shares: ArrayLike | None) -> Array:
+    """What the words of topics are ordered by, (K, V): the relevance, or the probability where no lambda is given.
+
+    The relevance is log p(w | k) - (1 - lambda) log p(w), and -inf where either is 0.
+    """
+    if weight is None:
+        return p
     if not 0.0 <= real(weight) <= 1.0:
         raise ValueError(f"relevance must be a number from 0 to 1; got {shown(weight)}.")
     if word_shares is None:
