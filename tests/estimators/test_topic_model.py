@@ -354,7 +354,7 @@ def test_reports(counts, model):
 
 def test_a_word_of_all_topics_names_none_of_them():
     rng = np.random.default_rng(0)
-    topics = np.hstack([np.full((3, 1), 0.3), 0.7 * np.repeat(np.eye(3), 5, axis=1) / 5])
+    topics = np.hstack([np.full((3, 1), 0.2), 0.8 * np.repeat(np.eye(3), 5, axis=1) / 5])
     X = np.array([rng.multinomial(60, p) for p in rng.dirichlet([0.2] * 3, 150) @ topics])
     model = TopicModel(random_state=0).fit(X)
     assert model.n_topics_ == 3
