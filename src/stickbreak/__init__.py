@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._collector import paused
+
 if TYPE_CHECKING:
     from . import likelihoods
     from .cluster import DaskExecutor
@@ -27,7 +29,9 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Import the public names when they are first used, so that importing the package is quick."""
     if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        with paused():
+            home = import_module(f".{_HOMES[name]}", __name__)
+        return getattr(home, name)
     if name == "likelihoods":
         return import_module(".likelihoods", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,6 +18,7 @@ from ._base import RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_c
 from ._sticks import stick_bound, stick_logits
 from .concentration import Belief, GammaConcentration, Known, check_belief
 from .line_search import best_factor
+from .merged_transitions import Concentrations, merge_gains
 from .mixture import DirichletProcess
 from .shared_sticks import SharedSticks, Stick
 from .summaries import States
@@ -27,6 +28,7 @@ LARGEST = RANGE[1]  # stickiness
 ROW_STRENGTH = ("stickiness", "transition_concentration")  # together, of the prior of a row of transitions
 FIRST_STEPS = 2  # towards the best sticks
 SMALL = 0.06  # of alpha: the kappa below which a shifted bound is the tighter one
+FLAT = np.pi**2 / 12  # half the second derivative of log Gamma(1 + x) at 0
 FEWEST_TABLES = 0.1  # of a state without any, for the search to begin with
 
 
@@ -164,12 +166,9 @@ class ChainPrior(OneBound, ABC):
         self, summary: States, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
         """What merging states first[i] and second[i] adds to the log probability of transitions given shares (K + 1,), (n,)."""
-        at = (self.transition_concentration, self.stickiness, self.start_concentration)
-        gains = np.empty(len(first))
-        pair = self._merged_share(shares[first], shares[second])
-        pairs = np.ascontiguousarray(first), np.ascontiguousarray(second)  # another layout would be compiled anew
-        kernels.merge_gains(summary.transitions, shares, *at, *pairs, pair, gains)
-        return gains
+        at = Concentrations(self.transition_concentration, self.stickiness, self.start_concentration)
+        merged = self._merged_share(shares[first], shares[second])
+        return merge_gains(summary.transitions, shares, at, (first, second), merged)
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:
         """Shares after state b has joined state a and has none, (K + 1,)."""
@@ -256,9 +255,11 @@ class HDPMarkovChain(SharedSticks[States], ChainPrior):
         K = counted.shape[1]
         tables = counted.sum(axis=0) + 1.0
         shares = np.append(tables, 1.0)
+        slope = np.empty(K + 1)
         for _ in range(FIRST_STEPS):
             at = self.transition_concentration, self.stickiness, self.start_concentration
-            kernels.drawn_from_shares(counted, shares / shares.sum(), *at, tables)
+            kernels.transition_bound(counted, shares / shares.sum(), *at, slope)
+            tables = slope[:K]  # m_k times the derivative by m_k is the number drawn from the shares
             shares = np.append(tables + FEWEST_TABLES, max(self._belief.mean, FEWEST_TABLES))
         return stick_logits(shares / shares.sum()), np.append(tables, 0.0) + K + 1.0
 
@@ -288,12 +289,14 @@ class HDPMarkovChain(SharedSticks[States], ChainPrior):
         exponents = self._exponents(K)
         strengths = self._strengths(K)
         shifted = self._shift == 1.0
+        sticks = not shifted
         half = 0.5 * float(zeta(2.0, 1.0 + kappa))
+        curvatures = np.array([[K - 1.0, K, alpha, FLAT], [1.0, 1.0, first, FLAT], [1.0, 0.0, alpha, half]])
 
         def of_means(m: Array) -> tuple[float, Array, Array, Array]:
             slope, spread, by_spread = np.empty((3, K + 1))
             value = kernels.transition_bound(counted, m, alpha, kappa, first, slope)
-            kernels.spread_of_shares(m, alpha, kappa, half, shifted, first, spread, by_spread)
+            kernels.spread_of_shares(m, curvatures, alpha / kappa if sticks else 0.0, spread, by_spread)
             if shifted and kappa > 0.0:
                 own = alpha * np.maximum(m[:-1], 1e-300)
                 value -= np.log1p(kappa / own).sum()

@@ -4,8 +4,9 @@ Numba keeps machine code in files beside the source, or in the user's cache fold
 (`_checked_cache`), and what cannot be used is compiled again.  A numba without the parts that this needs keeps its own files,
 without these checks.
 
-A loop is soon compiled, but a slice that is set, an argsort or a product of arrays brings dozens of functions along; so kernels
-that every fit calls have loops in their place, and are called with arrays of one layout.
+A loop is soon compiled, but a slice that is set, an argsort, a sum or a product of arrays brings dozens of functions along; so
+kernels that every fit calls have loops in their place, and are called with arrays of one layout.  A part is compiled once more
+with every call of it in a kernel; a number of an array that is used often is best read once.
 """
 
 import pickle
@@ -16,13 +17,13 @@ from typing import Any
 import numba
 from numba.extending import register_jitable
 
+from .._collector import paused
+
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
 _CHANGED = (ImportError, AttributeError, TypeError, NotImplementedError)  # errors of a numba with other parts
 
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": _SAFE_MATH, "no_cfunc_wrapper": True}
-
-inline = numba.njit(inline="always")  # for functions that would not be vectorised otherwise
 
 
 def jit(function: Any) -> Any:
@@ -33,6 +34,7 @@ def jit(function: Any) -> Any:
     """
     compiled: Any = numba.njit(**_OPTIONS)(function)
     if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT
+        compiled.compile = paused()(compiled.compile)
         try:
             compiled._cache = _cache_of(function, compiled)
         except RuntimeError:

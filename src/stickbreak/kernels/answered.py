@@ -247,7 +247,7 @@ def answered_statistics(indptr, rows, counts, E, prior, x, N, p, log_Z, R, sums)
         sums[0] += known.psi
         sums[1] += known.log_gamma
         _to_factors(x[d], p[d])
-        m = own_topics(own, E, p[d], room, work.q, log_Z[some])
+        m = own_topics(own, E, p[d], False, room, work.q, log_Z[some])
         table = E if m == K else room.table[: own.size * m].reshape(own.size, m)
         at = own if m == K else room.order[: own.size]
         mixed(table, at, c, log_Z[some], none, known, room.topics, m, work)

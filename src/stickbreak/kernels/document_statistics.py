@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ._jit import jit as _jit
 from ._jit import part as _part
 from .documents import FAINT, FLOOR, SHARE
-from .own_topics import above, copied, pays, room_for, sum_below, take
+from .own_topics import above, clear, copied, pays, room_for, sum_below, sum_of, take
 from .single_topic import add_prior, add_single_topic, prior_for, single_topic
 from .special import digamma
 
@@ -42,39 +42,36 @@ def _masses(table, at, q, Z):
         for k in range(q.size):
             total += row[k] * q[k]
         Z[e] = total
-        least = min(least, total)
+        least = total if total < least else least
     return least
 
 
 @_part
-def own_topics(own, E, p, room, q, Z):
-    """How many topics a document has, K if none may be left out: their numbers in the room, their factors in q, and all Z_e."""
-    for k in range(p.size):
-        q[k] = p[k]
-    m = above(p, FAINT, room.topics)
-    if pays(m, p.size, own.size, room):
-        take(q, room.topics[:m])
-        table = copied(E, own, room.topics[:m], room)
-        if sum_below(p, FAINT) <= SHARE * _masses(table, room.order[: own.size], q[:m], Z):
+def own_topics(own, E, p, limited, room, q, Z):
+    """How many topics a document has, K if none may be left out: their numbers in the room, their factors in q, and all Z_e.
+
+    limited : whether the document has the topics with factors p (K,) above zero alone
+    """
+    K = p.size
+    m = above(p, 0.0 if limited else FAINT, room.topics)
+    few = limited or pays(m, K, own.size, room)
+    while True:
+        for k in range(K):
+            q[k] = p[k]
+        table = E
+        at = own
+        if few:
+            take(q, room.topics[:m])
+            table = copied(E, own, room.topics[:m], room)
+            at = room.order[: own.size]
+        else:
+            m = K
+            for k in range(K):
+                room.topics[k] = k
+        least = _masses(table, at, q[:m], Z)
+        if limited or not few or sum_below(p, FAINT) <= SHARE * least:
             return m
-    for k in range(p.size):
-        q[k] = p[k]
-        room.topics[k] = k
-    _masses(E, own, q, Z)
-    return p.size
-
-
-@_part
-def _kept_topics(own, E, N, p, room, q, Z):
-    """The same of a document that has the topics with counts N (K,) alone; p (K,) becomes 0 for the others."""
-    for k in range(p.size):
-        if not N[k] > 0.0:
-            p[k] = 0.0
-        q[k] = p[k]
-    m = above(p, 0.0, room.topics)
-    take(q, room.topics[:m])
-    _masses(copied(E, own, room.topics[:m], room), room.order[: own.size], q[:m], Z)
-    return m
+        few = False
 
 
 @_part
@@ -161,7 +158,7 @@ def add_mixed(prior, topics, m, work, p, N, sums):
 @_part
 def _add_single(own, counts, mass, prior, data, rho, N, R, sums):
     """The same of a document of a single topic, whose probabilities rho (K,) are times ``mass``; and add to the rows of R."""
-    n = counts.sum() / mass
+    n = sum_of(counts) / mass
     for k in range(rho.size):
         rho[k] *= mass
         N[k] = n * rho[k]
@@ -192,43 +189,49 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, limits
     K = E.shape[1]
     most = 0
     for d in range(limits.size):
-        most = max(most, min(limits[d], K))
+        limit = limits[d] if limits[d] < K else K
+        most = limit if limit > most else most
     room = room_for(indptr, rows, E, most)
     work = Work(np.empty(K), np.empty(K), np.empty(K), np.empty(K))
     data = np.empty(K)
     known = prior_for(prior)
     factor = np.empty(K)
     for k in range(K):
-        factor[k] = max(np.exp(known.psi[k]), FLOOR)
+        f = np.exp(known.psi[k])
+        factor[k] = f if f > FLOOR else FLOOR
     for d in range(indptr.size - 1):
         some = slice(indptr[d], indptr[d + 1])
         own = rows[some]
         c = counts[some]
         mass = log_mass[some] if log_mass.size else log_mass
         limit = limits[d] if limits.size else K
+        logs = log_Z[some]
         add_prior(known, sums)
-        if single[d] and not choose:
-            share = math.exp(mass[0]) if mass.size else 1.0
-            single_topic(own, c, share, scores, known, -np.inf, limit, data, p[d])
-            log_Z[some] = 0.0
-            _add_single(own, c, share, known, data, p[d], N[d], R, sums)
-            continue
-        for k in range(K):
-            p[d, k] = max(np.exp(digamma(N[d, k] + prior[k])), FLOOR) if N[d, k] > 0.0 else factor[k]
-        if limits.size:
-            m = _kept_topics(own, E, N[d], p[d], room, work.q, log_Z[some])
-        else:
-            m = own_topics(own, E, p[d], room, work.q, log_Z[some])
+        given = single[d] and not choose
+        share = math.exp(mass[0]) if given and mass.size else 1.0
+        m = K
+        bound = -np.inf
+        if not given:
+            for k in range(K):
+                n = N[d, k]
+                if n > 0.0:
+                    f = np.exp(digamma(n + prior[k]))
+                    p[d, k] = f if f > FLOOR else FLOOR
+                else:
+                    p[d, k] = 0.0 if limits.size else factor[k]
+            m = own_topics(own, E, p[d], limits.size > 0, room, work.q, logs)
         table = E if m == K else room.table[: own.size * m].reshape(own.size, m)
         at = own if m == K else room.order[: own.size]
-        bound = mixed(table, at, c, log_Z[some], mass, known, room.topics, m, work)
-        may = choose and K > 1 and c.sum() >= 1.0
-        single[d] = may and single_topic(own, c, 1.0, scores, known, bound, limit, data, p[d])
+        if not given:
+            bound = mixed(table, at, c, logs, mass, known, room.topics, m, work)
+        may = given or (choose and K > 1 and sum_of(c) >= 1.0)
+        wins = may and single_topic(own, c, share, scores, known, bound, limit, data, p[d])
+        single[d] = given or wins
         if single[d]:
-            log_Z[some] = 0.0
-            _add_single(own, c, 1.0, known, data, p[d], N[d], R, sums)
+            clear(logs)
+            _add_single(own, c, share, known, data, p[d], N[d], R, sums)
         else:
-            add_responsibilities(table, at, own, c, log_Z[some], room.topics[:m], work.q[:m], R)
+            add_responsibilities(table, at, own, c, logs, room.topics[:m], work.q[:m], R)
             add_mixed(known, room.topics, m, work, p[d], N[d], sums)
 
 

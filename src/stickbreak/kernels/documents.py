@@ -80,10 +80,10 @@ def _add_entries(table, at, counts, p, tiny, acc):
         Z = zero
         for k in range(p.size):
             Z += row[k] * p[k]
-        s = counts[e] / max(Z, tiny)
+        s = counts[e] / (Z if tiny < Z else tiny)
         for k in range(p.size):
             acc[k] += s * row[k]
-        least = min(least, Z)
+        least = Z if least > Z else least
     return least
 
 
@@ -169,8 +169,9 @@ def document_counts(indptr, rows, counts, E, prior, tiny, tol, most, N):
             continue
         own = rows[indptr[d] : indptr[d + 1]]
         c = counts[indptr[d] : indptr[d + 1]]
-        some, matters = _fixed_point(own, c, E, prior, tiny, tol, most, True, room, work, N[d])
-        done += some
-        if matters:
-            done += _fixed_point(own, c, E, prior, tiny, tol, most, False, room, work, N[d])[0]
+        matters = True
+        for attempt in range(2):  # one call, of which there is one copy
+            if matters:
+                some, matters = _fixed_point(own, c, E, prior, tiny, tol, most, attempt == 0, room, work, N[d])
+                done += some
     return done

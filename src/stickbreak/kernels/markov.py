@@ -16,8 +16,8 @@ on numbers near the smallest there are is slow.
 import numpy as np
 from numpy.typing import NDArray
 
-from ._jit import inline as _inline
 from ._jit import jit as _jit
+from ._jit import part as _part
 
 Array = NDArray[np.floating]
 
@@ -27,7 +27,7 @@ LEAST = -650.0  # of log likelihoods
 _NOTHING = np.exp(-345.0)  # of forward messages
 
 
-@_jit
+@_part
 def _times(X, at, A, Y, v):
     """The products Y[v : v + 4] of rows at[v : v + 4] of X (n, Kp) with A (Kp, Kp): four rows of A at a time, read once."""
     K = A.shape[0]
@@ -38,7 +38,11 @@ def _times(X, at, A, Y, v):
     q = at[w]
     r = at[x]
     s = at[y]
-    Y[v : v + 4] = 0.0
+    for k in range(K):
+        Y[v, k] = 0.0
+        Y[w, k] = 0.0
+        Y[x, k] = 0.0
+        Y[y, k] = 0.0
     for i in range(0, K, 4):
         j = i + 1
         m = i + 2
@@ -70,11 +74,19 @@ def _times(X, at, A, Y, v):
             Y[y, k] += si * ik + sj * jk + sm * mk + sn * nk
 
 
-@_jit
+@_part
+def _fill(row, value):
+    for k in range(row.size):
+        row[k] = value
+
+
+@_part
 def _longest(edges):
     longest = 0
     for i in range(edges.size - 1):
-        longest = max(longest, edges[i + 1] - edges[i])
+        length = edges[i + 1] - edges[i]
+        if length > longest:
+            longest = length
     return longest
 
 
@@ -93,11 +105,14 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
     lanes = edges.size - 1
     K = L.shape[1]
     fours = -(-lanes // 4) * 4
-    Y = np.zeros((fours, K))
-    at = np.zeros(fours, np.int64)
+    Y = np.empty((fours, K))
+    at = np.empty(fours, np.int64)
+    for i in range(lanes, fours):
+        at[i] = 0
     for step in range(_longest(edges)):
         for i in range(lanes):
-            at[i] = min(edges[i] + step, edges[i + 1]) + i
+            t = edges[i] + step
+            at[i] = i + (t if t < edges[i + 1] else edges[i + 1])
         for v in range(0, fours, 4):
             _times(alpha, at, A, Y, v)
         for i in range(lanes):
@@ -119,7 +134,7 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
                 message[k] = value if value > _NOTHING else 0.0
 
 
-@_inline
+@_part
 def _combine(alpha, likelihood, beta, r, g):
     """Smoothed probabilities r of a row, and g = likelihood * beta, all (Kp,)."""
     for k in range(r.size):
@@ -133,7 +148,7 @@ def _combine(alpha, likelihood, beta, r, g):
         r[k] *= rescale
 
 
-@_inline
+@_part
 def _hand_back(alpha, y, g, beta):
     """Scale g so that sum_jk alpha_j A_jk g_k = 1, and y = A g to the message ``beta`` to the row before, all (Kp,)."""
     both = 0.0
@@ -164,10 +179,13 @@ def backward(L, codes, first, edges, At, alpha, beta, R, G):
     lanes = edges.size - 1
     K = L.shape[1]
     fours = -(-lanes // 4) * 4
-    Y = np.zeros((fours, K))
-    at = np.zeros(fours, np.int64)
+    Y = np.empty((fours, K))
+    at = np.empty(fours, np.int64)
+    for i in range(lanes, fours):
+        at[i] = 0
     for i in range(lanes):
-        G[edges[i + 1] + i] = 0.0
+        at[i] = 0
+        _fill(G[edges[i + 1] + i], 0.0)
     for step in range(_longest(edges)):
         for i in range(lanes):
             t = edges[i + 1] - 1 - step
@@ -182,13 +200,13 @@ def backward(L, codes, first, edges, At, alpha, beta, R, G):
             if t < edges[i]:
                 continue
             if first[t]:
-                G[t + i] = 0.0
-                beta[i] = 1.0 / K
+                _fill(G[t + i], 0.0)
+                _fill(beta[i], 1.0 / K)
             else:
                 _hand_back(alpha[t + i], Y[i], G[t + i], beta[i])
 
 
-@_jit
+@_part
 def _advance(score, A, fresh, back):
     """The best score (K,) of a step to each state, and the state it came from."""
     K = score.size
@@ -215,7 +233,12 @@ def best_path(C, first, start, A, score, back):
     fresh = np.empty(K)
     for t in range(n):
         if first[t]:
-            back[t] = np.argmax(score)
+            best = 0
+            for k in range(1, K):
+                if score[k] > score[best]:
+                    best = k
+            for k in range(K):
+                back[t, k] = best
             for k in range(K):
                 score[k] = start[k] + C[t, k]
             continue
@@ -277,15 +300,20 @@ def shift_rows(C, bias, weights, out, least, top):
     """
     n, K = C.shape
     for t in range(n):
-        top[t] = -np.inf
+        weight = weights[t]
+        best = -np.inf
         for k in range(K):
-            out[t, k] = weights[t] * (C[t, k] + bias[k])
-            top[t] = max(top[t], out[t, k])
+            value = weight * (C[t, k] + bias[k])
+            out[t, k] = value
+            best = value if value > best else best
+        top[t] = best
         for k in range(K):
-            out[t, k] -= top[t]
-            least[t, k] = max(out[t, k], LEAST)
+            value = out[t, k] - best
+            out[t, k] = value
+            least[t, k] = value if value > LEAST else LEAST
         for k in range(K, out.shape[1]):
-            out[t, k] = least[t, k] = LEAST
+            out[t, k] = LEAST
+            least[t, k] = LEAST
 
 
 @_jit
@@ -308,9 +336,10 @@ def compress(R, threshold, indptr, indices, values):
     indptr[0] = 0
     for t in range(R.shape[0]):
         for k in range(R.shape[1]):
-            if R[t, k] > threshold:
+            r = R[t, k]
+            if r > threshold:
                 indices[count] = k
-                values[count] = R[t, k]
+                values[count] = r
                 count += 1
         indptr[t + 1] = count
     return count

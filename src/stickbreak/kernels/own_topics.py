@@ -31,17 +31,29 @@ def room_for(indptr, rows, E, fewest=0):
     """Room for any of the documents, and at least for the likelihoods of its ``fewest`` topics."""
     longest = 0
     for d in range(indptr.size - 1):
-        longest = max(longest, indptr[d + 1] - indptr[d])
+        size = indptr[d + 1] - indptr[d]
+        longest = size if size > longest else longest
     K = E.shape[1]
+    size = longest * K if longest * K < MOST else MOST
+    least = longest * fewest
     order = np.empty(longest, rows.dtype)
     for i in range(longest):
         order[i] = i
     return Room(
-        np.empty(max(min(longest * K, MOST), longest * fewest), E.dtype),
+        np.empty(size if size > least else least, E.dtype),
         order,
         np.empty(K, np.int64),
         np.empty(K, np.int64),
     )
+
+
+@_part
+def sum_of(x):
+    """The sum of the numbers x."""
+    found = 0.0
+    for k in range(x.size):
+        found += x[k]
+    return found
 
 
 @_part

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import part as _part
+from .own_topics import sum_of
 from .special import digamma
 
 Array = NDArray[np.floating]
@@ -137,7 +138,7 @@ def single_topic(own, counts, mass, scores, prior, least, limit, data, rho):
     least : the bound to beat: if it is not beaten, rho means nothing; -inf for none
     data : (K,) out: sum_e c_e log E_ek, of whole counts
     """
-    n = counts.sum() / mass
+    n = sum_of(counts) / mass
     scale = 1.0 / mass
     K = rho.size
     most = _rise(prior, _largest(prior.counts), n)
@@ -148,14 +149,15 @@ def single_topic(own, counts, mass, scores, prior, least, limit, data, rho):
     lowest = data[_largest(data)] - (most - _rise(prior, _smallest(prior.counts), n)) + math.log(FAINT)
     best = -np.inf
     for k in range(K):
-        rho[k] = data[k] + _rise(prior, k, n) if data[k] > lowest else -np.inf
-        best = max(best, rho[k])
+        value = data[k] + _rise(prior, k, n) if data[k] > lowest else -np.inf
+        rho[k] = value
+        best = value if value > best else best
     if limit < K:
         _cut(rho, limit)
-    total = 0.0
+    shares = 0.0
     for k in range(K):
-        total += math.exp(rho[k] - best) if rho[k] > -np.inf else 0.0
-    bound = best + math.log(total)
+        shares += math.exp(rho[k] - best) if rho[k] > -np.inf else 0.0
+    bound = best + math.log(shares)
     if not bound > least:
         return False
     for k in range(K):

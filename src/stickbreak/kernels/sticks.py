@@ -20,19 +20,24 @@ def stick_weights(u, v, exponents, gamma, strengths, w, by_left, by_own):
     left = 1.0
     later = exponents[-1]
     for k in range(u.size - 1, -1, -1):
-        own = (1.0 + exponents[k]) * v[k] / u[k]
-        others = (gamma + later) * u[k] / v[k]
+        odds = v[k] / u[k]
+        exponent = exponents[k]
+        own = (1.0 + exponent) * odds
+        others = (gamma + later) / odds
         w[k] = own + others
         by_own[k] = others - own
-        later += exponents[k]
+        later += exponent
     for k in range(u.size):
-        by_left[k] = 0.0
+        bent = 0.0
+        by_bent = 0.0
         for i in range(strengths.shape[0]):
-            many = strengths[i, 0]
             strength = strengths[i, 1]
             part = _QUARTER * strength * left
-            w[k] += 2.0 * many * strength * left * part / (1.0 + part)
-            by_left[k] += 2.0 * many * strength * left * part * (2.0 + part) / (1.0 + part) ** 2
+            term = 2.0 * strengths[i, 0] * strength * left * part / (1.0 + part)
+            bent += term
+            by_bent += term * (2.0 + part) / (1.0 + part)
+        w[k] += bent
+        by_left[k] = by_bent
         left *= v[k]
 
 
@@ -46,53 +51,61 @@ def stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spre
     gradient : (K,) out, by logit(u), that of the value of the means included
     """
     K = u.size
-    head, loose = np.empty(K + 1), np.empty(K + 1)  # mean and variance of prod (1 - u) of the sticks before
+    head = np.empty(K + 1)  # mean and variance of prod (1 - u) of the sticks before
+    loose = np.empty(K + 1)
     w = np.empty(K)
     by_left = np.empty(K)
     by_w = np.empty(K)
     by_own = np.empty(K)
     stick_weights(u, v, exponents, gamma, strengths, w, by_left, by_own)
-    head[0], loose[0] = 1.0, 0.0
+    m = 1.0
+    left = 0.0
     for k in range(K):
-        variance = u[k] * v[k] / (w[k] + 1.0)
-        head[k + 1] = head[k] * v[k]
-        loose[k + 1] = loose[k] * (v[k] * v[k] + variance) + head[k] * head[k] * variance
-    m = head[K]
-    value = K * math.log(gamma) - spread[K] * loose[K]
+        head[k] = m
+        loose[k] = left
+        rest = v[k]
+        variance = u[k] * rest / (w[k] + 1.0)
+        left = left * (rest * rest + variance) + m * m * variance
+        m *= rest
+    value = K * math.log(gamma) - spread[K] * left
     later = exponents[K]
-    after = slope[K] - by_spread[K] * loose[K] + 2.0 * spread[K] * m * m  # sums over the sticks after k, and the rest
-    spread_after = spread[K] * (loose[K] + m * m)
+    after = slope[K] - by_spread[K] * left + 2.0 * spread[K] * m * m  # sums over the sticks after k, and the rest
+    spread_after = spread[K] * (left + m * m)
     for k in range(K - 1, -1, -1):
-        a = u[k] * w[k]
-        b = v[k] * w[k]
-        (rest_a, psi_a), (rest_b, psi_b), (rest_w, psi_w) = (
-            beyond_stirling(a),
-            beyond_stirling(b),
-            beyond_stirling(w[k]),
-        )
-        for_u = 1.0 + exponents[k] - a
-        for_v = later + gamma - b
-        value += 0.5 * (log_u[k] + log_v[k] - math.log(w[k])) + _HALF_LOG_2_PI + rest_a + rest_b - rest_w
-        value += (gamma - 1.0) * log_v[k] + for_u * (psi_a - psi_w) + for_v * (psi_b - psi_w)
-        variance = u[k] * v[k] / (w[k] + 1.0)
-        m = head[k] * u[k]
-        left = loose[k] + head[k] * head[k]
-        varies = loose[k] * (u[k] * u[k] + variance) + head[k] * head[k] * variance
-        value -= spread[k] * varies
-        square = varies + m * m  # E[beta_k^2]
-        total = slope[k] - by_spread[k] * varies + 2.0 * spread[k] * m * m
-        change = (1.0 - 2.0 * u[k]) / (w[k] + 1.0)
+        mean = u[k]
+        rest = v[k]
+        weight = w[k]
+        s = spread[k]
+        exponent = exponents[k]
+        a = mean * weight
+        b = rest * weight
+        rest_a, psi_a = beyond_stirling(a)
+        rest_b, psi_b = beyond_stirling(b)
+        rest_w, psi_w = beyond_stirling(weight)
         t_a = trigamma_times(a)
         t_b = trigamma_times(b)
-        t_w = trigamma_times(w[k])
-        share = spread_after / (v[k] + u[k] / (w[k] + 1.0))
-        gradient[k] = v[k] * (1.0 + for_u * t_a + total) - u[k] * (gamma + for_v * t_b + after)
-        gradient[k] -= spread[k] * left * (2.0 * u[k] + change) * u[k] * v[k] + (change - 2.0 * v[k]) * u[k] * share
-        by_w[k] = (for_u * (t_a - t_w) + for_v * (t_b - t_w)) / w[k]
-        by_w[k] += (spread[k] * left * v[k] + share) * u[k] / (w[k] + 1.0) ** 2
-        later += exponents[k]
+        t_w = trigamma_times(weight)
+        for_u = 1.0 + exponent - a
+        for_v = later + gamma - b
+        value += 0.5 * (log_u[k] + log_v[k] - math.log(weight)) + _HALF_LOG_2_PI + rest_a + rest_b - rest_w
+        value += (gamma - 1.0) * log_v[k] + for_u * (psi_a - psi_w) + for_v * (psi_b - psi_w)
+        variance = mean * rest / (weight + 1.0)
+        m = head[k] * mean
+        left = loose[k] + head[k] * head[k]
+        varies = loose[k] * (mean * mean + variance) + head[k] * head[k] * variance
+        value -= s * varies
+        square = varies + m * m  # E[beta_k^2]
+        total = slope[k] - by_spread[k] * varies + 2.0 * s * m * m
+        change = (1.0 - 2.0 * mean) / (weight + 1.0)
+        share = spread_after / (rest + mean / (weight + 1.0))
+        by_u = rest * (1.0 + for_u * t_a + total) - mean * (gamma + for_v * t_b + after)
+        by_u -= s * left * (2.0 * mean + change) * mean * rest + (change - 2.0 * rest) * mean * share
+        gradient[k] = by_u
+        by_weight = (for_u * (t_a - t_w) + for_v * (t_b - t_w)) / weight
+        by_w[k] = by_weight + (s * left * rest + share) * mean / ((weight + 1.0) * (weight + 1.0))
+        later += exponent
         after += total
-        spread_after += spread[k] * square
+        spread_after += s * square
     through_w = 0.0
     for k in range(K - 1, -1, -1):
         gradient[k] += by_w[k] * by_own[k] - u[k] * through_w
