@@ -17,7 +17,7 @@ from stickbreak.model import BAGS, AnsweredBagKind, Batch, Model, Summary
 from stickbreak.model.edits import side_by_side
 from stickbreak.moves import Schedule
 from stickbreak.moves.agglomeration import ancestry, level_start, levels_of, merges
-from stickbreak.responses import CategoricalResponse, GaussianResponse, MarginResponse
+from stickbreak.responses import CategoricalResponse, ClassResponse, GaussianResponse, HingeResponse, MarginResponse
 
 FLOAT = np.dtype(float)
 K, C = 5, 3
@@ -27,6 +27,7 @@ RESPONSES = {
     "margin": MarginResponse(10.0, 0.1, 0.1, 0.0, 1.0),
     "classes": CategoricalResponse(C, 1.0, 0.1),
     "classes, heavy": CategoricalResponse(C, 100.0, 0.1),
+    "hinge": HingeResponse(C, 20.0, 0.1),
 }
 every = pytest.mark.parametrize("name", list(RESPONSES))
 
@@ -41,7 +42,7 @@ def problem(name, seed, D=60, V=15):
     X[1] = np.eye(V)[0]
     response = RESPONSES[name]
     y = shares @ [-1.0, 0.0, 2.0] + rng.normal(0.0, 0.1, D)
-    if isinstance(response, CategoricalResponse):
+    if isinstance(response, ClassResponse):
         y = shares.argmax(axis=1).astype(float)
     y[2::4] = np.nan
     allocation = (HierarchicalDirichletProcess(0.7, 1.5), LatentDirichlet(8, 2.0))[seed % 2]

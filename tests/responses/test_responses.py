@@ -10,8 +10,9 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from stickbreak.responses import CategoricalResponse, GaussianResponse, MarginResponse, NoResponse
+from stickbreak.responses import CategoricalResponse, GaussianResponse, HingeResponse, MarginResponse, NoResponse
 from stickbreak.responses.gaussian import RATE, SHAPE
+from stickbreak.responses.hinge import largest_score
 
 K, C = 4, 3
 
@@ -54,6 +55,7 @@ CASES = {
     "margin": MarginResponse(3.0, 0.2, 0.3, 0.0, 1.0),
     "gaussian": gaussian(np.array([1.0, 4.0]), weight=2.5, precision=0.3),
     "classes": CategoricalResponse(C, 2.5, 0.3),
+    "hinge": HingeResponse(C, 4.0, 0.3),
 }
 
 
@@ -111,7 +113,7 @@ def test_parabolas_touch_and_are_below():
 
     def parabola(scores):
         part = terms.constants + (terms.targets * scores).sum(axis=1)
-        return part - 0.25 * terms.weights * ((scores - scores.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+        return part - 0.5 * terms.weights * ((scores - scores.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
 
     own = m @ reading.means
     truth = log_softmax(own, axis=1)[np.arange(200), y.astype(int)]
@@ -147,6 +149,79 @@ def test_margins_forgive_small_errors_and_are_above_the_loss():
 def penalised(w, y, m):
     """The loss at w, and the cost of w."""
     return 3.0 * np.maximum(np.abs(y - m @ w) - 0.2, 0.0).sum() + 0.15 * (w**2).sum()
+
+
+def lowest_above(psi, spread):
+    """The average of the lowest parabola above the largest of scores, over its top t, width and center b, whose mean is zero.
+
+    |a - b|^2 / (2 gamma) + t + gamma/2 (1 - 1/C), with b <= t, is above max_c a_c for scores that add up to zero.
+    """
+    C = len(psi)
+    psi = psi - psi.mean()
+
+    def average(x):
+        apart = psi - x[2:]
+        return (apart @ apart + spread) / (2.0 * x[1]) + x[0] + 0.5 * x[1] * (1.0 - 1.0 / C)
+
+    limits = [
+        {"type": "ineq", "fun": lambda x: x[0] - x[2:]},
+        {"type": "eq", "fun": lambda x: x[2:].sum()},
+    ]
+    start = np.concatenate([[psi.max(), 1.0 + np.sqrt(spread)], psi])
+    bounds = [(None, None), (1e-3, None), *[(None, None)] * C]
+    options = {"maxiter": 2000, "ftol": 1e-13}
+    return minimize(average, start, method="SLSQP", bounds=bounds, constraints=limits, options=options).fun
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_parabolas_above_the_largest_score_are_the_lowest(n_classes):
+    """Above it for any scores; on average as low as by numerical optimisation over all of them."""
+    rng = np.random.default_rng(n_classes)
+    for spread in (0.01, 0.3, 30.0):
+        psi = rng.normal(0.0, 1.5, (4, n_classes))
+        found = largest_score(psi, np.full(4, spread))
+        np.testing.assert_allclose(found.chances.sum(axis=1), 1.0)
+        apart = rng.normal(0.0, 1.0, (4, 200, n_classes)) * rng.choice([0.1, 1.0, 10.0], (1, 200, 1))
+        square = (apart**2).sum(axis=2) - n_classes * apart.mean(axis=2) ** 2
+        above = found.values[:, None] + np.einsum("nc,nsc->ns", found.chances, apart)
+        above += 0.5 * found.steepness[:, None] * square
+        assert (above >= (psi[:, None] + apart).max(axis=2) - 1e-9).all()
+        means = found.values + 0.5 * found.steepness * spread
+        want = [own.mean() + lowest_above(own, spread) for own in psi]
+        np.testing.assert_allclose(means, want, rtol=1e-6)
+
+
+def test_of_two_classes_the_parabola_is_that_of_a_margin():
+    """As |u| <= u^2 / (2 gamma) + gamma / 2 at gamma^2 = E[u^2] (Polson and Scott 2011)."""
+    u = np.array([-3.0, 0.0, 0.7])
+    found = largest_score(np.stack([u, -u], axis=1) / 2.0, np.full(3, 0.4))
+    np.testing.assert_allclose(1.0 / found.steepness, np.sqrt(u**2 + 0.8))  # u varies by twice what a does
+    np.testing.assert_allclose(found.values + 0.2 * found.steepness, 0.5 * np.sqrt(u**2 + 0.8))
+
+
+def test_a_hinge_finds_the_weights_of_a_support_vector_machine():
+    """The loss of Crammer and Singer, and the cost of weights, are nearly as low as by numerical optimisation."""
+    rng = np.random.default_rng(6)
+    m = shares(60)
+    y = (m @ rng.normal(0.0, 3.0, (K, C))).argmax(axis=1)
+    response = HingeResponse(C, 5.0, 0.1)
+    sums = sums_for(response, y, m, 300)
+    w = response.means(sums)
+    np.testing.assert_allclose(w.sum(axis=1), 0.0, atol=1e-9)
+
+    def loss(flat):
+        scores = m @ flat.reshape(K, C)
+        ahead = scores + 1.0 - np.eye(C)[y]
+        return 5.0 * (ahead.max(axis=1) - scores[np.arange(60), y]).sum() + 0.05 * (flat**2).sum()
+
+    start = np.zeros(K * C)
+    for _ in range(3):
+        start = minimize(loss, start, method="Powell", options={"maxiter": 20_000}).x
+    assert loss(start) <= loss(w.ravel()) < 1.1 * loss(start)
+    assert response.bound(sums) < -loss(start)  # the price of the volume of q(w) on top
+    chances = response.chances(sums, m)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(chances.argmax(axis=1), (m @ w).argmax(axis=1))
 
 
 def test_what_local_steps_read_is_the_gradient_of_the_bound(case):
@@ -208,6 +283,8 @@ def test_a_learnt_precision_raises_the_bound_to_its_top(case):
         (lambda: MarginResponse(tolerance=-0.1), "tolerance must be"),
         (lambda: MarginResponse(0.0), "cost must be"),
         (lambda: CategoricalResponse(1), "at least 2"),
+        (lambda: HingeResponse(1), "at least 2"),
+        (lambda: HingeResponse(cost=0.0), "cost must be"),
         (lambda: CategoricalResponse(2.5), "n_classes must be"),
         (lambda: CategoricalResponse(weight="1"), "weight must be"),
     ],

@@ -12,7 +12,7 @@ from ..data.atomic import as_path
 from ..inference.starts import STARTS
 from ..likelihoods import REGISTRY
 from ..model import BAGS, ROWS, SEQUENCES, Kind
-from ..responses import CategoricalResponse, NumericResponse
+from ..responses import ClassResponse, NumericResponse
 from ._births import PUBLISHED, check_births, check_moves
 from ._choices import MOVES, algorithm, mixture_prior
 from ._devices import check_device
@@ -62,10 +62,10 @@ def check_topics(estimator: Any) -> None:
     _require(
         estimator.response is None
         or (isinstance(estimator.response, str) and estimator.response in RESPONSES)
-        or isinstance(estimator.response, (NumericResponse, CategoricalResponse)),
+        or isinstance(estimator.response, (NumericResponse, ClassResponse)),
         "response",
         estimator,
-        f"one of {', '.join(map(repr, RESPONSES))}, a GaussianResponse, MarginResponse or CategoricalResponse, or None",
+        f"one of {', '.join(map(repr, RESPONSES))}, an object of stickbreak.responses, or None",
     )
     if isinstance(estimator.init, str):
         _named("init", estimator, ("anchor", "k-means++", "random"), "summary_")

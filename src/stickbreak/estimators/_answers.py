@@ -16,7 +16,7 @@ from ..data.arrays import as_array, numbers
 from ..model import AnsweredBagKind, Model
 from ..model.answered import FEWEST
 from ..model.learning import OF_RESPONSE
-from ..responses import CategoricalResponse, GaussianResponse, NoResponse, NumericResponse, Response
+from ..responses import CategoricalResponse, ClassResponse, GaussianResponse, NoResponse, NumericResponse, RidgeResponse
 from ._classes import accuracy, classes_of
 from ._documents import DocumentReader
 
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     names : the classes, or None where answers are numbers
     """
 
-    response: NumericResponse | CategoricalResponse
+    response: NumericResponse | ClassResponse
     learn: tuple[str, ...]
     y: Array
     names: NDArray[Any] | None
@@ -88,7 +88,7 @@ def require_answers(estimator: Any, y: Any) -> None:
 def answers_to(estimator: Any, y: Any, source: Any) -> Any:
     """The documents of a source with answers y to the response of a fitted model, if any are given."""
     response = estimator.model_.response
-    if y is None or not isinstance(response, (NumericResponse, CategoricalResponse)):
+    if y is None or not isinstance(response, (NumericResponse, ClassResponse)):
         return source
     if isinstance(response, NumericResponse):
         return AnsweredBags(source, response.standardised(_numbers(y, source.n_rows)))
@@ -182,19 +182,19 @@ class Answering:
     _read: Reads
 
     @property
-    def response_(self) -> Response:
+    def response_(self) -> RidgeResponse:
         """The response, with the hyperparameters that were learnt."""
-        response: Response = self._responding((NumericResponse, CategoricalResponse), "y: use fit(X, y)")
+        response: RidgeResponse = self._responding(RidgeResponse, "y: use fit(X, y)")
         return response
 
     @property
     def response_weights_(self) -> Array:
         """What a document of one topic answers, for each topic.
 
-        Numbers: the mean answer, in their units, (K, 1).  Classes: the scores of ``classes_``, of which the softmax are their
-        probabilities, (K, C).
+        Numbers: the mean answer, in their units, (K, 1).  Classes: the scores of ``classes_``, (K, C), of which the softmax are
+        their probabilities, if the response is a `CategoricalResponse`.
         """
-        return np.asarray(self.response_.means(self.summary_))  # type: ignore[attr-defined]
+        return self.response_.means(self.summary_)
 
     def predict_targets(self, X: Any) -> Array:
         """The mean answer of documents, by their words alone, (N,); of a model that was fitted with numbers y.
@@ -229,7 +229,7 @@ class Answering:
         sklearn.exceptions.NotFittedError
             If the model was fitted without classes: use ``fit(X, y)``.
         """
-        response = self._responding(CategoricalResponse, "classes: use fit(X, y) with classes")
+        response = self._responding(ClassResponse, "classes: use fit(X, y) with classes")
         return np.asarray(response.chances(self.summary_, self._shares(X)))
 
     def class_accuracy(self, X: Any, y: Any, sample_weight: Any = None) -> float:

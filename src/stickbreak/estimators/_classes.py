@@ -21,6 +21,7 @@ from ..likelihoods.labelled import OWN
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from . import _choices as choices
+from ._cluster_classes import cluster_classes
 
 MEASURED = "Mixture(LinearRegression())"  # takes targets that are measured
 FIRST_ERROR = 0.1  # an error rate that is learnt, at first
@@ -218,28 +219,6 @@ def accuracy(names: NDArray[Any], chances: Array, y: Any, sample_weight: Any = N
         raise ValueError(f"sample_weight must hold {n} numbers of at least 0, some of labelled rows above it.")
     right = chances.argmax(axis=1) + 1 == classes.codes
     return float(np.average(right[known], weights=weights[known]))
-
-
-def cluster_classes(model: Model, summary: Summary) -> Array:
-    """The probability of each class in each cluster of a model with labels, (K, C).
-
-    That is the posterior where it has a class above one half.  The labels of other clusters, if they have any, do not say; each
-    takes after the cluster that is nearest to it, of those that have a class by then: the one under which its rows lose least
-    (`Posterior.divergences`), the nearest pairs first.
-    """
-    likelihood = model.likelihood
-    assert isinstance(likelihood, Labelled)
-    q = likelihood.class_posterior(summary.S).copy()
-    named = q.max(axis=1) > 0.5
-    distance = model.posterior(summary.without_local()).divergences
-    while named.any() and not named.all():
-        others = np.flatnonzero(~named)
-        known = np.flatnonzero(named)
-        apart = distance[np.ix_(others, known)]
-        i, j = np.unravel_index(int(apart.argmin()), apart.shape)
-        q[others[i]] = q[known[j]]
-        named[others[i]] = True
-    return q
 
 
 def is_unknown(value: Any, row: int, name: str = "y") -> bool:

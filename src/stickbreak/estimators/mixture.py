@@ -202,7 +202,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         With labels: the classes, in order.  The names that follow belong to such fits, too.
     class_counts_, cluster_classes_ : array (K, C)
         Labels of each class among the rows of each cluster; and the probability of each class in each cluster, which takes
-        after the cluster nearest to it where its labels do not say.
+        after those that it overlaps with where its labels do not say.
     label_error_ : float
         The share of labels that are wrong, given or learnt.
     lower_bound_ : float

@@ -105,8 +105,8 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         The words of the columns, for ``seeds`` and for tables and pictures, where X does not name them.
     response : {"auto", "gaussian", "categorical"}, an object of `stickbreak.responses`, or None
         What ``y`` of `fit` holds: numbers, whose mean follows from the shares of topics, or classes.  "auto", the default:
-        numbers if any is not whole, else classes.  Or a `GaussianResponse`, `MarginResponse` or `CategoricalResponse`.  None:
-        y is ignored.
+        numbers if any is not whole, else classes.  Or a `GaussianResponse` or `MarginResponse` of numbers, or a
+        `CategoricalResponse` or `HingeResponse` of classes.  None: y is ignored.
     learn : bool or sequence of str, default True
         What else to learn between laps, to values that raise the ELBO, once there are several topics, and in the last laps.
         True: the hyperparameters of the likelihood and of the response that were not given; or names, such as "concentration"

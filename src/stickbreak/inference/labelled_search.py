@@ -50,10 +50,10 @@ class LabelledSearch(Search):
         try:
             first.run(start)
             model, begun = self._with_labels(first)
+            if OF_LIKELIHOOD + OWN in self.options.learn and self.model.likelihood.n_plain > 1:
+                model, begun = self._doubted(model, begun, first.total)
             self._search = self.second(model, self.source, self.moves, self.session, self.rng, self.options)
             self._search.run(begun)
-            if OF_LIKELIHOOD + OWN in self.options.learn and self.model.likelihood.n_plain > 1:
-                self._doubt(model, first.total)
         except KeyboardInterrupt:
             if self.result is None and first.result is not None:
                 self._conclude(first)
@@ -67,22 +67,28 @@ class LabelledSearch(Search):
         model = replace(found, likelihood=replace(labelled, family=found.likelihood))
         return model, self.apart(model, first.total, self.source, self.executor)
 
-    def _doubt(self, model: Model, found: Summary) -> None:
-        """Ascend from what was found without labels as if they said nothing, and go on from there if its bound is higher.
+    def _doubted(self, model: Model, begun: Summary, found: Summary) -> tuple[Model, Summary]:
+        """The model and the start, or what an ascent came to that began as if labels said nothing, where that is better.
 
         Clusters that each hold the labels of one class make few of them wrong, and so confirm a low error rate, even where
-        labels are random: a local optimum, which the error rate alone cannot leave.
+        labels are random: a local optimum, which the error rate alone cannot leave.  More clusters must be worth their number
+        at the rates that both ascents end with, as a birth was judged at a rate that was too low.
         """
         labelled = model.likelihood
         assert isinstance(labelled, Labelled)
         silent = replace(model, likelihood=replace(labelled, error=min(1.0 - 1.0 / labelled.n_classes, MOST_ERROR)))
-        start = self.apart(silent, found, self.source, self.executor)
-        trial = replace(self, session=self.session.aside())._laps(silent, self.moves, self.options)
+        trusting = self._aside(model, begun)
+        doubting = self._aside(silent, self.apart(silent, found, self.source, self.executor))
+        fewer = doubting.total.K < trusting.total.K
+        if doubting.beats(trusting) or (fewer and not trusting.beats(doubting)):
+            return doubting.model, doubting.total
+        return model, begun
+
+    def _aside(self, model: Model, start: Summary) -> Laps:
+        """An ascent that the history does not show."""
+        trial = replace(self, session=self.session.aside())._laps(model, self.moves, self.options)
         trial.run(start)
-        if trial.bound > self.outcome.bound:
-            self._search = None
-            self.best = self._laps(trial.model, self.moves, self.options)
-            self.best.run(trial.total)
+        return trial
 
     def _conclude(self, first: Search) -> None:
         """One lap, which makes the outcome of a search that was interrupted a model of rows with labels."""

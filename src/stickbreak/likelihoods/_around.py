@@ -1,13 +1,15 @@
-"""What a likelihood around a family takes over from it: its columns and hyperparameters."""
+"""What a likelihood around a family takes over from it: statistics, rows, columns and hyperparameters."""
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._base import Array, Likelihood
+from ._latent import Latent
+from ._profile import Profile
 from ._rows import Rows
 from ._sample import Sample
 
@@ -15,14 +17,38 @@ OF_CLASSES = "takes_sparse", "takes_missing", "takes_negative", "domain"  # attr
 
 
 class Around(Likelihood):
-    """A likelihood whose rows, columns and hyperparameters are those of a resolved family."""
+    """A likelihood around a family: whatever it does not say of itself is said by the family.
+
+    Its statistics are those of the family and, after these, its own (`_of_family`); the family takes its rows as `rows_of`.
+    """
 
     family: Likelihood
+
+    def rows_of(self, X: Rows) -> Rows:
+        """Rows X as the family takes them."""
+        return X
+
+    def _of_family(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """Counts (K,) and statistics (K, F) of the family."""
+        return N, S[:, : self.family.n_statistics]
+
+    def _of_one(self, N: float, S: Array) -> tuple[float, Array]:
+        """Count and statistics (F,) of the family of one cluster."""
+        count, sums = self._of_family(np.array([N]), S[None])
+        return float(count[0]), sums[0]
+
+    def _around(self, family: Likelihood) -> Self:
+        """The same around another family."""
+        own: Any = self  # a frozen dataclass
+        found: Self = replace(own, family=family)
+        return found
 
     def _take_over(self) -> None:
         """Set what is an attribute of a class in families."""
         for name in OF_CLASSES:
             object.__setattr__(self, name, getattr(self.family, name))
+
+    # What inference needs ----------------------------------------------------------------------------------------------
 
     def resolve(self, sample: Sample) -> Self:
         """The same: the family is resolved."""
@@ -38,13 +64,67 @@ class Around(Likelihood):
         """Whether the family is."""
         return self.family.portable
 
+    @property
+    def latent(self) -> Latent | None:
+        """Those of the family."""
+        return self.family.latent
+
+    @property
+    def n_statistics(self) -> int:
+        """F, those of the family."""
+        return self.family.n_statistics
+
     def log_base(self, X: Rows) -> Array:
         """That of the family, (n,)."""
-        return self.family.log_base(X)
+        return self.family.log_base(self.rows_of(X))
+
+    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """W and b of the family."""
+        return self.family.weights(*self._of_family(N, S))
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """W and b of the family, of parameters drawn from their posterior."""
+        return self.family.draw_weights(*self._of_family(N, S), rng)
+
+    def log_marginal(self, N: Array, S: Array) -> Array:
+        """That of the family, (K,)."""
+        return self.family.log_marginal(*self._of_family(N, S))
 
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """That of the family, (n, J)."""
-        return self.family.divergence(X, centers)
+        return self.family.divergence(self.rows_of(X), self.rows_of(centers))
+
+    def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
+        """That of the family, (n, K)."""
+        return self.family.log_predictive(self.rows_of(X), *self._of_family(N, S))
+
+    def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
+        """The family made for missing values in columns (D,) of its rows; statistics after those of the family stay."""
+        F = self.family.n_statistics
+        family, wider = self.family.with_missing(missing, S[:, :F])
+        return self._around(family), np.hstack([wider, S[:, F:]])
+
+    # What people read --------------------------------------------------------------------------------------------------
+
+    def posterior(self, N: Array, S: Array) -> Any:
+        """That of the family."""
+        return self.family.posterior(*self._of_family(N, S))
+
+    def profile(self, N: Array, S: Array) -> Profile:
+        """That of the family."""
+        return self.family.profile(*self._of_family(N, S))
+
+    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
+        """Rows (size, D) of the family."""
+        return self.family.sample(*self._of_one(N, S), rng, size)
+
+    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
+        """Rows completed by the family."""
+        return self.family.complete(self.rows_of(X), *self._of_one(N, S), rng)
+
+    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
+        """Rows filled in by the family."""
+        return self.family.impute(self.rows_of(X), R, *self._of_family(N, S))
 
     # Columns -----------------------------------------------------------------------------------------------------------
 
@@ -124,10 +204,19 @@ class Around(Likelihood):
         """With a group of hyperparameters of the family multiplied by a factor."""
         return self._around(self.family.scaled_together(names, factor))
 
+    def not_given(self) -> list[str]:
+        """Those of the family."""
+        return self.family.not_given()
+
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
         """With hyperparameters of another's family."""
         return self._around(self.family.continued(names, other.plain))
 
-    @abstractmethod
-    def _around(self, family: Likelihood) -> Self:
-        """The same around another family."""
+    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
+        """With a hyperparameter of the family fitted to clusters."""
+        for family in self.family.fitted(name, *self._of_family(N, S)):
+            yield self._around(family)
+
+    def ahead(self, before: Likelihood, step: float) -> Self:
+        """With what the family has learnt of latent variables moved on."""
+        return self._around(self.family.ahead(before.family, step)) if isinstance(before, Around) else self

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,11 @@ from scipy import sparse
 from scipy.special import logsumexp, softmax
 
 from .._sums import check_between
+from ._around import Around
 from ._arrays import converted, like, namespace
 from ._base import Array, Likelihood
 from ._hyperparameters import require
-from ._latent import Latent
-from ._profile import Profile
 from ._rows import Rows
-from ._sample import Sample
 from .features import features, prefers_sparse
 
 FORBIDDEN = 1e8  # nats that a label costs in a cluster of another class, where labels are never wrong
@@ -25,7 +23,7 @@ OWN = "label_error"  # the name of the error rate among hyperparameters
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled(Likelihood):
+class Labelled(Around):
     """A family for rows of which some have a label: each cluster has one of C classes.
 
         c_k ~ Uniform(1, ..., C),    p(y_n | z_n = k) = 1 - e  if y_n = c_k,  e / (C - 1)  otherwise
@@ -66,12 +64,11 @@ class Labelled(Likelihood):
         require(self.n_classes >= 1, "n_classes", self.n_classes, "at least 1")
         require(0.0 <= self.error < 1.0, "error", self.error, "from 0 to below 1")
         require(self.steps >= 1 and self.n_columns % self.steps == 0, "steps", self.steps, "a divisor of the columns")
-        for name in ("takes_sparse", "takes_missing", "takes_negative", "domain"):
-            object.__setattr__(self, name, getattr(self.family, name))  # those of a class, elsewhere
+        self._take_over()
 
     def row_counts(self, N: Array, S: Array) -> Array:
         """Those of the family."""
-        return self.family.row_counts(N, self._own(S))
+        return self.family.row_counts(*self._of_family(N, S))
 
     # Classes -----------------------------------------------------------------------------------------------------------
 
@@ -121,24 +118,10 @@ class Labelled(Likelihood):
 
     # What inference needs ----------------------------------------------------------------------------------------------
 
-    def resolve(self, sample: Sample) -> Self:
-        """The same: the family is resolved."""
-        return self
-
-    @property
-    def conjugate(self) -> bool:
-        """Whether the family is."""
-        return self.family.conjugate
-
     @property
     def n_statistics(self) -> int:
         """F, those of the family and one for each class."""
         return self.family.n_statistics + self.n_classes
-
-    @property
-    def latent(self) -> Latent | None:
-        """Those of the family; labels do not depend on them."""
-        return self.family.latent
 
     @property
     def n_plain(self) -> int:
@@ -149,11 +132,6 @@ class Labelled(Likelihood):
     def row_entries(self) -> int:
         """Those of the family, and the class."""
         return (self.family.row_entries if prefers_sparse(self.family) else self.family.n_statistics) + 1
-
-    @property
-    def portable(self) -> bool:
-        """Whether the family is."""
-        return self.family.portable
 
     def features(self, X: Rows, out: Any) -> Any:
         """T (n, F): the features of the family, and the class."""
@@ -188,19 +166,15 @@ class Labelled(Likelihood):
         out[:, F:] = converted(codes[:, None] == like(np.arange(1.0, self.n_classes + 1.0), X)[None, :], out.dtype)
         return out
 
-    def log_base(self, X: Rows) -> Array:
-        """That of the family, (n,)."""
-        return self.family.log_base(self.rows_of(X))
-
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """W and b of the family, and E_q[log p(y | c_k)] of each label y."""
-        W, b = self.family.weights(N, self._own(S))
+        W, b = super().weights(N, S)
         q = self.class_posterior(S)
         return np.hstack([W, q * self._right + (1.0 - q) * self._wrong]), b
 
     def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """The same of parameters and classes drawn from their posterior."""
-        W, b = self.family.draw_weights(N, self._own(S), rng)
+        W, b = super().draw_weights(N, S, rng)
         drawn = rng.multinomial(1, self.class_posterior(S)) > 0
         return np.hstack([W, np.where(drawn, self._right, self._wrong)]), b
 
@@ -208,19 +182,18 @@ class Labelled(Likelihood):
         """That of the family, and of the labels: log of the mean over classes of the products of p(y_n | c), (K,)."""
         labels = logsumexp(self._class_scores(S), axis=1) - np.log(self.n_classes)
         unlabelled = self.label_counts(S).sum(axis=1) == 0.0
-        return np.asarray(self.family.log_marginal(N, self._own(S)) + np.where(unlabelled, 0.0, labels))
+        return np.asarray(super().log_marginal(N, S) + np.where(unlabelled, 0.0, labels))
 
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """That of the family, and for labels that differ the log odds of a right one, (n, J)."""
         one = self.classes_of(X)[:, None]
         other = self.classes_of(centers)
         apart = (one >= 0) & (other >= 0) & (one != other)
-        own = self.family.divergence(self.rows_of(X), self.rows_of(centers))
-        return np.asarray(own + np.where(apart, max(self._right - self._wrong, 0.0), 0.0))
+        return np.asarray(super().divergence(X, centers) + np.where(apart, max(self._right - self._wrong, 0.0), 0.0))
 
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """That of the family, and the log probability of each label, (n, K)."""
-        own = self.family.log_predictive(self.rows_of(X), N, self._own(S))
+        own = super().log_predictive(X, N, S)
         classes = self.classes_of(X)
         known = classes >= 0
         q = self.class_posterior(S)
@@ -229,42 +202,7 @@ class Labelled(Likelihood):
         own[known] += labels[:, classes[known]].T
         return own
 
-    # What people read --------------------------------------------------------------------------------------------------
-
-    def posterior(self, N: Array, S: Array) -> Any:
-        """That of the family."""
-        return self.family.posterior(N, self._own(S))
-
-    def profile(self, N: Array, S: Array) -> Profile:
-        """That of the family."""
-        return self.family.profile(N, self._own(S))
-
-    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
-        """Rows (size, D) of the family, without labels."""
-        return self.family.sample(N, S[: self.family.n_statistics], rng, size)
-
-    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
-        """Rows completed by the family, without labels."""
-        return self.family.complete(self.rows_of(X), N, S[: self.family.n_statistics], rng)
-
-    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
-        """Rows filled in by the family, without labels."""
-        return self.family.impute(self.rows_of(X), R, N, self._own(S))
-
     # Columns: those of the family --------------------------------------------------------------------------------------
-
-    @property
-    def largest(self) -> Any:
-        """That of the family."""
-        return self.family.largest
-
-    def valid(self, X: Array) -> NDArray[np.bool_]:
-        """What the family allows in rows without labels."""
-        return self.family.valid(X)
-
-    def known(self, X: Any) -> Any:
-        """As the family, of rows without labels."""
-        return self.family.known(X)
 
     def may_miss(self, D: int) -> NDArray[np.bool_]:
         """As the family; a column of labels has no missing values."""
@@ -290,15 +228,13 @@ class Labelled(Likelihood):
         """As the family."""
         return self._columnwise(self.family.has_density(self.n_columns), D)
 
-    def refuse(self, value: float, column: int, where: str) -> NoReturn:
-        """As the family."""
-        self.family.refuse(value, column, where)
+    def takes_targets(self) -> bool:
+        """No: what comes as y are labels."""
+        return False
 
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """The family made for missing values in columns (D,) of rows without labels."""
-        F = self.family.n_statistics
-        family, wider = self.family.with_missing(missing[: self.n_columns], S[:, :F])
-        return replace(self, family=family), np.hstack([wider, S[:, F:]])
+        return super().with_missing(missing[: self.n_columns], S)
 
     # Hyperparameters: those of the family, and the error rate, where labels may be wrong -------------------------------
 
@@ -306,50 +242,31 @@ class Labelled(Likelihood):
         """Those of the family, and "label_error" where that is not zero."""
         return [*self.family.tunables(), *([OWN] if self.error > 0.0 else [])]
 
-    def coupled(self) -> list[list[str]]:
-        """Those of the family."""
-        return self.family.coupled()
-
-    @property
-    def log_hyperprior(self) -> float:
-        """That of the family."""
-        return self.family.log_hyperprior
-
     def cost_of_learning(self, name: str, N: Array) -> float:
         """That of the family; the error rate is one number."""
-        return super().cost_of_learning(name, N) if name == OWN else self.family.cost_of_learning(name, N)
+        return Likelihood.cost_of_learning(self, name, N) if name == OWN else super().cost_of_learning(name, N)
 
     def scaled(self, name: str, factor: float) -> Self:
         """With a hyperparameter of the family, or the odds of an error, multiplied by a factor."""
         if name != OWN:
-            return replace(self, family=self.family.scaled(name, factor))
+            return super().scaled(name, factor)
         odds = factor * self.error / (1.0 - self.error)
         return replace(self, error=float(np.clip(odds / (1.0 + odds), LEAST_ERROR, MOST_ERROR)))
 
     def scaled_together(self, names: Sequence[str], factor: float) -> Self:
         """With a group of hyperparameters multiplied by a factor."""
-        scaled = self
-        own = [name for name in names if name == OWN]
-        if own:
-            scaled = scaled.scaled(OWN, factor)
+        scaled = self.scaled(OWN, factor) if OWN in names else self
         others = [name for name in names if name != OWN]
-        return replace(scaled, family=self.family.scaled_together(others, factor)) if others else scaled
+        return scaled._around(self.family.scaled_together(others, factor)) if others else scaled
 
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
         """With hyperparameters of another's family."""
         family = other.family if isinstance(other, Labelled) else other
-        own = [name for name in names if name != OWN]
-        return replace(self, family=self.family.continued(own, family))
+        return super().continued([name for name in names if name != OWN], family)
 
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With a hyperparameter of the family fitted to clusters."""
-        if name != OWN:
-            for family in self.family.fitted(name, N, self._own(S)):
-                yield replace(self, family=family)
-
-    def ahead(self, before: Likelihood, step: float) -> Self:
-        """With what the family has learnt of latent variables moved on."""
-        return replace(self, family=self.family.ahead(before.family, step)) if isinstance(before, Labelled) else self
+        return iter(()) if name == OWN else super().fitted(name, N, S)
 
     # What comes from a file ------------------------------------------------------------------------------------------
 
@@ -364,12 +281,8 @@ class Labelled(Likelihood):
         )
         shaped = S.ndim == 2 and S.shape[1] == self.n_statistics
         require(shaped, "shape", S.shape, f"that of {self.n_statistics} statistics")
-        self.family.check(self.n_columns, N, self._own(S))
+        self.family.check(self.n_columns, *self._of_family(N, S))
         check_between("numbers of labels", S[:, self.family.n_statistics :].sum(axis=1), N)
-
-    def _own(self, S: Array) -> Array:
-        """The statistics of the family."""
-        return S[:, : self.family.n_statistics]
 
     def _columnwise(self, own: NDArray[np.bool_], D: int) -> NDArray[np.bool_]:
         """What is said of the columns of the family as said of D columns, of which those of labels are none."""

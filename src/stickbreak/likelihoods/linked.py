@@ -1,7 +1,6 @@
 """Groups of rows that are in one cluster: any family, for the sums of the statistics of a group."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,6 @@ from scipy.sparse import csr_array, hstack, issparse
 from ._around import Around
 from ._base import Array, Likelihood
 from ._hyperparameters import require
-from ._profile import Profile
 from ._rows import Rows
 from .features import features
 
@@ -74,6 +72,10 @@ class Linked(Around):
         """M_k, the rows of each cluster, (K,)."""
         return np.asarray(np.maximum(S[:, -1], 0.0))  # extrapolated sums may miss zero
 
+    def _of_family(self, N: Array, S: Array) -> tuple[Array, Array]:
+        """The rows of each cluster, and the statistics of the family."""
+        return self.row_counts(N, S), S[:, :-1]
+
     def features(self, X: Rows, out: Array | None) -> Any:
         """T (n, F): sums of groups as they are, or the features of the family and 1."""
         if self.summed:
@@ -94,17 +96,13 @@ class Linked(Around):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """[W, b] of the family, and zeros."""
-        W, b = self.family.weights(self.row_counts(N, S), S[:, :-1])
+        W, b = super().weights(N, S)
         return np.column_stack([W, b]), np.zeros(len(b))
 
     def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """The same of parameters drawn from their posterior."""
-        W, b = self.family.draw_weights(self.row_counts(N, S), S[:, :-1], rng)
+        W, b = super().draw_weights(N, S, rng)
         return np.column_stack([W, b]), np.zeros(len(b))
-
-    def log_marginal(self, N: Array, S: Array) -> Array:
-        """That of the family for all rows of all groups, (K,)."""
-        return self.family.log_marginal(self.row_counts(N, S), S[:, :-1])
 
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """Of groups the nats that each loses, in expectation, under the posterior of another in place of its own, (n, J).
@@ -121,53 +119,21 @@ class Linked(Around):
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """That of the rows of each group together, given those of each cluster, (n, K)."""
         if not self.summed:
-            return self.family.log_predictive(X, self.row_counts(N, S), S[:, :-1])
+            return super().log_predictive(X, N, S)
         T = np.asarray(X[:, :-1], np.float64)
         now = self.log_marginal(N, S)
         found = [self.log_marginal(N[[k]] + 1.0, S[[k]] + T) - now[k] for k in range(len(S))]
         return np.asarray(np.stack(found, axis=1) + self.log_base(X)[:, None])
 
-    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With a hyperparameter of the family fitted to the rows of clusters."""
-        for family in self.family.fitted(name, self.row_counts(N, S), S[:, :-1]):
-            yield replace(self, family=family)
-
-    # What people read --------------------------------------------------------------------------------------------------
-
-    def posterior(self, N: Array, S: Array) -> Any:
-        """That of the family."""
-        return self.family.posterior(self.row_counts(N, S), S[:, :-1])
-
-    def profile(self, N: Array, S: Array) -> Profile:
-        """That of the family."""
-        return self.family.profile(self.row_counts(N, S), S[:, :-1])
-
-    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
-        """Rows (size, D) of the family, each a group of its own."""
-        return self.family.sample(float(S[-1]), S[:-1], rng, size)
-
-    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
-        """Rows completed by the family."""
-        return self.family.complete(X, float(S[-1]), S[:-1], rng)
-
-    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
-        """Rows filled in by the family."""
-        return self.family.impute(X, R, self.row_counts(N, S), S[:, :-1])
-
     # Columns and files -------------------------------------------------------------------------------------------------
 
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """The family made for missing values in columns (D,) of rows."""
-        family, wider = self.family.with_missing(missing[: self.n_columns], S[:, :-1])
-        return replace(self, family=family), np.hstack([wider, S[:, -1:]])
+        return super().with_missing(missing[: self.n_columns], S)
 
     def resolved_columns(self) -> int:
         """D of single rows."""
         return self.n_columns
-
-    def _around(self, family: Likelihood) -> Self:
-        """Groups around another family."""
-        return replace(self, family=family)
 
     def check(self, D: int, N: Array, S: Array) -> None:
         """Check the family, and that numbers of rows are not negative."""
@@ -176,4 +142,4 @@ class Linked(Around):
         shaped = S.ndim == 2 and S.shape == (len(N), self.n_statistics)
         require(shaped, "shape", S.shape, f"that of {len(N)} clusters with {self.n_statistics} statistics")
         require(bool((S[:, -1] >= 0.0).all()), "rows", S[:, -1], "numbers of at least 0")
-        self.family.check(self.n_columns, self.row_counts(N, S), S[:, :-1])
+        self.family.check(self.n_columns, *self._of_family(N, S))

@@ -1,16 +1,16 @@
 """Columns of positive numbers on the log scale, with any family of measurements."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._around import Around
 from ._base import Array, Likelihood
 from ._column_names import column_numbers
 from ._hyperparameters import LARGEST, SMALLEST, require
-from ._latent import Latent
 from ._profile import Profile
 from ._sample import Sample
 from ._size import Size
@@ -21,7 +21,7 @@ MOST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
-class LogScale(Likelihood):
+class LogScale(Around):
     """A family of measurements, such as `Gaussian`, with some columns on the log scale: log-normal, for positive numbers.
 
         p(x | phi) = p_family(g(x) | phi) prod_d 1 / x_d,    g = log in the columns d on the log scale, else the identity
@@ -88,26 +88,26 @@ class LogScale(Likelihood):
         steps: Array = np.zeros(len(columns))
         if self.family.rounds:
             steps = sample.take(columns).resolution()
-            steps[~replace(sample, X=draft._logs(sample.X)).take(columns).varies()] = np.inf
+            steps[~replace(sample, X=draft.rows_of(sample.X)).take(columns).varies()] = np.inf
         draft = replace(draft, steps=steps)
         known = np.full(sample.D, np.nan)
         known[columns] = np.where(np.isinf(steps), np.inf, 0.0)  # the features say what rounding has taken
-        largest, smallest = draft._logs(np.stack([sample.largest, sample.smallest]))
-        logs = replace(sample, X=draft._logs(sample.X), largest=largest, smallest=smallest, steps=known)
+        largest, smallest = draft.rows_of(np.stack([sample.largest, sample.smallest]))
+        logs = replace(sample, X=draft.rows_of(sample.X), largest=largest, smallest=smallest, steps=known)
         return replace(draft, family=self.family.resolve(logs))
-
-    @property
-    def n_statistics(self) -> int:
-        """F, that of the family."""
-        return self.family.n_statistics
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """The size of the family."""
         return self.family.size(missing, largest)
 
+    @property
+    def portable(self) -> bool:
+        """No."""
+        return False
+
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): the features of the family for the rows on the log scale, with the variances of rounded values."""
-        T: Array = self.family.features(self._logs(X), out)
+        T: Array = self.family.features(self.rows_of(X), out)
         if self._rounded.any():
             variances = np.zeros(X.shape)
             variances[:, self._columns] = np.nan_to_num(self._half_widths(X) ** 2 / 3.0)
@@ -116,31 +116,11 @@ class LogScale(Likelihood):
 
     def log_base(self, X: Array) -> Array:
         """Log h of the family less sum_d log x_d over the observed columns on the log scale, (n,)."""
-        return np.asarray(self.family.log_base(self._logs(X)) + self._log_jacobian(X))
-
-    def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
-        """W and b of the family."""
-        return self.family.weights(N, S)
-
-    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        """W and b of the family, of parameters drawn from their posterior."""
-        return self.family.draw_weights(N, S, rng)
-
-    def log_marginal(self, N: Array, S: Array) -> Array:
-        """Log marginals of the family, (K,)."""
-        return self.family.log_marginal(N, S)
-
-    def divergence(self, X: Array, centers: Array) -> Array:
-        """Divergence of the family between rows on the log scale, (n, J)."""
-        return self.family.divergence(self._logs(X), self._logs(centers))
-
-    def posterior(self, N: Array, S: Array) -> Any:
-        """The posterior of the family: of the logarithms of the columns on the log scale."""
-        return self.family.posterior(N, S)
+        return np.asarray(super().log_base(X) + self._log_jacobian(X))
 
     def profile(self, N: Array, S: Array) -> Profile:
         """Mean and variance of each column, in units of the data: those of log-normals with the family's moments of log x."""
-        profile = self.family.profile(N, S)
+        profile = super().profile(N, S)
         logs = self._columns
         m = profile.means[:, logs]
         s2 = profile.variances[:, logs]
@@ -152,14 +132,23 @@ class LogScale(Likelihood):
 
     def log_predictive(self, X: Array, N: Array, S: Array) -> Array:
         """Log predictive density of the family on the log scale less sum_d log x_d, (n, K)."""
-        return np.asarray(self.family.log_predictive(self._logs(X), N, S) + self._log_jacobian(X)[:, None])
+        return np.asarray(super().log_predictive(X, N, S) + self._log_jacobian(X)[:, None])
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
         """Draw ``size`` rows (size, D): exponentials of the family's draws in the columns on the log scale."""
-        drawn = self.family.sample(N, S, rng, size)
+        drawn = super().sample(N, S, rng, size)
         limits = np.log(SMALLEST), np.log(LARGEST)
         drawn[:, self._columns] = np.exp(np.clip(drawn[:, self._columns], *limits))
         return drawn
+
+    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
+        """Rows drawn anew: the family describes all columns."""
+        return self.sample(N, S, rng, len(X))
+
+    @property
+    def largest(self) -> float:
+        """As of most families: values in columns on the log scale may be far from the data of the fit."""
+        return LARGEST
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """What the family allows; on the log scale numbers from 1e-150 to 1e150."""
@@ -167,7 +156,7 @@ class LogScale(Likelihood):
         values = usable[:, self._columns]
         inside = np.isnan(values) | ((values >= SMALLEST) & (values <= LARGEST))
         usable[:, self._columns] = np.where(inside, values, 1.0)
-        fine = self.family.valid(self._logs(usable))
+        fine = self.family.valid(self.rows_of(usable))
         fine[:, self._columns] &= inside
         return fine
 
@@ -175,27 +164,13 @@ class LogScale(Likelihood):
         """Raise a ValueError for a value of a column that is not `valid`."""
         if column not in self._columns:
             self.family.refuse(value, column, where)
-        super().refuse(value, column, where)
-
-    def may_miss(self, D: int) -> NDArray[np.bool_]:
-        """The columns in which the family allows it."""
-        return self.family.may_miss(D)
+        Likelihood.refuse(self, value, column, where)
 
     def measured(self, D: int) -> NDArray[np.bool_]:
         """The columns that are not on the log scale."""
         own = self.family.measured(D)
         own[self._columns] = False
         return own
-
-    @property
-    def latent(self) -> Latent | None:
-        """The latent variables of rows under the family."""
-        return self.family.latent
-
-    def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
-        """The family made for missing values in the columns ``missing`` (D,)."""
-        family, wider = self.family.with_missing(missing, S)
-        return replace(self, family=family), wider
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """As the family; on the log scale missing values become the means of the `profile`."""
@@ -213,53 +188,11 @@ class LogScale(Likelihood):
         family = self.family.simpler(missing)
         return None if family is None else replace(self, family=family)
 
-    def tunables(self) -> list[str]:
-        """Those of the family."""
-        return self.family.tunables()
-
-    def coupled(self) -> list[list[str]]:
-        """Those of the family."""
-        return self.family.coupled()
-
-    def not_given(self) -> list[str]:
-        """Those of the family."""
-        return self.family.not_given()
-
-    @property
-    def log_hyperprior(self) -> float:
-        """That of the family."""
-        return self.family.log_hyperprior
-
-    def cost_of_learning(self, name: str, N: Array) -> float:
-        """That of the family."""
-        return self.family.cost_of_learning(name, N)
-
-    def scaled(self, name: str, factor: float) -> Self:
-        """With a hyperparameter of the family multiplied by a factor."""
-        return replace(self, family=self.family.scaled(name, factor))
-
-    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """With hyperparameters of the family multiplied by a factor."""
-        return replace(self, family=self.family.scaled_together(names, factor))
-
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
         """With hyperparameters of another's family, where the same columns are on the log scale."""
         if not isinstance(other, LogScale) or not np.array_equal(self.columns, other.columns):
             return self
-        return replace(self, family=self.family.continued(names, other.family))
-
-    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With a hyperparameter of the family fitted to clusters."""
-        for family in self.family.fitted(name, N, S):
-            yield replace(self, family=family)
-
-    def ahead(self, before: Likelihood, step: float) -> Self:
-        """With what the family has learnt of latent variables moved on."""
-        return replace(self, family=self.family.ahead(before.family, step)) if isinstance(before, LogScale) else self
-
-    def resolved_columns(self) -> int | None:
-        """The number of columns of the family."""
-        return self.family.resolved_columns()
+        return super().continued(names, other.family)
 
     def check(self, D: int, N: Array, S: Array) -> None:
         """Check the columns on the log scale and their steps, and the family."""
@@ -298,7 +231,7 @@ class LogScale(Likelihood):
         """The h of each value on the log scale (n, J): half the width of the step of its logarithm."""
         return np.arctanh(self._shares(X))
 
-    def _logs(self, X: Array) -> Array:
+    def rows_of(self, X: Array) -> Array:
         """Rows g(x) (n, D) in float64: the middle of the step of log x in the columns on the log scale."""
         Z = X.astype(np.float64)
         Z[:, self._columns] = np.log(Z[:, self._columns])

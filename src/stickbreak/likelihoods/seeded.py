@@ -1,6 +1,5 @@
 """Clusters that are named in advance: any family, with a prior of its own for each of some clusters."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,7 +11,6 @@ from scipy.sparse import csr_array, issparse
 from ._around import Around
 from ._base import Array, Likelihood
 from ._hyperparameters import require
-from ._profile import Profile
 from ._rows import Rows
 from .features import features
 
@@ -166,7 +164,7 @@ class Seeded(Around):
         """Which cluster has which seed, (K, G)."""
         return np.asarray(S[..., self.family.n_statistics :] > 0.0)
 
-    def _with_seeds(self, N: Array, S: Array) -> tuple[Array, Array]:
+    def _of_family(self, N: Array, S: Array) -> tuple[Array, Array]:
         """Counts and statistics of the family, those of seeds added."""
         own = S[:, : self.family.n_statistics]
         marks = self._marks(S)
@@ -205,64 +203,27 @@ class Seeded(Around):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """W and b of the family, given rows and seeds; of seeds, their marks."""
-        W, b = self.family.weights(*self._with_seeds(N, S))
+        W, b = super().weights(N, S)
         return np.hstack([W, np.where(self._marks(S), MARK, 0.0)]), b
+
+    def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Refused."""
+        self._refuse_draws()
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Log Z(lambda_k) - log Z(lambda_0 + seeds), (K,)."""
         marks = self._marks(S)
-        value = self.family.log_marginal(*self._with_seeds(N, S))
+        value = super().log_marginal(N, S)
         if marks.any():
             prior = self.family.log_marginal(self.counts, self.sums)
             value = value - marks @ prior - APART * np.maximum(marks.sum(axis=1) - 1, 0)
         return np.asarray(value)
 
-    def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
-        """That of the family, given rows and seeds, (n, K)."""
-        return self.family.log_predictive(X, *self._with_seeds(N, S))
-
-    # What people read --------------------------------------------------------------------------------------------------
-
-    def posterior(self, N: Array, S: Array) -> Any:
-        """That of the family, given rows and seeds."""
-        return self.family.posterior(*self._with_seeds(N, S))
-
-    def profile(self, N: Array, S: Array) -> Profile:
-        """That of the family, given rows and seeds."""
-        return self.family.profile(*self._with_seeds(N, S))
-
-    def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
-        """Rows (size, D) of the family, given rows and seeds."""
-        return self.family.sample(*self._one(N, S), rng, size)
-
-    def complete(self, X: Array, N: float, S: Array, rng: np.random.Generator) -> Array:
-        """Rows completed by the family, given rows and seeds."""
-        return self.family.complete(X, *self._one(N, S), rng)
-
-    def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
-        """Rows filled in by the family, given rows and seeds."""
-        return self.family.impute(X, R, *self._with_seeds(N, S))
-
-    def _one(self, N: float, S: Array) -> tuple[float, Array]:
-        """Count and statistics (F,) of the family of one cluster, those of its seed added."""
-        count, sums = self._with_seeds(np.array([N]), S[None])
-        return float(count[0]), sums[0]
-
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """The family made for missing values in columns (D,), and wider statistics of clusters and seeds."""
-        F = self.family.n_statistics
-        family, wider = self.family.with_missing(missing, S[:, :F])
+        family, wider = self.family.with_missing(missing, S[:, : self.family.n_statistics])
         sums = self.family.with_missing(missing, self.sums)[1]
-        return replace(self, family=family, sums=sums), np.hstack([wider, S[:, F:]])
-
-    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With a hyperparameter of the family fitted to clusters with their seeds."""
-        for family in self.family.fitted(name, *self._with_seeds(N, S)):
-            yield replace(self, family=family)
-
-    def _around(self, family: Likelihood) -> Self:
-        """The same seeds around another family."""
-        return replace(self, family=family)
+        return replace(self, family=family, sums=sums), np.hstack([wider, S[:, self.family.n_statistics :]])
 
     def check(self, D: int, N: Array, S: Array) -> None:
         """Check the family with clusters and with seeds alone, and that each seed is on one cluster, and no two on the same."""

@@ -1,20 +1,20 @@
 """What responses of numbers share: the units of the answers, and predictions in them."""
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import Any, Self
+from abc import abstractmethod
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import real, shown
-from ._base import Answered, Reading
+from ._base import Answered
+from ._ridge import RidgeResponse
 
 Array = NDArray[np.floating]
 
 
-class NumericResponse(ABC):
+class NumericResponse(RidgeResponse):
     """A response of numbers, which are centred and scaled to variance one: frozen dataclasses with ``center`` and ``scale``."""
 
     center: float | None
@@ -25,34 +25,14 @@ class NumericResponse(ABC):
         """One."""
         return 1
 
+    @property
+    def n_free(self) -> int:
+        """One."""
+        return 1
+
     @abstractmethod
     def resolved(self, y: Array) -> Self:
         """This response with all that was not given from answers y (n,)."""
-
-    @abstractmethod
-    def reading(self, sums: Any) -> Reading | None:
-        """As of every response."""
-
-    @abstractmethod
-    def bound(self, sums: Any) -> float:
-        """As of every response."""
-
-    @abstractmethod
-    def learnable(self) -> tuple[str, ...]:
-        """As of every response."""
-
-    @abstractmethod
-    def tuned(self, sums: Any, names: tuple[str, ...]) -> Self:
-        """As of every response."""
-
-    @property
-    @abstractmethod
-    def question(self) -> Self:
-        """As of every response."""
-
-    @abstractmethod
-    def weights(self, sums: Answered) -> Array:
-        """E[w] of answers that are centred and scaled, (K, 1)."""
 
     def standardised(self, y: Array) -> Array:
         """Answers as local steps read them."""
@@ -71,11 +51,9 @@ class NumericResponse(ABC):
 
     def in_units_of(self, y: Array) -> Self:
         """This response with the mean and the standard deviation of answers y (n,), where units were not given."""
-        own: Any = self
         center = float(y.mean()) if self.center is None else float(self.center)
         scale = float(y.std()) if self.scale is None else float(self.scale)
-        found: Self = replace(own, center=center, scale=scale)
-        return found
+        return self._with_precision()._replaced(center=center, scale=scale)
 
     def _check_units(self) -> None:
         """Refuse units that are no numbers."""

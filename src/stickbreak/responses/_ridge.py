@@ -1,22 +1,22 @@
-"""What the priors of weights share: the range of their precision, and its search."""
+"""What responses by weights with a Gaussian prior share: the precision of the prior, q(w), and the bound."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import real, shown
 from ..allocations.line_search import best_factor
-from ._base import Answered
+from ._base import Answered, Reading
 
 Array = NDArray[np.floating]
 
 LEAST, MOST = 1e-6, 1e6  # of a precision: between them it is learnt
 PRECISION = "precision"
-
-R = TypeVar("R", bound=Any)
+NARROWEST = 1e-6  # of the widths gamma of a parabola, beyond which it is as steep as can be computed
+ROUNDS = 3  # of parabolas in a local step, where they depend on the shares of topics
 
 
 def check_positive(value: Any, name: str) -> None:
@@ -25,23 +25,86 @@ def check_positive(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be a number from {LEAST:g} to {MOST:g}; got {shown(value)}.")
 
 
-def eigenvalues(M: Array) -> Array:
-    """Those of a sum of squares, which are not negative but for rounding, (K,)."""
-    return np.asarray(np.maximum(np.linalg.eigvalsh(M), 0.0))
+class RidgeResponse(ABC):
+    """A response by weights w_kc ~ Normal(0, 1 / precision): frozen dataclasses, with the precision or None among their fields.
 
+    Given the sums of `stickbreak.responses`, Cov(w) = (M + precision I)^-1 for each column of w, and E[w] = Cov(w) B.
+    """
 
-def inverse(M: Array, ridge: float) -> Array:
-    """(M + ridge I)^-1, symmetric."""
-    values, vectors = np.linalg.eigh(M)
-    return np.asarray((vectors / (np.maximum(values, 0.0) + ridge)) @ vectors.T)
+    precision: float | None
+    at_first: ClassVar[float] = 0.1  # a precision that is not given
 
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """C, the columns of w."""
 
-def with_best_precision(response: R, sums: Answered, names: tuple[str, ...], bound: Callable[[R], float]) -> R:
-    """The response with a precision of the weights that raises the bound, if that is to be learnt."""
-    if PRECISION not in names or not sums.A > 0.0:
-        return response
+    @property
+    @abstractmethod
+    def n_free(self) -> int:
+        """The columns of w that vary freely."""
 
-    def times(factor: float) -> R:
-        return replace(response, precision=float(np.clip(response.precision * factor, LEAST, MOST)))
+    @abstractmethod
+    def reading(self, sums: Any) -> Reading:
+        """As of every response."""
 
-    return times(best_factor(lambda factor: bound(times(factor))).factor)
+    @abstractmethod
+    def means(self, sums: Answered) -> Array:
+        """What a document of one topic answers, for each topic, (K, C)."""
+
+    @property
+    def question(self) -> Self:
+        """The same, whatever the precision."""
+        return self._replaced(precision=None)
+
+    def learnable(self) -> tuple[str, ...]:
+        """The precision, where it was not given."""
+        return () if self.precision is not None else (PRECISION,)
+
+    def weights(self, sums: Answered) -> Array:
+        """E[w], (K, C)."""
+        return np.asarray(self._covariance(sums) @ sums.B)
+
+    def bound(self, sums: Any) -> float:
+        """Y + tr(B' Cov(w) B) / 2 less the volume that q(w) has lost."""
+        return float(sums.Y) + 0.5 * float((sums.B * self.weights(sums)).sum()) - self._volume(sums)
+
+    def tuned(self, sums: Any, names: tuple[str, ...]) -> Self:
+        """This response with the best precision of the weights, if it is among ``names``."""
+        if PRECISION not in names or not sums.A > 0.0:
+            return self
+
+        def times(factor: float) -> Self:
+            return self._replaced(precision=float(np.clip(self._precision * factor, LEAST, MOST)))
+
+        return times(best_factor(lambda factor: times(factor).bound(sums)).factor)
+
+    def _check_precision(self) -> None:
+        """Refuse a precision that is no number within the range."""
+        if self.precision is not None:
+            check_positive(self.precision, PRECISION)
+
+    def _replaced(self, **values: Any) -> Self:
+        """With other values of fields."""
+        own: Any = self  # a frozen dataclass
+        found: Self = replace(own, **values)
+        return found
+
+    def _with_precision(self) -> Self:
+        """With a precision that is a number."""
+        return self._replaced(precision=self.at_first if self.precision is None else float(self.precision))
+
+    def _covariance(self, sums: Answered) -> Array:
+        """Of each column of the weights, (K, K)."""
+        values, vectors = np.linalg.eigh(sums.M)
+        return np.asarray((vectors / (np.maximum(values, 0.0) + self._precision)) @ vectors.T)
+
+    def _volume(self, sums: Answered) -> float:
+        """What q(w) has lost: log det(I + M / precision) / 2 for each free column; M is not negative but for rounding."""
+        values = np.maximum(np.linalg.eigvalsh(sums.M), 0.0)
+        return 0.5 * self.n_free * float(np.log1p(values / self._precision).sum())
+
+    @property
+    def _precision(self) -> float:
+        assert self.precision is not None
+        return self.precision

@@ -1,15 +1,15 @@
 """Numbers that documents answer: a regression on the shares of topics (Thesis Eq. 8.4)."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._base import Answered, Terms
 from ._numbers import NumericResponse
-from ._ridge import PRECISION, check_positive, eigenvalues, inverse, with_best_precision
+from ._ridge import check_positive
 
 Array = NDArray[np.floating]
 
@@ -55,6 +55,8 @@ class GaussianResponse(NumericResponse):
         Mean and standard deviation of the answers, which they are standardised by; None: those of the answers.
     """
 
+    at_first: ClassVar[float] = 1.0
+
     weight: float = 1.0
     precision: float | None = None
     center: float | None = None
@@ -62,27 +64,12 @@ class GaussianResponse(NumericResponse):
 
     def __post_init__(self) -> None:
         check_positive(self.weight, "weight")
-        if self.precision is not None:
-            check_positive(self.precision, PRECISION)
+        self._check_precision()
         self._check_units()
-
-    @property
-    def question(self) -> Self:
-        """The same, whatever the precision."""
-        return replace(self, precision=None)
-
-    def learnable(self) -> tuple[str, ...]:
-        """The precision, where it was not given."""
-        return () if self.precision is not None else (PRECISION,)
 
     def resolved(self, y: Array) -> Self:
         """This response with all that was not given from answers y (n,)."""
-        precision = 1.0 if self.precision is None else float(self.precision)
-        return replace(self.in_units_of(y), weight=float(self.weight), precision=precision)
-
-    def weights(self, sums: Answered) -> Array:
-        """E[w], (K, 1)."""
-        return self._posterior(sums)[0]
+        return self.in_units_of(y)._replaced(weight=float(self.weight))
 
     def noise(self, sums: Answered) -> float:
         """The standard deviation of answers around their means, in their units: 1 / sqrt(E[lambda])."""
@@ -101,23 +88,13 @@ class GaussianResponse(NumericResponse):
         """See above, in the units of the answers."""
         A = float(sums.A)
         _, _, a, b = self._posterior(sums)
-        volume = 0.5 * float(np.log1p(eigenvalues(sums.M) / self._precision).sum())
         units = A * (0.5 * math.log(2.0 * math.pi) + math.log(self._units[1]))
         known = SHAPE * math.log(RATE) - math.lgamma(SHAPE)
-        return math.lgamma(a) - a * math.log(b) + known - volume - units
-
-    def tuned(self, sums: Answered, names: tuple[str, ...]) -> Self:
-        """This response with the best precision of the weights, if it is among ``names``."""
-        return with_best_precision(self, sums, names, lambda response: response.bound(sums))
+        return math.lgamma(a) - a * math.log(b) + known - self._volume(sums) - units
 
     def _posterior(self, sums: Answered) -> tuple[Array, Array, float, float]:
         """E[w] (K, 1), Cov(w) times lambda (K, K), and shape and rate of lambda."""
-        covariance = inverse(sums.M, self._precision)
+        covariance = self._covariance(sums)
         means = covariance @ sums.B
         left = max(float(sums.Y) - float((sums.B * means).sum()), 0.0)
         return means, covariance, SHAPE + 0.5 * float(sums.A), RATE + 0.5 * left
-
-    @property
-    def _precision(self) -> float:
-        assert self.precision is not None
-        return self.precision

@@ -1,6 +1,6 @@
 """Numbers that documents answer, with a loss that forgives small errors: maximum entropy discrimination (Thesis Eq. 8.5)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -9,12 +9,9 @@ from numpy.typing import NDArray
 from .._arguments import real, shown
 from ._base import Answered, Terms
 from ._numbers import NumericResponse
-from ._ridge import PRECISION, check_positive, eigenvalues, inverse, with_best_precision
+from ._ridge import NARROWEST, ROUNDS, check_positive
 
 Array = NDArray[np.floating]
-
-ROUNDS = 3  # of parabolas in a local step
-NARROWEST = 1e-6  # of the widths gamma, beyond which a parabola is as steep as can be computed
 
 
 class MarginReading(NamedTuple):
@@ -90,28 +87,12 @@ class MarginResponse(NumericResponse):
         check_positive(self.cost, "cost")
         if not 0.0 <= real(self.tolerance) <= 1e6:
             raise ValueError(f"tolerance must be a number from 0 to 1e+06; got {shown(self.tolerance)}.")
-        if self.precision is not None:
-            check_positive(self.precision, PRECISION)
+        self._check_precision()
         self._check_units()
-
-    @property
-    def question(self) -> Self:
-        """The same, whatever the precision."""
-        return replace(self, precision=None)
-
-    def learnable(self) -> tuple[str, ...]:
-        """The precision, where it was not given."""
-        return () if self.precision is not None else (PRECISION,)
 
     def resolved(self, y: Array) -> Self:
         """This response with all that was not given from answers y (n,)."""
-        precision = 0.1 if self.precision is None else float(self.precision)
-        own = self.in_units_of(y)
-        return replace(own, cost=float(self.cost), tolerance=float(self.tolerance), precision=precision)
-
-    def weights(self, sums: Answered) -> Array:
-        """E[w], (K, 1)."""
-        return np.asarray(self._covariance(sums) @ sums.B)
+        return self.in_units_of(y)._replaced(cost=float(self.cost), tolerance=float(self.tolerance))
 
     def reading(self, sums: Answered) -> MarginReading:
         """The curvature is E[w w']; nothing before any answer was seen."""
@@ -119,21 +100,3 @@ class MarginResponse(NumericResponse):
         means = covariance @ sums.B
         curvature = means @ means.T + covariance if sums.A > 0.0 else 0.0 * covariance
         return MarginReading(means, covariance, curvature, self.cost, self.tolerance)
-
-    def bound(self, sums: Answered) -> float:
-        """See above."""
-        gain = 0.5 * float((sums.B * self.weights(sums)).sum())
-        return float(sums.Y) + gain - 0.5 * float(np.log1p(eigenvalues(sums.M) / self._precision).sum())
-
-    def tuned(self, sums: Answered, names: tuple[str, ...]) -> Self:
-        """This response with the best precision of the weights, if it is among ``names``."""
-        return with_best_precision(self, sums, names, lambda response: response.bound(sums))
-
-    def _covariance(self, sums: Answered) -> Array:
-        """Of the weights, (K, K)."""
-        return inverse(sums.M, self._precision)
-
-    @property
-    def _precision(self) -> float:
-        assert self.precision is not None
-        return self.precision

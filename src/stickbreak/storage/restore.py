@@ -23,7 +23,7 @@ from ..inference import Lap
 from ..likelihoods import Labelled, Likelihood, Multinomial
 from ..model import BAGS, GROUPS, ROWS, SEQUENCES, AnsweredBagKind, AnsweredSummary, Kind, Model, Summary
 from ..moves import MoveRecord
-from ..responses import CategoricalResponse, NoResponse
+from ..responses import ClassResponse, NoResponse
 from .describe import OF_THE_MACHINE
 from .older import as_known, with_learn
 from .values import (
@@ -246,7 +246,7 @@ def _name_classes(estimator: Any, model: Model, record: Any) -> None:
     """Set the classes of a fit with labels, which are as many as the likelihood or the response has."""
     family = model.likelihood
     C = family.n_classes if isinstance(family, Labelled) else 0
-    if isinstance(model.response, CategoricalResponse):
+    if isinstance(model.response, ClassResponse):
         C = model.response.n_outputs
     if not C:
         expect(record is None, "classes", record, "those of a fit with labels")

@@ -17,7 +17,7 @@ from ..inference import Gibbs, Memoized, Sequential, Stochastic, Streaming, Trun
 from ..likelihoods import REGISTRY, Labelled, Linked, Product, Seeded
 from ..model import AnsweredSummary, DocumentSummary, SequenceSummary, Summary
 from ..moves import AdoptedBirth, BatchBirth
-from ..responses import CategoricalResponse, GaussianResponse, MarginResponse, NoResponse
+from ..responses import CategoricalResponse, GaussianResponse, HingeResponse, MarginResponse, NoResponse
 
 SUMMARIES: dict[str, type] = {
     "AnsweredSummary": AnsweredSummary,
@@ -26,7 +26,7 @@ SUMMARIES: dict[str, type] = {
     "SequenceSummary": SequenceSummary,
 }
 RESPONSES: dict[str, type] = {
-    kind.__name__: kind for kind in (CategoricalResponse, GaussianResponse, MarginResponse, NoResponse)
+    kind.__name__: kind for kind in (CategoricalResponse, GaussianResponse, HingeResponse, MarginResponse, NoResponse)
 }
 DIGITS = 300  # the most of a whole number, so that it is a finite float too
 
