@@ -1,15 +1,15 @@
 """Topics that follow answers: accuracy of classes and completion of held-out words, beside topics that know of words alone.
 
     python benchmarks/supervised_topics.py [--data bbc newsgroups numbers] [--topics 10 20 found] [--labelled 1.0 0.05]
-        [--weights 1 10] [--seeds 3] [--documents N]
+        [--weights 1 10] [--costs C ...] [--seeds 3] [--documents N]
 
 "bbc": five classes; fitted to the 1,556 documents of its training part, tested on all others.  "newsgroups": 20 classes by
 `sklearn.datasets.fetch_20newsgroups`, headers, footers and quotes removed, fitted to its training part; left out where the
 data are not on this machine.  Words are those of 3 letters or more in at least 5 documents and in at most half of them, no more
 than 5,000.  "labelled" is the share of the fitted documents whose class is known, at random, the same for all methods.
 
-"supervised W" is ``TopicModel(response=CategoricalResponse(weight=W)).fit(X, y)``; "topics + logistic" is logistic regression
-(scikit-learn, C chosen by 5-fold cross-validation) on the proportions of topics of the same model without y, "tf-idf +
+"supervised W" is ``TopicModel(response=CategoricalResponse(weight=W)).fit(X, y)``, "margins C" the same with
+``HingeResponse(cost=C)``; "topics + logistic" is logistic regression (scikit-learn, C chosen by 5-fold cross-validation) on the proportions of topics of the same model without y, "tf-idf +
 logistic" the same on tf-idf.  K given: ``moves=()``; "found": the default search.  "completion": nats per token of one half of
 the words of each test document, given the other.  "seconds" are of the processor, for the fit.
 
@@ -31,7 +31,7 @@ from sklearn.linear_model import LogisticRegressionCV, RidgeCV
 
 from common import DATA, report
 from stickbreak import TopicModel
-from stickbreak.responses import CategoricalResponse
+from stickbreak.responses import CategoricalResponse, ClassResponse, HingeResponse
 from topics import halves
 
 MOST_WORDS = 5000
@@ -110,7 +110,17 @@ def settings(topics: str) -> dict[str, object]:
     return {} if topics == "found" else {"n_init_topics": int(topics), "moves": ()}
 
 
-def of_classes(name: str, data: Classes, topics: str, share: float, weights: list[float], seed: int) -> list[dict]:
+def responses(weights: list[float], costs: list[float]) -> dict[str, ClassResponse]:
+    """The responses that are compared, by their names."""
+    named: dict[str, ClassResponse] = {
+        f"supervised {weight:g}": CategoricalResponse(weight=weight) for weight in weights
+    }
+    return named | {f"margins {cost:g}": HingeResponse(cost=cost) for cost in costs}
+
+
+def of_classes(
+    name: str, data: Classes, topics: str, share: float, compared: dict[str, ClassResponse], seed: int
+) -> list[dict]:
     """All methods on one set of documents, with so many topics and labels."""
     A, B = halves(data.X_test)
     known = labels(data.y, share, seed)
@@ -125,13 +135,12 @@ def of_classes(name: str, data: Classes, topics: str, share: float, weights: lis
         | {"completion": plain.completion_score(A, B), "seconds": seconds}
     ]
     y = np.where(known, data.y, None)
-    for weight in weights:
+    for method, response in compared.items():
         began = cpu()
-        response = CategoricalResponse(weight=weight)
         model = TopicModel(response=response, random_state=seed, **settings(topics)).fit(data.X, y)
         rows.append(
             about
-            | {"method": f"supervised {weight:g}", "K": model.n_topics_}
+            | {"method": method, "K": model.n_topics_}
             | {"accuracy": model.class_accuracy(data.X_test, data.y_test)}
             | {"completion": model.completion_score(A, B), "seconds": cpu() - began}
         )
@@ -187,6 +196,7 @@ def main() -> None:
     parser.add_argument("--topics", nargs="*", default=["10", "20", "found"])
     parser.add_argument("--labelled", nargs="*", type=float, default=[1.0, 0.05])
     parser.add_argument("--weights", nargs="*", type=float, default=[1.0, 10.0])
+    parser.add_argument("--costs", nargs="*", type=float, default=[])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--documents", type=int)
     given = parser.parse_args()
@@ -203,7 +213,7 @@ def main() -> None:
             rows += [of_words(name, data, share, seed) for seed in range(given.seeds)]
             for topics in given.topics:
                 for seed in range(given.seeds):
-                    rows += of_classes(name, data, topics, share, given.weights, seed)
+                    rows += of_classes(name, data, topics, share, responses(given.weights, given.costs), seed)
     if "numbers" in given.data:
         rows += [row for seed in range(given.seeds) for row in of_numbers(seed)]
     report("supervised_topics", rows)
