@@ -10,8 +10,9 @@ than 5,000.  "labelled" is the share of the fitted documents whose class is know
 
 "supervised W" is ``TopicModel(response=CategoricalResponse(weight=W)).fit(X, y)``, "margins C" the same with
 ``HingeResponse(cost=C)``; "topics + logistic" is logistic regression (scikit-learn, C chosen by 5-fold cross-validation)
-on the proportions of topics of the same model without y, "tf-idf + logistic" the same on tf-idf.  K given: ``moves=()``; "found": the default search.  "completion": nats per token of one half of
-the words of each test document, given the other.  "seconds" are of the processor, for the fit.
+on the proportions of topics of the same model without y, "tf-idf + logistic" the same on tf-idf.  K given: ``moves=()``;
+"found": the default search.  "completion": nats per token of one half of the words of each test document, given the other.
+"seconds" are of the processor, for the fit.
 
 "numbers": documents of 5 topics, and an answer that is a sum of their shares and noise; R^2 on 500 other documents, of
 "supervised", of ridge regression on the proportions of unsupervised topics, and of the truth: the shares that each document
