@@ -384,8 +384,9 @@ def test_what_labels_cannot_go_with_is_refused(fitted):
         Mixture("gaussian", moves=(), random_state=0).fit(X[:50]).predict_class(X)
 
 
-def test_random_labels_do_not_part_one_cluster():
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", [0, 2])
+def test_random_labels_do_not_part_one_cluster(seed):
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(120, 2))
     y = rng.integers(2, size=120)
     model = Mixture("gaussian", label_error=None, random_state=0, n_jobs=1).fit(X, y)
@@ -393,6 +394,7 @@ def test_random_labels_do_not_part_one_cluster():
     assert model.n_clusters_ == 1
     assert model.lower_bound_ >= one.lower_bound_ - 0.1
     assert model.label_error_ > 0.35
+    assert (np.diff(model.lower_bounds_) >= 0.0).all()
 
 
 def test_what_was_found_before_an_interrupt_is_kept_whichever_search_it_ends(monkeypatch):

@@ -68,7 +68,7 @@ class LabelledSearch(Search):
         return model, self.apart(model, first.total, self.source, self.executor)
 
     def _doubted(self, model: Model, begun: Summary, found: Summary) -> tuple[Model, Summary]:
-        """The model and the start, or what an ascent came to that began as if labels said nothing, where that is better.
+        """What an ascent comes to, or another that begins as if labels said nothing, where that is better.
 
         Clusters that each hold the labels of one class make few of them wrong, and so confirm a low error rate, even where
         labels are random: a local optimum, which the error rate alone cannot leave.  More clusters must be worth their number
@@ -80,9 +80,9 @@ class LabelledSearch(Search):
         trusting = self._aside(model, begun)
         doubting = self._aside(silent, self.apart(silent, found, self.source, self.executor))
         fewer = doubting.total.K < trusting.total.K
-        if doubting.beats(trusting) or (fewer and not trusting.beats(doubting)):
-            return doubting.model, doubting.total
-        return model, begun
+        doubt = doubting.beats(trusting) or (fewer and not trusting.beats(doubting))
+        better = doubting if doubt else trusting
+        return better.model, better.total
 
     def _aside(self, model: Model, start: Summary) -> Laps:
         """An ascent that the history does not show."""

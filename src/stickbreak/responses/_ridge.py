@@ -74,10 +74,14 @@ class RidgeResponse(ABC):
         if PRECISION not in names or not sums.A > 0.0:
             return self
 
-        def times(factor: float) -> Self:
-            return self._replaced(precision=float(np.clip(self._precision * factor, LEAST, MOST)))
+        def bound_times(factor: float) -> float:
+            return self._times(factor).bound(sums)
 
-        return times(best_factor(lambda factor: times(factor).bound(sums)).factor)
+        return self._times(best_factor(bound_times).factor)
+
+    def _times(self, factor: float) -> Self:
+        """With the precision multiplied by a factor."""
+        return self._replaced(precision=float(np.clip(self._precision * factor, LEAST, MOST)))
 
     def _check_precision(self) -> None:
         """Refuse a precision that is no number within the range."""
