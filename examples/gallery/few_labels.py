@@ -3,7 +3,7 @@ Ten labels for 1,797 digits
 ===========================
 
 One label for each digit, and nothing else known. The mixture finds the clusters of images, those without a label too; a cluster
-without one takes after the nearest that has a class. The picture shows the mean of each cluster under the digit that it gets;
+without one takes after those that it overlaps with. The picture shows the mean of each cluster under the digit that it gets;
 those with a label have their share in bold.
 """
 

@@ -1,8 +1,8 @@
 """
-A day of behaviour, of which half an hour was watched
-=====================================================
+A day of behaviour, of which twenty minutes were watched
+========================================================
 
-A collar measures how a cow moves, minute by minute; somebody has watched thirty minutes of the day and written down what it
+A collar measures how a cow moves, minute by minute; somebody has watched twenty minutes of the day and written down what it
 did. Grazing and resting look different at different times, so each is several states, which the labels of a few minutes
 join. `HMM` takes minutes without a label, too, and the chain carries what is known to the minutes around.
 """
@@ -18,7 +18,7 @@ SENSORS = ["activity", "head angle", "speed"]
 STATES = ["lies", "stands", "grazes slowly", "grazes fast", "walks"]
 CLASS = np.array(["rest", "rest", "graze", "graze", "walk"])
 MEANS = np.array([[0.5, 0.3, 0.1], [1.2, 1.2, 0.1], [2.0, -1.5, 0.4], [3.2, -1.2, 0.9], [3.4, 0.9, 2.4]])
-SPREAD = np.array([[0.3, 0.5, 0.1], [0.5, 0.6, 0.1], [0.6, 0.6, 0.3], [0.6, 0.6, 0.4], [0.7, 0.6, 0.5]])
+SPREAD = np.array([[0.5, 0.9, 0.2], [0.9, 1.0, 0.2], [1.0, 1.0, 0.4], [1.0, 1.0, 0.6], [1.1, 1.0, 0.8]])
 FOLLOWS = np.array([[0, 6, 2, 1, 1], [4, 0, 3, 1, 2], [1, 3, 0, 4, 2], [1, 2, 5, 0, 2], [1, 3, 3, 3, 0]])
 
 state = [0]
@@ -29,7 +29,7 @@ state = np.array(state[: 24 * 60])
 signals = rng.normal(MEANS[state], SPREAD[state])
 truth = CLASS[state]
 
-watched = np.sort(rng.choice(24 * 60, 30, replace=False))
+watched = np.sort(rng.choice(24 * 60, 20, replace=False))
 seen = np.isin(np.arange(24 * 60), watched)
 y = np.where(seen, truth, None)
 
@@ -62,5 +62,5 @@ axes[3].set(xlabel="hour", xlim=(0.0, 24.0))
 for name, colour in colours.items():
     axes[0].scatter([], [], s=30, c=colour, label=name)
 axes[0].legend(ncols=3, loc="upper right", frameon=False, fontsize=9)
-axes[0].set_title(f"{right['HMM']:.0%} of the minutes right, from 30 that were watched", loc="left", fontsize=11)
+axes[0].set_title(f"{right['HMM']:.0%} of the minutes right, from 20 that were watched", loc="left", fontsize=11)
 plt.show()

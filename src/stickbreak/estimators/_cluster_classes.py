@@ -1,4 +1,4 @@
-"""The classes of clusters, also of those without labels: by where their rows would go, were it not for them."""
+"""The classes of clusters, also of those without labels: by the clusters that they overlap with."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,14 @@ Array = NDArray[np.floating]
 ROWS = 200  # drawn from a cluster
 MOST_ROWS = 20_000  # drawn from all
 FEWEST_ROWS = 20
-LEAK = 1e-6  # of what is between a cluster and others: it ties clusters that nothing else does
+LEAK = 1e-12  # of the rows of a cluster: what ties it to the nearest where no rows do
 
 
 def cluster_classes(model: Model, summary: Summary) -> Array:
     """The probability of each class in each cluster of a model with labels, (K, C).
 
     That is the posterior where it has a class above one half.  The labels of other clusters, if they have any, do not say:
-    their classes follow from the clusters that they overlap with.  With a_kj the expected rows of cluster k that would be
-    those of j if k were not there, and of j that would be those of k (`overlaps`),
+    their classes follow from the clusters that they overlap with.  With a_kj the rows that k and j share (`shared_rows`),
 
         q_k = sum_j a_kj q_j / sum_j a_kj
 
@@ -36,37 +35,35 @@ def cluster_classes(model: Model, summary: Summary) -> Array:
     named = q.max(axis=1) > 0.5
     if named.all() or not named.any():
         return q
-    a = overlaps(likelihood, summary)[~named]
-    a += LEAK * _to_nearest(model, summary, named) * (a.sum(axis=1, keepdims=True) + LEAK)
+    a = shared_rows(likelihood, summary)[~named]
+    a += LEAK * np.maximum(summary.N[~named, None], 1.0) * _to_nearest(model, summary, named)
     a /= a.sum(axis=1, keepdims=True)
     found = np.linalg.solve(np.eye(len(a)) - a[:, ~named], a[:, named] @ q[named])
     q[~named] = np.maximum(found, 0.0)
     return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
-def overlaps(likelihood: Labelled, summary: Summary) -> Array:
-    """The rows that two clusters would give to each other, were one of them not there, (K, K) with zeros on the diagonal.
+def shared_rows(likelihood: Labelled, summary: Summary) -> Array:
+    """The expected sum over rows of r_nk r_nj, for each pair of clusters, (K, K) with zeros on the diagonal.
 
-    These are expectations under the predictive densities of the clusters, from rows drawn from each, always the same; zero for
+    The expectation is under the predictive densities of the clusters, by rows drawn from each, always the same; zero for
     families that do not describe all columns, of which no rows can be drawn.
     """
     N = summary.N
     K = len(N)
-    given = np.zeros((K, K))
-    if K < 2 or not likelihood.family.describes(likelihood.n_columns).all():
-        return given
+    shared = np.zeros((K, K))
+    if not likelihood.family.describes(likelihood.n_columns).all():
+        return shared
     W, b = likelihood.weights(N, summary.S)
     with np.errstate(divide="ignore"):
-        bias = b + np.log(N / N.sum())
+        parameters = Parameters(W, b + np.log(N / N.sum()))
     rng = np.random.default_rng(0)
     size = min(ROWS, max(FEWEST_ROWS, MOST_ROWS // K))
     for k in range(K):
-        others = np.delete(np.arange(K), k)
-        rows = likelihood.sample(float(N[k]), summary.S[k], rng, size)
-        given[k, others] = N[k] * responsibilities_of(likelihood, Parameters(W[others], bias[others]), rows).mean(
-            axis=0
-        )
-    return np.asarray(given + given.T)
+        R = responsibilities_of(likelihood, parameters, likelihood.sample(float(N[k]), summary.S[k], rng, size))
+        shared += N[k] / size * (R.T @ R)
+    np.fill_diagonal(shared, 0.0)
+    return shared
 
 
 def _to_nearest(model: Model, summary: Summary, named: NDArray[np.bool_]) -> Array:

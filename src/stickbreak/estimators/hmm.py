@@ -157,7 +157,7 @@ class HMM(ClusterMixin, Classified, Estimator):
         With labels: the classes, in order.  The names that follow belong to such fits, too.
     class_counts_, cluster_classes_ : array (K, C)
         Labels of each class among the rows of each state; and the probability of each class in each state, which takes after
-        the state nearest to it where its labels do not say.
+        those that it overlaps with where its labels do not say.
     label_error_ : float
         The share of labels that are wrong, given or learnt.
     lower_bound_ : float
