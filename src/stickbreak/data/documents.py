@@ -140,8 +140,14 @@ class GroupSource(ArraySource):
             return self
         chosen = np.sort(rng.permutation(self.n_rows)[:n])
         lengths = np.diff(self.indptr)
-        rows = np.concatenate([np.arange(self.indptr[g], self.indptr[g + 1]) for g in chosen])
+        rows = np.concatenate([np.arange(0), *(np.arange(self.indptr[g], self.indptr[g + 1]) for g in chosen)])
         return GroupSource(self._take(rows), lengths[chosen])
+
+    def joined(self, *others: Any) -> "GroupSource":
+        """A source of copies of these groups and then those of others with the same columns."""
+        sources: tuple[GroupSource, ...] = (self, *others)
+        rows = [source._take(np.arange(len(source.X))) for source in sources]
+        return GroupSource(np.concatenate(rows), np.concatenate([np.diff(source.indptr) for source in sources]))
 
     def _rows(self, chunk: Chunk) -> Groups:
         edges = self.indptr[chunk.start : chunk.stop + 1]

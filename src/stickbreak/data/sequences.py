@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .sources import CHUNK_NUMBERS, CHUNK_ROWS, Array, ArraySource, Chunk
 
 WINDOWS = 128  # at least so many pieces make a sample
+HELD_WINDOWS = 32  # and so many a full memory
 STEPS = 1 << 15  # rows in a chunk of short sequences, or at least in a part of a long one
 
 
@@ -177,9 +178,32 @@ class SequenceSource(ArraySource):
 
     def sample(self, n: int, rng: np.random.Generator) -> "SequenceSource":
         """A source of about n rows, held in memory: random sequences, and of those that are long random windows."""
-        if n >= self.n_rows:
+        return self if n >= self.n_rows else self._windows(n, max(n // WINDOWS, self.lags + 1), rng)
+
+    def portion(self, n: int, most: int, rng: np.random.Generator) -> "SequenceSource":
+        """A source of about n rows for a memory of at most ``most``: random sequences, long ones in windows."""
+        if n >= self.n_rows and np.diff(self.edges).max() <= self._held_length(most):
             return self
-        length = max(n // WINDOWS, self.lags + 1)
+        return self._windows(n, self._held_length(most), rng)
+
+    def joined(self, *others: Any) -> "SequenceSource":
+        """A source of copies of these sequences and then those of others with the same columns."""
+        sources: tuple[SequenceSource, ...] = (self, *others)
+        lengths = np.concatenate([np.diff(source.edges) for source in sources])
+        return self.like(np.concatenate([source._given_rows() for source in sources]), lengths, self.lags)
+
+    def _held_length(self, most: int) -> int:
+        """The rows of the longest sequence in a memory of at most ``most``: each is remembered or forgotten as a whole."""
+        return max(most // HELD_WINDOWS, self.lags + 1)
+
+    def _given_rows(self) -> Array:
+        """The rows (T, D) as they were given, without their history."""
+        if self.codes is None:
+            return np.asarray(self._take(np.arange(self.n_rows)))
+        return np.asarray(np.asarray(self._given)[self.codes])
+
+    def _windows(self, n: int, length: int, rng: np.random.Generator) -> "SequenceSource":
+        """A source of about n rows in random windows of at most ``length`` of the sequences."""
         windows = [
             (a, min(a + length, int(end))) for begin, end in pairwise(self.edges) for a in range(begin, end, length)
         ]

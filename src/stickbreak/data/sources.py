@@ -140,9 +140,21 @@ class ArraySource:
             return self
         return self.taken(self.drawn(n, rng))
 
+    def portion(self, n: int, most: int, rng: np.random.Generator) -> "ArraySource":
+        """A source of n random rows for a memory of at most ``most``, held in memory (all rows where there are fewer)."""
+        return self.sample(n, rng)
+
+    def joined(self, *others: "ArraySource") -> "ArraySource":
+        """A source of copies of these rows and then those of others with the same columns; each counts once."""
+        return ArraySource(np.concatenate([source._whole() for source in (self, *others)]))
+
     def taken(self, rows: NDArray[np.integer]) -> "ArraySource":
         """A source of the rows at the given positions, held in memory."""
         return type(self)(*self.take(rows))
+
+    def _whole(self) -> Rows:
+        """All rows, held in memory."""
+        return self.take(np.arange(self.n_rows))[0]
 
     def held(self, rows: NDArray[np.integer]) -> "ArraySource":
         """A source that gives these rows: this one itself, but for files in which each look takes long."""
@@ -197,6 +209,10 @@ class SparseSource(ArraySource):
     def row_size(self) -> int:
         """Numbers stored per row, on average."""
         return max(1, int(self.X.nnz) // max(self.n_rows, 1))
+
+    def joined(self, *others: ArraySource) -> "SparseSource":
+        """A source of copies of these rows and then those of others with the same columns; each counts once."""
+        return type(self)(sparse.vstack([source._whole() for source in (self, *others)], format="csr"))
 
     def _rows(self, chunk: Chunk) -> Rows:
         edges = self.X.indptr[chunk.start : chunk.stop + 1]

@@ -13,6 +13,7 @@ from .._arguments import shown
 from ..cluster.sources import is_spread
 from ..data import AnsweredBags, BagSource, GroupSource
 from ..data.arrays import as_array, numbers
+from ..inference import Streaming
 from ..model import AnsweredBagKind, Model
 from ..model.answered import FEWEST
 from ..model.learning import OF_RESPONSE
@@ -67,6 +68,8 @@ def asked(estimator: Any, y: Any, source: BagSource | GroupSource) -> Asked | No
     found = _read(estimator, y, source.n_rows)
     if found is None:
         return None
+    if isinstance(estimator.algorithm, Streaming):
+        raise ValueError("a stream learns from no answers; leave out y, or algorithm=Streaming(...).")
     if not isinstance(source, BagSource):
         raise TypeError("rows in groups take no y; leave it out, or pass counts of words.")
     if is_spread(source):
@@ -77,6 +80,12 @@ def asked(estimator: Any, y: Any, source: BagSource | GroupSource) -> Asked | No
     if not (~np.isnan(found.y) & (source.sizes >= FEWEST)).any():
         raise ValueError("y has answers of empty documents alone, which say nothing of topics.")
     return found
+
+
+def refuse_answers(model: Model) -> None:
+    """Refuse a stream that goes on from a model with a response."""
+    if not isinstance(model.response, NoResponse):
+        raise ValueError("a stream learns from no answers, and this model was fitted with y; use another algorithm.")
 
 
 def require_answers(estimator: Any, y: Any) -> None:

@@ -20,7 +20,17 @@ from ..data.frames import values_of
 from ..data.label_files import check_labels, write_labels
 from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
-from ..inference import Algorithm, Executor, LabelledSearch, Search, StateSearch, states_by_class
+from ..inference import (
+    Algorithm,
+    Executor,
+    LabelledSearch,
+    Options,
+    Search,
+    StateRenewal,
+    StateSearch,
+    Streaming,
+    states_by_class,
+)
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, SequenceSummary, Summary
@@ -39,6 +49,7 @@ from ._selection import remembered
 from ._sequence_reader import SequenceReader, of_chunk
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._state_selection import decide_family, problem_of
+from ._streams import Learner, begun, go_on, refuse_labels, set_stream
 
 if TYPE_CHECKING:
     from ..plots.accessors import StatePlots
@@ -537,6 +548,8 @@ class HMM(ClusterMixin, Classified, Estimator):
             raise TypeError(
                 "sequences on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
             )
+        if classes is not None and isinstance(self.algorithm, Streaming):
+            raise ValueError("a stream of sequences has no labels; leave out y, or algorithm=Streaming(...).")
         data = source if classes is None else with_classes(source, classes.codes)
         with self._executor(X) as executor:
             session = self._session(executor, data)
@@ -570,6 +583,10 @@ class HMM(ClusterMixin, Classified, Estimator):
             self.selection_ = family.candidates
             names = getattr(self, "feature_names_in_", None)
             self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
+            algorithm = choices.algorithm(self)
+            set_stream(self, None)
+            if isinstance(algorithm, Streaming):
+                set_stream(self, begun(self, plain, partial(algorithm.recalled, source)))
             labels = None if in_files(X) else lambda: self._paths(visited, columns, executor)
             trouble = self._set_drawn(sampled, labels) or trouble
         self.converged_ = trouble is None
@@ -579,8 +596,22 @@ class HMM(ClusterMixin, Classified, Estimator):
         with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor, y)
             self._widen(columns.missing)
-            self._absorb(source, executor)
+            algorithm = choices.algorithm(self)
+            if isinstance(algorithm, Streaming):
+                refuse_labels(self)
+                unknown = partial(algorithm.unknown, float(self.summary_.N.sum()))
+                go_on(self, source, executor, unknown, partial(self._learner, algorithm))
+            else:
+                self._absorb(source, executor)
             return self._set_labels(None if in_files(X) else lambda: self._paths(source, columns, executor))
+
+    def _learner(self, algorithm: Streaming, prior: Model) -> Learner:
+        """How a batch of sequences of a stream is learnt from."""
+        learn = sequences.learnt_again(self)
+        options = hyperparameters.learning(Options(1, self.max_laps, self.tol), learn)
+        moves = choices.moves(self)
+        search = partial(StateRenewal, moves=moves, options=options)
+        return algorithm.renewed(prior, search, sequences.collapsed, moves, learn)
 
     def _again(self, X: Any, y: Any, lengths: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""

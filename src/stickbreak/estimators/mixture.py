@@ -1,8 +1,6 @@
 """The mixture estimator."""
 
-import time
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -57,15 +55,13 @@ from ._seeds import with_rows
 from ._selection import remembered
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
+from ._streams import begun, go_on, set_stream
 from ._told import Told
 
 if TYPE_CHECKING:
     from ..plots.accessors import MixturePlots
 
 Array = NDArray[np.floating]
-
-
-STREAM = "_remembered"  # the attribute with the memory of a stream and its random numbers, which no model file has
 
 
 class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, Classified, Estimator):
@@ -703,11 +699,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             D = self.n_features_in_
             self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
             trouble = self._set_drawn(sampled, labels) or trouble
-            self.__dict__.pop(STREAM, None)
             algorithm = choices.algorithm(self)
+            set_stream(self, None)
             if isinstance(algorithm, Streaming):
-                begun = self._rng_of_stream()
-                self.__dict__[STREAM] = algorithm.remembered(source, begun), begun, problem.model.likelihood
+                set_stream(self, begun(self, problem.model, partial(algorithm.remembered, source)))
         self.converged_ = trouble is None
         return trouble
 
@@ -753,27 +748,13 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             if isinstance(algorithm, Sequential):
                 known = algorithm.grown(self.model_, known, source, executor)
             if isinstance(algorithm, Streaming):
-                self._stream(algorithm, source, executor)
+                learn = hyperparameters.learnt_again(self)
+                moves = choices.moves(self)
+                unknown = partial(algorithm.nothing, source)
+                go_on(self, source, executor, unknown, lambda prior: algorithm.of(moves, prior.likelihood, learn))
             else:
                 self._absorb(source, executor, known)
             return self._set_labels(None if in_files(X) else lambda: self._labels_of(source, None, columns, executor))
-
-    def _stream(self, algorithm: Streaming, source: ArraySource, executor: Executor) -> None:
-        """Learn from a batch of a stream, with births, merges and deaths."""
-        began = time.perf_counter()
-        likelihood = self.model_.likelihood
-        begun = self.__dict__.get(STREAM) or (algorithm.nothing(source), self._rng_of_stream(), likelihood)
-        memory, rng, prior = begun
-        rng = deepcopy(rng)  # a batch that fails changes nothing
-        if prior.n_statistics != likelihood.n_statistics:  # more columns have missing values now
-            prior = likelihood
-        stream = algorithm.of(choices.moves(self), prior, hyperparameters.learnt_again(self))
-        model, total, memory, moves = stream.learned(self.model_, self.summary_, memory, source, executor, rng)
-        self._append(model, total, source.n_rows, time.perf_counter() - began, moves)
-        self.__dict__[STREAM] = memory, rng, prior
-
-    def _rng_of_stream(self) -> np.random.Generator:
-        return np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _again(self, X: Any, y: Any, sample_weight: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..allocations import Allocation, GammaConcentration, HierarchicalDirichletProcess, LatentDirichlet
 from ..allocations.topics import TopicPrior
 from ..data import BagSource, GroupSource
-from ..inference import Algorithm, Executor, Options, Threads, TopicSearch
+from ..inference import Algorithm, Executor, Options, Streaming, Threads, TopicRenewal, TopicSearch
 from ..inference.memory import Documents, GroupedRows, Sizes
 from ..likelihoods import Likelihood
 from ..model import Kind, Model, Summary
@@ -26,7 +26,7 @@ from . import _documents as documents
 from . import _hyperparameters as hyperparameters
 from . import _likelihoods as likelihoods
 from . import _memory as memory
-from ._answers import Answering, answers_to, asked, require_answers
+from ._answers import Answering, answers_to, asked, refuse_answers, require_answers
 from ._base import Columns
 from ._check import checked
 from ._continued import continued, known, no_lower
@@ -36,6 +36,7 @@ from ._estimator import Estimator, Table, widened
 from ._merged import Again, merged
 from ._reader import by_chunk
 from ._stability import OF_TOPICS, Stability, stability
+from ._streams import Learner, begun, go_on, set_stream
 
 if TYPE_CHECKING:
     from ..plots.accessors import TopicPlots
@@ -560,6 +561,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             before = known(self, model, fingerprint)
             batches = memory.n_batches(self, model.likelihood, source)
             options = hyperparameters.learning(Options(batches, self.max_laps, self.tol), learn)
+            prior = model
             total, model, history, trouble, _ = self._ascend(
                 model,
                 source,
@@ -575,6 +577,10 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             self._set_fitted(model, total, source.dtype, history, table)
             self._name_answers(None if asks is None else asks.names)
             self._fingerprint = fingerprint
+            algorithm = choices.algorithm(self)
+            set_stream(self, None)
+            if isinstance(algorithm, Streaming):
+                set_stream(self, begun(self, prior, partial(algorithm.recalled, source)))
         self.converged_ = trouble is None
         return trouble
 
@@ -582,8 +588,22 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
-            self._absorb(answers_to(self, y, source), executor)
+            algorithm = choices.algorithm(self)
+            if isinstance(algorithm, Streaming):
+                refuse_answers(self.model_)
+                unknown = partial(algorithm.unknown, float(self.summary_.D))
+                go_on(self, source, executor, unknown, partial(self._learner, algorithm))
+            else:
+                self._absorb(answers_to(self, y, source), executor)
         self._fingerprint = None
+
+    def _learner(self, algorithm: Streaming, prior: Model) -> Learner:
+        """How a batch of documents of a stream is learnt from."""
+        learn = documents.learnt_again(self)
+        options = hyperparameters.learning(Options(1, self.max_laps, self.tol), learn)
+        moves = choices.moves(self)
+        search = partial(TopicRenewal, moves=moves, options=options)
+        return algorithm.renewed(prior, search, lambda source: source, moves, learn)
 
     def _again(self, X: Any, y: Any, lengths: Any, executor: Executor) -> Again:
         """The documents, checked, for the fitted model to be fitted to anew."""

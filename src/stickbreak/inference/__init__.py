@@ -16,9 +16,11 @@ from .search import Search
 from .sequential import Sequential
 from .session import Journal, Session
 from .state import Options
+from .state_renewal import StateRenewal
 from .state_search import StateSearch
 from .stochastic import Stochastic
 from .streaming import Streaming
+from .topic_renewal import TopicRenewal
 from .topic_search import TopicSearch
 from .trace import Lap, ascents
 from .truncation_free import TruncationFree
@@ -43,10 +45,12 @@ __all__ = [
     "Search",
     "Sequential",
     "Session",
+    "StateRenewal",
     "StateSearch",
     "Stochastic",
     "Streaming",
     "Threads",
+    "TopicRenewal",
     "TopicSearch",
     "TruncationFree",
     "ascents",

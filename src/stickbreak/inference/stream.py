@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Streamed(NamedTuple):
 
     model: Model
     total: Summary
-    memory: Remembered
+    memory: Any
     moves: tuple[MoveRecord, ...]
 
 

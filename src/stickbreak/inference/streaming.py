@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from ..data import ArraySource
 from ..likelihoods import Likelihood
 from ..model import Model
 from .algorithm import Memoized
-from .remembered import Remembered
+from .remembered import Recalled, Remembered
+from .renewal import Renewed
 from .search import Search
 from .session import Session
 from .state import Options
@@ -67,7 +68,7 @@ class Streaming:
     memory_rows: int = 20_000
     searches: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
-    takes: ClassVar[tuple[str, ...]] = ("rows",)
+    takes: ClassVar[tuple[str, ...]] = ("rows", "documents", "sequences")
     resumes: ClassVar[bool] = True
     seats: ClassVar[bool] = False
 
@@ -101,4 +102,23 @@ class Streaming:
 
     def nothing(self, source: ArraySource) -> Remembered:
         """A memory without rows, for rows like those of a source."""
-        return Remembered(source.take(np.empty(0, np.intp))[0])
+        return Remembered(source.taken(np.empty(0, np.intp)))
+
+    def renewed(
+        self,
+        prior: Model,
+        search: Callable[..., Search],
+        ready: Callable[[Any], ArraySource],
+        moves: tuple[str, ...],
+        learn: tuple[str, ...],
+    ) -> Renewed:
+        """How a batch of documents or sequences is learnt from (the fields of `Renewed`)."""
+        return Renewed(prior, search, ready, moves, learn, self.forgetting, self.memory_rows)
+
+    def recalled(self, source: ArraySource, rng: np.random.Generator) -> Recalled:
+        """The memory after the first documents or sequences."""
+        return self.unknown(0.0).after(source, None, 1.0, self.memory_rows, rng)
+
+    def unknown(self, weight: float) -> Recalled:
+        """A memory of nothing, for documents or rows of sequences of this weight."""
+        return Recalled(None, weight)

@@ -1,0 +1,66 @@
+"""The search for topics that goes on from those of a stream, on a sample of it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data import BagSource
+from ..model import Summary
+from .gibbs import Chain
+from .topic_search import TUNING as OF_SEARCH
+from .topic_search import TopicSearch
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/streams.py.
+
+    Attributes
+    ----------
+    blank, least_blank : topics without words, among which those may form that no other explains: as a share of the topics, and
+        at least
+    """
+
+    blank: float = 0.5
+    least_blank: int = 4
+
+
+TUNING = Tuning()
+
+
+@dataclass
+class TopicRenewal(TopicSearch):
+    """Whether other topics explain documents better than those that a stream has (see `TopicSearch`).
+
+    The first ascent is that of these topics.  Excursions then begin with some more: without words, so that they collect what
+    the others explain worst, and with topics that are split.
+    """
+
+    def run(self, start: Summary) -> None:
+        """Search from the topics of the stream; the outcome is ``best``."""
+        self.make_chain = self._chain
+        chain = self._chain(self.rng.spawn(1)[0])
+        if chain is None:
+            self._run_coarse(start)
+            return
+        coarse = replace(self.options, tol=max(OF_SEARCH.coarse_topics, self.options.tol))
+        self.draws = False
+        self.best = self._laps(self.model, (), coarse)
+        self.best.run(start)
+        self._note(self.best)
+        self._merge_all(self.best, coarse)
+        K = self.total.K
+        blank = min(max(TUNING.least_blank, int(TUNING.blank * K)), self.model.max_clusters - K)
+        if self._may_grow() and blank > 0:
+            wider = self.total.as_start.insert_empty(blank)
+            self._excursion(chain.from_summary(wider, OF_SEARCH.sweeps, self.executor), coarse)
+            while self._grow(chain, self._times(OF_SEARCH.growth[0]), coarse):
+                continue
+        self._refresh()
+        self._merge_more(self._in_hand, self.options)
+
+    def _chain(self, rng: np.random.Generator) -> Chain | None:
+        """The sampler of topics of words; None for other documents."""
+        if isinstance(self.source, BagSource) and self.source.whole:
+            return Chain(self.model, self.source, rng, "document_concentration" in self.options.learn)
+        return None
