@@ -64,9 +64,15 @@ class Renewed:
         moves: tuple[MoveRecord, ...] = ()
         if self.moves and memory.is_due(bool((_as_one(model, known, seen) < 0.0).any())):
             model, total, memory, moves = self._judged(model, total, memory, executor, rng)
-        if self.learn and total.K > 1:
+        if total.K == 1:
+            model = self._of_one(model)
+        elif self.learn:
             model = tuned(model, total, self.learn, source.dtype, model.posterior(total).solution)[0]
         return Streamed(model, total, memory, moves)
+
+    def _of_one(self, model: Model) -> Model:
+        """The model with the likelihood's prior as it was: learnt from one cluster, it makes others cost nothing."""
+        return replace(model, likelihood=self.prior.likelihood)
 
     def _judged(
         self, model: Model, total: Summary, memory: Recalled, executor: Executor, rng: np.random.Generator
@@ -79,12 +85,13 @@ class Renewed:
         search.run(total.as_start)
         found = search.outcome
         past = total if memory.sums is None else total - memory.sums
-        groups = continued(found.model, found.total, past)
+        learnt = found.model if found.total.K > 1 else self._of_one(found.model)
+        groups = continued(learnt, found.total, past)
         same = found.total.K == total.K
         moves: tuple[MoveRecord, ...] = ()
         if not same or any(len(group) != 1 for group in groups):
             moves = _records(groups, total.K, self._gain(model, total, sample, found.bound, executor))
-            model = found.model
+            model = learnt
             total = self._carried(model, total, past, found.total.without_local(), groups, memory, executor)
         return Streamed(model, total, memory.judged(same, self.most, rng), moves)
 

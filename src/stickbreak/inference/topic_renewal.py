@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..data import BagSource
 from ..model import Summary
 from .gibbs import Chain
@@ -38,11 +36,10 @@ class TopicRenewal(TopicSearch):
 
     def run(self, start: Summary) -> None:
         """Search from the topics of the stream; the outcome is ``best``."""
-        self.make_chain = self._chain
-        chain = self._chain(self.rng.spawn(1)[0])
-        if chain is None:
+        if not isinstance(self.source, BagSource) or not self.source.whole:
             self._run_coarse(start)
             return
+        chain = Chain(self.model, self.source, self.rng.spawn(1)[0], "document_concentration" in self.options.learn)
         coarse = replace(self.options, tol=max(OF_SEARCH.coarse_topics, self.options.tol))
         self.draws = False
         self.best = self._laps(self.model, (), coarse)
@@ -58,9 +55,3 @@ class TopicRenewal(TopicSearch):
                 continue
         self._refresh()
         self._merge_more(self._in_hand, self.options)
-
-    def _chain(self, rng: np.random.Generator) -> Chain | None:
-        """The sampler of topics of words; None for other documents."""
-        if isinstance(self.source, BagSource) and self.source.whole:
-            return Chain(self.model, self.source, rng, "document_concentration" in self.options.learn)
-        return None
