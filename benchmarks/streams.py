@@ -4,8 +4,8 @@
                                  [--compared N] [--seeds N] [--forgetting F] [--drift] [--null] [--jobs N]
 
 Rows of 32 columns, documents of 60 words of 1,000, or sequences of 100 rows of 4 columns come in batches; a cluster, topic or
-state more is among them every so often, until half of the stream is over.  The held-out score is compared with that of a default
-fit to a sample of `--compared` of the same stream, taken in one piece.
+state more is among them every so often, until half of the stream is over.  The held-out score is compared with that of a
+default fit to a sample of `--compared` of the same stream, taken in one piece.
 
 --null: all is of one cluster, topic or state.  --drift: after half of the stream, those that came first are gone, one after
 another, up to half of them; the score is that of data like the last batch, and a fit to the last batches is compared.
@@ -69,6 +69,7 @@ class Rows:
         self.factors = rng.normal(0.0, 1.0, (K, self.D, self.D)) / np.sqrt(self.D)
 
     def draw(self, n: int, among: range, rng: np.random.Generator) -> np.ndarray:
+        """So many of some of the clusters."""
         z = rng.integers(among.start, among.stop, size=n)
         X = rng.standard_normal((n, self.D))
         for k in among:
@@ -77,12 +78,15 @@ class Rows:
         return X
 
     def together(self, batches: list[np.ndarray]) -> np.ndarray:
+        """Batches as one."""
         return np.concatenate(batches)
 
     def size(self, X: np.ndarray) -> int:
+        """The bytes of a batch."""
         return X.nbytes
 
     def estimator(self, **settings: Any) -> Mixture:
+        """An estimator for such data."""
         return Mixture("gaussian", **settings)
 
 
@@ -96,17 +100,21 @@ class Documents:
         self.topics = np.random.default_rng(seed).dirichlet(np.full(self.V, 0.05), K)
 
     def draw(self, n: int, among: range, rng: np.random.Generator) -> sparse.csr_array:
+        """So many of some of the clusters."""
         shares = rng.dirichlet(np.full(len(among), 0.2), n)
         rows = [rng.multinomial(self.words, p) for p in shares @ self.topics[among.start : among.stop]]
         return sparse.csr_array(np.array(rows, dtype=np.float64))
 
     def together(self, batches: list[Any]) -> Any:
+        """Batches as one."""
         return sparse.vstack(batches, format="csr")
 
     def size(self, X: Any) -> int:
+        """The bytes of a batch."""
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
     def estimator(self, **settings: Any) -> TopicModel:
+        """An estimator for such data."""
         return TopicModel(**settings)
 
 
@@ -120,6 +128,7 @@ class Sequences:
         self.means = np.random.default_rng(seed).normal(0.0, 2.5, (K, self.D))
 
     def draw(self, n: int, among: range, rng: np.random.Generator) -> list[np.ndarray]:
+        """So many of some of the clusters."""
         z = rng.integers(among.start, among.stop, size=(n, self.length))
         stays = rng.random((n, self.length)) > 1.0 / self.duration
         for t in range(1, self.length):
@@ -127,12 +136,15 @@ class Sequences:
         return [self.means[path] + rng.standard_normal((self.length, self.D)) for path in z]
 
     def together(self, batches: list[list[np.ndarray]]) -> list[np.ndarray]:
+        """Batches as one."""
         return [x for batch in batches for x in batch]
 
     def size(self, X: list[np.ndarray]) -> int:
+        """The bytes of a batch."""
         return sum(x.nbytes for x in X)
 
     def estimator(self, **settings: Any) -> HMM:
+        """An estimator for such data."""
         return HMM("gaussian", **settings)
 
 
