@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from stickbreak import HMM, TopicModel
+from stickbreak import HMM, TopicModel, load
 from stickbreak.allocations import HDPMarkovChain
 from stickbreak.data import BagSource, GroupSource, SequenceSource
 from stickbreak.inference import StateRenewal, Streaming, TopicRenewal
@@ -37,7 +37,7 @@ def sequences(rng, n, among=range(3)):
 
 
 class Kind(NamedTuple):
-    """A kind of stream: its data, an estimator, parameters of a fit to all of it, the search, sizes of a batch and of the memory."""
+    """A stream: its data, an estimator, parameters of a fit to all, its search, and sizes of a batch and of the memory."""
 
     draw: Callable[..., Any]
     estimator: Any
@@ -100,8 +100,7 @@ def test_those_that_appear_one_after_another_are_found(kind, streamed):
     assert births >= 2
     T = kind.draw(np.random.default_rng(9), 50)
     whole = clone(kind.estimator).set_params(random_state=0, n_jobs=1, **kind.rival)
-    batches = kind.batches(6, 2)
-    whole.fit(np.concatenate(batches) if kind.estimator.__class__ is TopicModel else sum(batches, []))
+    whole.fit(list(np.concatenate(kind.batches(6, 2))))
     assert K(whole) == 3
     assert model.score(T) > whole.score(T) - 0.01 * abs(whole.score(T))
     assert model.summary_.N.sum() == pytest.approx(6 * kind.batch * 30)
@@ -151,11 +150,9 @@ def test_a_batch_that_fails_leaves_the_stream_as_it_was(kind, streamed, error, m
         raise error
 
     monkeypatch.setattr(kind.search, "run", fail)
+    monkeypatch.setattr(Recalled, "is_due", lambda self, early: True)
     with pytest.raises(error):
-        for X in kind.batches(9, 1, seed=5):
-            before = dict(vars(model))
-            state = model._stream.rng.bit_generator.state
-            model.partial_fit(X)
+        model.partial_fit(kind.draw(np.random.default_rng(0), kind.batch))
     assert vars(model) == before
     assert model._stream.rng.bit_generator.state == state
     bad = np.array(kind.draw(np.random.default_rng(0), kind.batch))
@@ -163,6 +160,20 @@ def test_a_batch_that_fails_leaves_the_stream_as_it_was(kind, streamed, error, m
     with pytest.raises(ValueError, match="inf"):
         model.partial_fit(bad if kind.estimator.__class__ is TopicModel else list(bad))
     assert vars(model) == before
+
+
+def test_a_model_file_goes_on_once_its_memory_is_filled(kind, streamed, tmp_path):
+    pickle.loads(streamed[2]).save(tmp_path / "model")
+    model = load(tmp_path / "model")
+    before = model.summary_.N.sum()
+    batch = kind.batches(1, 1, K=1, seed=3)[0]
+    each = kind.batch if kind.estimator.__class__ is TopicModel else kind.batch * STEPS
+    for _ in range(-(-kind.memory // (2 * each))):
+        model.partial_fit(batch)
+    assert K(model) == K(streamed[0]) - 1
+    assert model._stream.memory.filling == 0
+    assert model._stream.memory.recent is None
+    assert model.summary_.N.sum() > before
 
 
 def test_what_is_remembered_is_not_what_a_caller_changes():

@@ -91,7 +91,8 @@ class HMM(ClusterMixin, Classified, Estimator):
     algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized`, `Stochastic` or `Gibbs`, default "memoized"
         Incremental over batches of sequences, all at once, or noisy steps, for which long sequences are cut and states are
         found on a sample of about 20,000 rows.  ``Gibbs(kind="blocked")`` draws the states of the rows from their posterior;
-        the model is that of the states nearest to the draws.
+        the model is that of the states nearest to the draws.  `inference.Streaming` lets states be born, merge and die in
+        `partial_fit`, and forgets.
     n_batches : int >= 1, default one per 5,000 rows, at most 10 or one per sequence (stochastic: one per 1,000, at most 100)
         Batches visited per lap.
     init : {"one", "blocks"}, array, fitted HMM or fitted Mixture, default "one"
@@ -292,7 +293,8 @@ class HMM(ClusterMixin, Classified, Estimator):
     def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn from more sequences in one visit each: the first call fits, later ones add what their sequences say.
 
-        The number of states stays that of the first call, and so do their numbers; give it enough sequences to find them.
+        The number of states stays that of the first call, and so do their numbers; give it enough sequences to find them.  With
+        ``algorithm=Streaming()`` states are born, merge and die; then they have new numbers (`stickbreak.inference.Streaming`).
         ``labels_`` are those of the rows of the last call.
         """
         allowed.check_states(self)

@@ -70,6 +70,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         ``GammaConcentration(shape=1.0, rate=1.0)``, the ELBO is that of an unknown concentration, whose posterior is found.
     algorithm : {"memoized", "full", "stochastic"}, `inference.Memoized` or `inference.Stochastic`, default "memoized"
         Incremental over batches, all documents at once, or noisy steps, for which topics are found on 20,000 documents.
+        `inference.Streaming` lets topics be born, merge and die in `partial_fit`, and forgets.
     n_batches : int >= 1, default one per 5,000 documents, at most 10 (stochastic: one per 1,000, at most 100)
         Batches visited per lap.
     init : {"random", "anchor", "k-means++"}, array or fitted TopicModel, default "random"
@@ -294,7 +295,8 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
     def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn from more documents in one visit each: the first call fits, later ones add what their documents say.
 
-        The number of topics stays that of the first call, and so do their numbers; give it enough documents to find them.
+        The number of topics stays that of the first call, and so do their numbers; give it enough documents to find them.  With
+        ``algorithm=Streaming()`` topics are born, merge and die; then they have new numbers (`stickbreak.inference.Streaming`).
         """
         allowed.check_topics(self)
         learn = self._add if hasattr(self, "model_") else self._fit

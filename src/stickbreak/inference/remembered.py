@@ -67,6 +67,7 @@ class Recalled(NamedTuple):
     arrived : what that stands for, less what is forgotten
     sums : the part of the stream's summary that is of what has come since
     rest : what must have come before moves are judged early again
+    filling : what must still come before anything counts as recent, where nothing was remembered of a stream
     """
 
     held: ArraySource | None
@@ -75,6 +76,7 @@ class Recalled(NamedTuple):
     arrived: float = 0.0
     sums: Summary | None = None
     rest: int = 0
+    filling: int = 0
 
     def after(
         self, source: ArraySource, seen: Summary | None, forgetting: float, most: int, rng: np.random.Generator
@@ -90,8 +92,10 @@ class Recalled(NamedTuple):
         recent = _faded(self.recent, forgetting, most, rng)
         new = source.portion(min(source.n_present, most), most, rng)
         new = new.joined() if recent is None else recent.joined(new)  # copies, for the data of a caller may change
-        if held is None or seen is None:
-            return self._replace(held=new, weight=forgetting * self.weight + source.n_rows)
+        if held is None or seen is None or self.filling > 0:
+            weight = forgetting * self.weight + source.n_rows
+            held = new if held is None else mixed(held, new, source.n_rows / weight, most, rng)
+            return self._replace(held=held, weight=weight, filling=max(0, self.filling - source.n_rows))
         known = self.sums
         fits = known is None or known.S.shape == seen.S.shape  # more columns may have missing values now
         return self._replace(

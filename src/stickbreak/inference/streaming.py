@@ -1,4 +1,4 @@
-"""Streams of rows whose clusters are born, merge and die, as an algorithm."""
+"""Streams whose clusters, topics or states are born, merge and die, as an algorithm."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +21,12 @@ from .stream import Stream
 
 @dataclass(frozen=True)
 class Streaming:
-    """A stream of rows that comes in batches, of `Mixture.partial_fit`: clusters are born, merge and die along the way.
+    """A stream that comes in batches, of `partial_fit`: clusters, topics or states are born, merge and die along the way.
 
-    The first call fits its rows like any others.  Each later one visits its rows once and adds what they say to the sums of all
-    rows before, which are not seen again:
+    The first call fits its data like any others.  Each later one visits its data once and adds what they say to the sums of
+    all before, which are not seen again.
+
+    Of rows (`Mixture`):
 
     - *births* are those of Thesis 4.2: where rows of a cluster are explained much worse than its rows before, new clusters
       are fitted to them, which get their mass in this batch, and stay if the ELBO of all rows rises;
@@ -32,19 +34,29 @@ class Streaming:
       what merging pairs of clusters loses in entropy, and how a cluster falls into pieces, is estimated from that sample;
     - *deaths*: a cluster that stands for less than one row goes, which happens where earlier rows are forgotten.
 
-    ``lower_bound_`` is the ELBO of all rows so far for the responsibilities that they had when they came, those of forgotten
-    rows by their remaining weight: exact until clusters are merged or split by the memory, from then on an estimate.
-    Hyperparameters that are learnt are learnt on from the sums after each batch.
+    Of documents and sequences (`TopicModel`, `HMM`) the memory is a bounded sample of all that came before, and what has come
+    since moves were last judged.  When that is half as much as the sample, or earlier where a batch contradicts the sums of a
+    topic or state, a search of all that is remembered begins with the topics in hand; births, merges and deletes are those
+    that raise the exact ELBO of what is remembered.  Topics that go on, where the log marginal likelihood prefers them as one
+    with what is found now, keep the sums of the whole stream; what has come of late is visited anew; all else is as the
+    sample has it.  Long sequences are remembered in windows.  Answers of documents and labels are not for streams.
 
-    Memory and the time for a batch do not grow with the stream.
+    ``lower_bound_`` is the ELBO of all data so far for the responsibilities that they had when they came, those of forgotten
+    data by their remaining weight: exact until clusters change by the memory, from then on an estimate.  Hyperparameters that
+    are learnt are learnt on from the sums after each batch.
+
+    Memory and the time for a batch, on average, do not grow with the stream.  Model files do not have what is remembered;
+    pickles do, and go on as if nothing had happened.  A stream of documents or sequences that goes on from a file fills half
+    of its memory before moves are judged.
 
     Parameters
     ----------
     forgetting : float above 0, at most 1, default 1
-        The share of their weight that earlier rows keep at each batch.  1 forgets nothing; with 0.99 the last hundred batches
+        The share of their weight that earlier data keep at each batch.  1 forgets nothing; with 0.99 the last hundred batches
         count for most.
     memory_rows : int >= 2, default 20,000
-        The rows that are remembered.
+        The rows, documents, or rows of sequences in the sample.  A search of more takes longer, and finds rarer
+        topics or states.
 
     Raises
     ------
@@ -89,7 +101,7 @@ class Streaming:
         rng: np.random.Generator,
         options: Options,
     ) -> Search:
-        """The search for clusters of the first rows."""
+        """The search of the first batch."""
         return Memoized().begin(search, model, source, session, rng, options)
 
     def of(self, moves: tuple[str, ...], prior: Likelihood, learn: tuple[str, ...]) -> Stream:
@@ -120,5 +132,5 @@ class Streaming:
         return self.unknown(0.0).after(source, None, 1.0, self.memory_rows, rng)
 
     def unknown(self, weight: float) -> Recalled:
-        """A memory of nothing, for documents or rows of sequences of this weight."""
-        return Recalled(None, weight)
+        """A memory of nothing of a stream of so many documents or rows; it is filled before moves are judged."""
+        return Recalled(None, weight, filling=self.memory_rows // 2 if weight > 0.0 else 0)
