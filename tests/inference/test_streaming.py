@@ -53,7 +53,7 @@ def test_clusters_that_appear_one_after_another_are_found(streamed, batches):
     whole = Mixture("gaussian", random_state=0, n_jobs=1).fit(np.concatenate(batches))
     assert model.score(T) > whole.score(T) - 0.01 * abs(whole.score(T))
     assert model.summary_.N.sum() == pytest.approx(14 * 400)
-    assert model._remembered[0].size <= 600
+    assert model._stream.memory.size <= 600
     assert sum(record.accepted for lap in model.history_ for record in lap.moves if record.kind == "birth") >= 3
 
 
@@ -127,7 +127,7 @@ def test_rows_are_remembered_in_proportion_to_their_weight(kept):
     found = np.zeros(times)
     for seed in range(trials):
         rng = np.random.default_rng(seed)
-        memory = Remembered(np.empty((0, 1)))
+        memory = Remembered(ArraySource(np.empty((0, 1))))
         weight = 0.0
         for t in range(times):
             memory = memory.after(ArraySource(np.full((n, 1), float(t))), kept * weight, most, rng)
