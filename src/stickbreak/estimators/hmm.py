@@ -37,6 +37,7 @@ from ..model import Model, SequenceSummary, Summary
 from . import _allowed as allowed
 from . import _chains as chains
 from . import _choices as choices
+from . import _hyperparameters as hyperparameters
 from . import _sequences as sequences
 from . import _state_start as state_start
 from ._base import Columns, survey
@@ -609,7 +610,7 @@ class HMM(ClusterMixin, Classified, Estimator):
 
     def _learner(self, algorithm: Streaming, prior: Model) -> Learner:
         """How a batch of sequences of a stream is learnt from."""
-        learn = sequences.learnt_again(self)
+        learn = chains.learnt_again(self)
         options = hyperparameters.learning(Options(1, self.max_laps, self.tol), learn)
         moves = choices.moves(self)
         search = partial(StateRenewal, moves=moves, options=options)
