@@ -3,7 +3,9 @@
 "Cold" is the first process after an installation, with an empty folder for machine code, "warm" the next one.  CPU
 seconds are those of all threads.  "compiled" counts the kernels, without what they call of NumPy.
 
-    python benchmarks/first_call.py [--models mixture hmm topics]
+    python benchmarks/first_call.py [--models mixture hmm topics] [--ahead]
+
+With --ahead there is one process for each model, after `stickbreak compile` in an empty folder.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import numpy as np
 from common import report
 
 N = 1000
+COMPILE = "from stickbreak.cli.compiling import compile_loops; compile_loops(quiet=True)"
 
 
 def fit(model: str) -> Any:
@@ -56,6 +59,7 @@ def one_process(model: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--models", nargs="+", default=["mixture", "hmm", "topics"])
+    parser.add_argument("--ahead", action="store_true", help="compile ahead")
     parser.add_argument("--in-process", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.in_process:
@@ -64,9 +68,11 @@ def main() -> None:
     rows = []
     for model in arguments.models:
         with tempfile.TemporaryDirectory() as folder:
-            for state in ("cold", "warm"):
+            environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+            if arguments.ahead:
+                subprocess.run([sys.executable, "-c", COMPILE], env=environment, check=True)
+            for state in ("ahead",) if arguments.ahead else ("cold", "warm"):
                 command = [sys.executable, __file__, "--in-process", model]
-                environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
                 said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
                 rows.append({"model": model, "process": state, **json.loads(said.splitlines()[-1])})
     report("first_call", rows)

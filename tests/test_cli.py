@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,10 @@ from scipy import sparse
 
 import stickbreak
 from stickbreak import HMM, Mixture, cli, load
+from stickbreak.cli import compiling
 from stickbreak.data.corpus import write_corpus
+from stickbreak.kernels._jit import NOT_KEPT, folder_of
+from stickbreak.kernels.assign import softmax_rows
 from stickbreak.report import demo
 
 COMMAND = [sys.executable, "-c", "from stickbreak.cli import main; main()"]
@@ -236,6 +240,27 @@ def test_version_and_help(run):
     code, out, _ = run("fit", "--help")
     assert code == 0
     assert "--n-init" in out
+
+
+def test_loops_are_compiled_ahead(run, monkeypatch):
+    fitted = []
+    monkeypatch.setattr(compiling, "_fits", lambda shows: [("mixtures", lambda: fitted.append(shows))])
+    code, out, err = run("compile")
+    assert (code, fitted) == (0, [True])
+    assert re.search("^mixtures: [0-9.]+ s$", err)
+    assert str(folder_of(softmax_rows)) in out
+    assert run("compile", "--quiet") == (0, "", "")
+    assert fitted == [True, False]
+
+
+def test_what_is_compiled_ahead_must_be_kept(run, monkeypatch):
+    def unwritable():
+        warnings.warn(f"{NOT_KEPT}: /cache cannot be written.", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr(compiling, "_fits", lambda shows: [("mixtures", unwritable)])
+    assert "/cache cannot be written" in fails(run, "compile", "--quiet")
+    monkeypatch.setattr(compiling, "folder_of", lambda kernel: None)
+    assert "NUMBA_CACHE_DIR" in fails(run, "compile")
 
 
 def test_the_demonstration_is_called(run, monkeypatch, tmp_path):

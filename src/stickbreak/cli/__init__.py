@@ -67,6 +67,20 @@ def demo(*, out: Path = Path("demo")) -> None:
     run(out)
 
 
+@app.command(name="compile")
+def compile_ahead(*, quiet: Annotated[bool, Parameter(negative="")] = False) -> None:
+    """Compile the loops of default fits now, once for this processor, so that no later fit waits for that.
+
+    Parameters
+    ----------
+    quiet: bool
+        No progress and no report.
+    """
+    from .compiling import compile_loops
+
+    compile_loops(quiet)
+
+
 @app.command
 def fit(
     data: Path,

@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 from .._collector import paused
 
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
+NOT_KEPT = "compiled code cannot be kept"
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
 _CHANGED = (ImportError, AttributeError, TypeError, NotImplementedError)  # errors of a numba with other parts
 
@@ -63,6 +64,12 @@ def part(function: Any) -> Any:
     return inlined(function)
 
 
+def folder_of(kernel: Any) -> Path | None:
+    """The folder in which the machine code of a kernel is kept, if there is a place for it."""
+    path = getattr(getattr(kernel, "_cache", None), "cache_path", None)
+    return None if path is None else Path(path)
+
+
 _warned = False
 
 
@@ -71,7 +78,7 @@ def _warn(reason: str) -> None:
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(f"compiled code cannot be kept: {reason}, {_CURE}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"{NOT_KEPT}: {reason}, {_CURE}", RuntimeWarning, stacklevel=4)
 
 
 class _Tolerant:
