@@ -6,6 +6,7 @@ import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
+from .own_topics import sum_of
 from .single_topic import add_prior, add_single_topic, prior_for
 from .special import digamma
 
@@ -87,7 +88,7 @@ def merged_statistics(indptr, rows, counts, E, prior, single, p, log_Z, N, paren
         own = nodes[: _branches(p[d], parents, seen, nodes)]
         add_prior(known, sums)
         if single[d]:
-            _add_single(p[d], N[d].sum(), own, parents, known, room, sums)
+            _add_single(p[d], sum_of(N[d]), own, parents, known, room, sums)
             continue
         _add_counts(N[d], own, parents, known, room, sums)
         for e in range(indptr[d], indptr[d + 1]):
