@@ -19,9 +19,9 @@ from ..inference import Executor, Options, Sequential, TruncationFree, by_class
 from ..likelihoods import Labelled
 from ..likelihoods.labelled import OWN
 from ..model import Model, Summary
+from ..model.cluster_classes import cluster_classes
 from ..model.learning import OF_LIKELIHOOD
 from . import _choices as choices
-from ._cluster_classes import cluster_classes
 
 MEASURED = "Mixture(LinearRegression())"  # takes targets that are measured
 FIRST_ERROR = 0.1  # an error rate that is learnt, at first

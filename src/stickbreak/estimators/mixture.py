@@ -22,7 +22,17 @@ from ..data.frames import Encoded, as_frame, decode, values_of
 from ..data.label_files import check_labels, write_labels
 from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
-from ..inference import Algorithm, Executor, LabelledSearch, LearningSearch, Search, Sequential, Streaming, by_class
+from ..inference import (
+    Algorithm,
+    ClassSearch,
+    Executor,
+    LabelledSearch,
+    LearningSearch,
+    Search,
+    Sequential,
+    Streaming,
+    by_class,
+)
 from ..likelihoods import Dust, Likelihood, Linked
 from ..likelihoods.features import Rows
 from ..model import Kind, Model, RowKind, Summary
@@ -682,7 +692,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             visited = rows
             repeats = collapsed
             if classes is not None:
-                second = LearningSearch if birth is None else search
+                second = ClassSearch if birth is None else search
                 search = partial(LabelledSearch, first=partial(search, model, rows), second=second, apart=by_class)
                 data = told.labelled(source if links is None else rows)
                 repeats = None if collapsed is None else collapse(data)

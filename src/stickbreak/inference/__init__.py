@@ -2,6 +2,7 @@
 
 from .adopted_births import AdoptedSearch
 from .algorithm import Algorithm, Memoized
+from .class_search import ClassSearch
 from .executor import Executor, Threads
 from .gibbs import Chain
 from .labelled_search import LabelledSearch, by_class
@@ -29,6 +30,7 @@ __all__ = [
     "AdoptedSearch",
     "Algorithm",
     "Chain",
+    "ClassSearch",
     "Convergence",
     "Draws",
     "Executor",

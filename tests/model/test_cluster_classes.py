@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from stickbreak.allocations import DirichletProcess
-from stickbreak.estimators._cluster_classes import cluster_classes, shared_rows
 from stickbreak.likelihoods import DiagonalGaussian, Gaussian, Labelled, LinearRegression, Sample
 from stickbreak.likelihoods.features import features
 from stickbreak.model import Model
+from stickbreak.model.cluster_classes import cluster_classes, shared_rows
 
 
 def model_of(centers, labels, family=DiagonalGaussian, n=4000, widths=None):

@@ -4,8 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..likelihoods import Labelled
-from ..model import Model, Parameters, Summary
-from ..model.local import responsibilities_of
+from .local import responsibilities_of
+from .model import Model
+from .parameters import Parameters
+from .summary import Summary
 
 Array = NDArray[np.floating]
 
