@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .phrases import Phrases
 from .sources import CHUNK_NUMBERS, CHUNK_ROWS, Array, ArraySource, Chunk
 
 WINDOWS = 128  # at least so many pieces make a sample
 HELD_WINDOWS = 32  # and so many a full memory
 STEPS = 1 << 15  # rows in a chunk of short sequences, or at least in a part of a long one
+SHORTER = 2  # phrases are of use where symbols are fewer than one for so many rows
+MOST_ROWS = 1 << 23  # of more rows no phrases are sought
+LONGER = 4  # chunks have at most so many times the rows where rows are in phrases
 
 
 @dataclass(frozen=True)
@@ -122,17 +127,39 @@ class SequenceSource(ArraySource):
         counts = np.bincount(self.codes, minlength=len(self.X)).astype(np.float64)
         return ArraySource(self.X, counts if self.weights is None else counts * self.weights)
 
+    @cached_property
+    def phrases(self) -> Phrases | None:
+        """The phrases of distinct rows, where the sequences are much shorter in these."""
+        if self.codes is None or self.n_rows > MOST_ROWS:
+            return None
+        found = Phrases.of(np.asarray(self.codes), len(self.X), self.edges)
+        return found if SHORTER * len(found.symbols) <= self.n_rows else None
+
+    @cached_property
+    def examples(self) -> NDArray[np.integer]:
+        """A row like each of the distinct ones, (U,)."""
+        found = np.zeros(len(self.X), np.int64)
+        found[self.codes[::-1]] = np.arange(self.n_rows)[::-1]
+        return found
+
+    @property
+    def steps(self) -> int:
+        """Rows in a chunk of short sequences, or at least in a part of a long one."""
+        if self.phrases is None:
+            return STEPS
+        return min(LONGER, self.n_rows // len(self.phrases.symbols)) * STEPS
+
     def batches(self, n_batches: int) -> list[list[Chunk]]:
         """Every row in exactly one chunk, and every sequence in one batch, of at most as many as there are sequences.
 
         Short sequences share a chunk, long ones are cut into several.
         """
-        pieces = max(1, -(-self.n_rows // (n_batches * STEPS)))
+        pieces = max(1, -(-self.n_rows // (n_batches * self.steps)))
         pieces += pieces % 2 if self.n_sequences > n_batches else 0  # an even number keeps two threads level
         middle = 0.5 * (self.edges[:-1] + self.edges[1:])
         piece = (middle * (n_batches * pieces) / self.n_rows).astype(int)
         begins = self.edges[np.flatnonzero(np.diff(piece, prepend=-1))]
-        chunks = [_cut(int(a), int(b), STEPS) for a, b in pairwise([*begins, self.n_rows])]
+        chunks = [_cut(int(a), int(b), self.steps) for a, b in pairwise([*begins, self.n_rows])]
         return [[chunk for cut in batch for chunk in cut] for b in range(n_batches) if (batch := chunks[b::n_batches])]
 
     def cut(self, n: int) -> "SequenceSource":

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from ..data.documents import ROWS_AT_ONCE
-from ..data.sequences import STEPS
+from ..data.phrases import MOST as PHRASES
+from ..data.phrases import OFTEN
+from ..data.sequences import LONGER, STEPS
 from ..data.sources import CHUNK_NUMBERS, ArraySource, SparseSource
 from ..model.documents import DocumentKind
 from ..model.local import block_rows
 from ..model.messages import BLOCK, KEPT, LANES, padded
+from ..model.phrases import MATRICES
 from ..model.rows import RowKind
 from ..moves.agglomeration import NEAREST, PAIRS
 from ..moves.birth import CHILDREN
@@ -128,28 +131,36 @@ class GroupedRows(Footprint):
         return 0.0
 
 
+def _matrices(sizes: "Sizes", Kp: int) -> int:
+    """Numbers in a matrix (Kp, Kp) of each phrase of rows that repeat."""
+    return min(MATRICES, min(PHRASES, sizes.rows // OFTEN) * Kp**2) if sizes.coded else 0
+
+
 class Chains(Footprint):
     """Sequences: messages of the blocks of a chunk, and of all blocks where these are few."""
 
     def rows_per_chunk(self, sizes: "Sizes") -> int:
         """Rows in a chunk: those of a batch in parts of about the same size (`stickbreak.data.sequences`)."""
         rows = -(-sizes.rows // sizes.batches)
-        return -(-rows // max(1, rows // STEPS))
+        return -(-rows // max(1, rows // (LONGER * STEPS if sizes.coded else STEPS)))
 
     def chunk(self, sizes: "Sizes", K: int) -> float:
-        """Of one chunk: C, L, alpha and features, of all rows or of a block; product, R, G and what R keeps, of a block."""
+        """Of one chunk: C, L, alpha and features, of all rows or of a block; product, R, G and what R keeps, of a block.
+
+        Of phrases alpha and G, of which there are at most half as many, and a matrix of each.
+        """
         Kp = padded(K)
         n = sizes.chunk
         row = Kp if sizes.coded else 3 * Kp + sizes.entries
         block = min(n, LANES * max(128, BLOCK // (Kp * LANES)))
-        held = n if n * row <= KEPT else block
-        return held * row + block * (5.5 * Kp + 2 * sizes.columns) + n * (KEPT_ENTRIES + 3) + K * sizes.statistics
+        most = n * row if n * row <= KEPT else KEPT if sizes.coded else block * row
+        return most + _matrices(sizes, Kp) + block * (5.5 * Kp + 2 * sizes.columns) + n * (KEPT_ENTRIES + 3) + K * sizes.statistics
 
     def shared(self, sizes: "Sizes", K: int) -> float:
         """Scores of the distinct rows, where they have codes, and blocks of the main thread, which keeps its arrays, too."""
         Kp = padded(K)
         block = min(sizes.rows, max(128, BLOCK // Kp)) * (9 * Kp + sizes.entries)
-        return 4 * Kp * sizes.distinct + 3 * Kp**2 + block
+        return 4 * Kp * sizes.distinct + 3 * Kp**2 + 2 * _matrices(sizes, Kp) + block
 
     def whole(self, sizes: "Sizes", K: int) -> float:
         """Of paths and segments some integers for each row: threads keep the arrays of visits meanwhile."""

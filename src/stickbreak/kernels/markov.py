@@ -24,7 +24,7 @@ Array = NDArray[np.floating]
 WIDTH = 8
 FLOOR = -300.0  # of log potentials
 LEAST = -650.0  # of log likelihoods
-_NOTHING = np.exp(-345.0)  # of forward messages
+NOTHING = np.exp(-345.0)  # of forward messages
 
 
 @_part
@@ -131,7 +131,7 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
             rescale = 1.0 / total
             for k in range(K):
                 value = message[k] * rescale
-                message[k] = value if value > _NOTHING else 0.0
+                message[k] = value if value > NOTHING else 0.0
 
 
 @_part
@@ -207,7 +207,7 @@ def backward(L, codes, first, edges, At, alpha, beta, R, G):
 
 
 @_part
-def _advance(score, A, fresh, back):
+def advance(score, A, fresh, back):
     """The best score (K,) of a step to each state, and the state it came from."""
     K = score.size
     for k in range(K):
@@ -242,7 +242,7 @@ def best_path(C, first, start, A, score, back):
             for k in range(K):
                 score[k] = start[k] + C[t, k]
             continue
-        _advance(score, A, fresh, back[t])
+        advance(score, A, fresh, back[t])
         for k in range(K):
             score[k] = fresh[k] + C[t, k]
 

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.sequences import Sequences, SequenceSource
-from ..kernels.markov import FLOOR, WIDTH, backward, clear_least, forward, shift_rows
+from ..kernels.markov import FLOOR, WIDTH, add_rows, backward, clear_least, forward, shift_rows
 from ..likelihoods import Likelihood
 from ..likelihoods.features import largest_terms, prefers_sparse
 from .local import exact_scores, scores_of
 from .parameters import Parameters
+from .phrases import Matrices, Smooth, log_scale_of_symbols, matrices, smooth_symbols
 
 Array = NDArray[np.floating]
 
@@ -44,6 +45,7 @@ class Prepared(NamedTuple):
 
     log_start : (K,), log_A : (K, K) log potentials;  start : (Kp,), A, At : (Kp, Kp) their exponentials, and A transposed
     table : of the distinct rows, where there are few
+    phrases : of the phrases of distinct rows, where they save time
     arbitrary : (2, Kp) two messages in which neither states nor any set of them have the same mass
     """
 
@@ -54,6 +56,7 @@ class Prepared(NamedTuple):
     A: Array
     At: Array
     table: Scores | None
+    phrases: Matrices | None
     arbitrary: Array
 
     @property
@@ -110,10 +113,13 @@ def prepared_for(likelihood: Likelihood, parameters: Parameters, source: Sequenc
     A = np.zeros((padded(K), padded(K)))
     A[:K, :K] = np.exp(logs[1:])
     table = None
+    phrases = None
     if source.codes is not None:
         weights = np.ones(len(source.X)) if source.weights is None else source.weights
         table = _table(likelihood, parameters, np.asarray(source.X, dtype=source.dtype), weights)
-    return Prepared(parameters, logs[0], logs[1:], start, A, np.ascontiguousarray(A.T), table, _arbitrary(K))
+        phrases = matrices(source, A, table.L)
+    At = np.ascontiguousarray(A.T)
+    return Prepared(parameters, logs[0], logs[1:], start, A, At, table, phrases, _arbitrary(K))
 
 
 def padded(K: int) -> int:
@@ -268,8 +274,34 @@ def smoothed(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Iterat
         yield Smoothed(work.pieces[i], work.edges[i], found, alpha, scale, R, G)
 
 
+def smoothed_counts(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Smooth:
+    """What the distinct rows of a chunk say of the chain, where they are known; by phrases, if these save time."""
+    assert prepared.table is not None
+    table = prepared.table
+    if prepared.phrases is not None:
+        begin, end = (boundary_messages(likelihood, prepared, X, [row], row == 0, np.inf) for row in (0, len(X)))
+        assert begin is not None
+        assert end is not None
+        chain = prepared.start, prepared.A, prepared.At
+        return smooth_symbols(prepared.phrases, X, table.L, *chain, begin[0], end[0])
+    found = Smooth(np.zeros(table.C.shape), np.zeros(len(prepared.start)), np.zeros(prepared.A.shape), 0.0)
+    first = X.first(slice(0, len(X)))
+    for block in smoothed(likelihood, prepared, X):
+        found.M[...] += block.alpha.T @ block.G
+        found.begins[...] += block.R[np.flatnonzero(first[block.rows])].sum(axis=0)
+        add_rows(block.R, block.scores.codes, found.counts)
+        found = found._replace(log_scale=found.log_scale + float(np.log(block.scale).sum()))
+    return found
+
+
 def log_normaliser(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> float:
     """Log of the sum over all paths of the product of potentials, given the rows of the same sequence before the chunk."""
+    if prepared.phrases is not None and prepared.table is not None:
+        begin = boundary_messages(likelihood, prepared, X, [0], True, np.inf)
+        assert begin is not None
+        chain = prepared.start, prepared.A
+        top = float(prepared.table.top[X.codes(slice(0, len(X)))].sum())
+        return top + log_scale_of_symbols(prepared.phrases, X, prepared.table.L, *chain, begin[0])
     edges, begin, _ = _lanes(likelihood, prepared, X, forth_only=True)
     work = Blocks(likelihood, prepared, X, edges)
     total = 0.0

@@ -13,12 +13,12 @@ from .._sums import check_between
 from ..allocations.markov import ChainPrior
 from ..data import ArraySource, Chunk
 from ..data.sequences import Sequences, SequenceSource
-from ..kernels.markov import add_rows, compress, subtract_energies
+from ..kernels.markov import compress, subtract_energies
 from ..likelihoods import Likelihood
 from ..likelihoods.features import features
 from .kind import THRESHOLD, Batch, Drawn, Recipe, looks_at_all
 from .local import DENSE_SHARE, Responsibilities, join, responsibility_threshold
-from .messages import WORKSPACE, Prepared, Smoothed, prepared_for, smoothed
+from .messages import WORKSPACE, Prepared, Scores, Smoothed, prepared_for, smoothed, smoothed_counts
 from .parameters import Parameters
 from .products import add_kept, add_product
 from .rows import ROWS, drawn_rows, sampled_rows
@@ -111,25 +111,20 @@ class SequenceKind:
 
     def local_step(
         self, likelihood: Likelihood, prepared: Prepared, batch: Batch, base: bool, keep: bool
-    ) -> tuple[SequenceSummary, Responsibilities]:
+    ) -> tuple[SequenceSummary, Responsibilities | Array]:
         """Smoothed states and summary of the sequences of a chunk (Thesis 6.3.3): the optimal q(z) for the parameters.
 
         H = sum_t log c_t - E[log potentials],   since q(z) is the product of all potentials over prod_t c_t.
 
         keep : whether the larger responsibilities are wanted, for rows to be drawn
         """
+        if prepared.table is not None:
+            return self._of_distinct(likelihood, prepared, prepared.table, batch, base)
         X: Sequences = batch.X
         K = prepared.K
-        table = prepared.table
-        source = X.source
         summary = Summary.zeros(*prepared.parameters.W.shape)
-        N = summary.N
-        S = summary.S
-        H = summary.H
-        total_base = summary.base
         M = np.zeros(prepared.A.shape)
         begins = np.zeros(K)
-        per_code = None if table is None else np.zeros(table.C.shape)
         pieces = dict[int, Responsibilities]()
         first = X.first(slice(0, len(X)))
         for block in smoothed(likelihood, prepared, X):
@@ -138,30 +133,39 @@ class SequenceKind:
             here = batch.weights[rows]
             M += block.alpha.T @ block.G
             begins += R[np.flatnonzero(first[rows])].sum(axis=0)
-            N += here @ R
-            H += np.log(block.scale) @ R
-            if per_code is None:
-                _add_statistics(block, R, None if source.weights is None else here, summary)
-                for lane in block.lanes if base else ():
-                    total_base += batch.weights[lane] @ likelihood.log_base(X.rows(lane))
-            else:
-                add_rows(block.R, block.scores.codes, per_code)
+            summary.N[...] += here @ R
+            summary.H[...] += np.log(block.scale) @ R
+            _add_statistics(block, R, None if X.source.weights is None else here, summary)
+            for lane in block.lanes if base else ():
+                summary.base[...] += batch.weights[lane] @ likelihood.log_base(X.rows(lane))
             if keep:
                 kept = _compressed(R, THRESHOLD)
                 for lane, (a, b) in zip(block.lanes, pairwise(block.edges)):
                     if a < b:
                         pieces[lane.start] = kept.part(int(a), int(b))
-        if per_code is not None and table is not None:
-            use = np.ones(len(source.X)) if source.weights is None else source.weights
-            subtract_energies(per_code, table.C, summary.H)
-            weighted = per_code[:, :K] * use[:, None]
-            add_product(weighted, table.T, S)
-            if base:
-                total_base += weighted.sum(axis=1) @ likelihood.log_base(source.X)
-        M = (prepared.A * M)[:K, :K]
-        H -= (M * prepared.log_A).sum(axis=0) + begins * prepared.log_start
-        kept = join([pieces[start] for start in sorted(pieces)])
-        return SequenceSummary.of(summary, np.ascontiguousarray(M), begins), kept
+        return _of_chain(prepared, summary, M, begins), join([pieces[start] for start in sorted(pieces)])
+
+    def _of_distinct(
+        self, likelihood: Likelihood, prepared: Prepared, table: Scores, batch: Batch, base: bool
+    ) -> tuple[SequenceSummary, Array]:
+        """The same where the distinct rows are known; what is kept is how many of each are in each state, (U, K).
+
+        Scales are those of whole phrases, so each state has a share of their sum in proportion to its rows: only the sum counts.
+        """
+        X: Sequences = batch.X
+        K = prepared.K
+        found = smoothed_counts(likelihood, prepared, X)
+        steps = found.counts[:, :K].sum(axis=0)
+        weights = X.source.weights
+        counts = found.counts[:, :K] if weights is None else found.counts[:, :K] * weights[:, None]
+        summary = Summary.zeros(*prepared.parameters.W.shape)
+        summary.N[...] = counts.sum(axis=0)
+        summary.H[...] = found.log_scale * (steps / steps.sum())
+        subtract_energies(found.counts, table.C, summary.H)
+        add_product(counts, table.T, summary.S)
+        if base:
+            summary.base[...] = counts.sum(axis=1) @ likelihood.log_base(X.source.X)
+        return _of_chain(prepared, summary, found.M, found.begins[:K]), counts
 
     def track(
         self,
@@ -169,16 +173,21 @@ class SequenceKind:
         prepared: Prepared | None,
         removed: tuple[int, ...],
         batch: Batch,
-        kept: Responsibilities,
+        kept: Responsibilities | Array,
         summary: SequenceSummary,
     ) -> SequenceSummary:
         """The summary under the states of a candidate, all of which may take part of the mass of those that are removed."""
         assert prepared is not None
         return self.local_step(likelihood, prepared, batch, False, False)[0]
 
-    def draw(self, batch: Batch, kept: Responsibilities, summary: Summary, limits: Array, salt: int) -> Drawn:
-        """Rows drawn for each state, with chance ``limits`` (K,) per row."""
-        return drawn_rows(batch, kept, limits, salt)
+    def draw(self, batch: Batch, kept: Responsibilities | Array, summary: Summary, limits: Array, salt: int) -> Drawn:
+        """Rows drawn for each state, with chance ``limits`` (K,) per row; of distinct ones for all rows like them."""
+        if isinstance(kept, Responsibilities):
+            return drawn_rows(batch, kept, limits, salt)
+        chance = np.minimum(kept * limits, 1.0)
+        rng = np.random.default_rng([salt, batch.first])
+        codes, states = np.nonzero(rng.random(chance.shape) < chance)
+        return Drawn(states.astype(np.int32), batch.X.source.examples[codes], (kept / np.maximum(chance, 1e-300))[codes, states])
 
     def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
         """The rows drawn for one state, and weights with which they stand for its ``mass``."""
@@ -225,6 +234,14 @@ def _counts_of_labels(
     for rows in np.array_split(np.arange(n), -(-n // TAKEN)):
         X, weights = source.take(rows)
         yield X, sparse.csr_array((weights, labels[rows], np.arange(len(rows) + 1)), (len(rows), K))
+
+
+def _of_chain(prepared: Prepared, summary: Summary, M: Array, begins: Array) -> SequenceSummary:
+    """The summary with transitions A * M, of which the entropies H then lack the energies."""
+    K = prepared.K
+    M = (prepared.A * M)[:K, :K]
+    summary.H[...] -= (M * prepared.log_A).sum(axis=0) + begins * prepared.log_start
+    return SequenceSummary.of(summary, np.ascontiguousarray(M), begins)
 
 
 def _add_statistics(block: Smoothed, R: Array, weights: Array | None, summary: Summary) -> None:
