@@ -29,7 +29,9 @@ def problem(seed, K=3, missing=0.0, extreme=False):
     X[rng.random(len(X)) < missing] = np.nan
     source = collapsed(SequenceSource(X, lengths))
     size = 1e-3 if extreme else 0.5
-    rows = Summary(np.full(K, 50.0), 50.0 * rng.dirichlet(np.full(family.n_statistics, size), K), np.zeros(K), np.zeros(()))
+    rows = Summary(
+        np.full(K, 50.0), 50.0 * rng.dirichlet(np.full(family.n_statistics, size), K), np.zeros(K), np.zeros(())
+    )
     M = rng.gamma(size, 50.0, (K, K)) + (0.0 if extreme else 5.0) * np.eye(K)
     model = Model(family, HDPMarkovChain(1.0, 5.0, 2.0, 1.5), SEQUENCES)
     start = SequenceSummary.of(rows, M, rng.gamma(0.5, 2.0, K))

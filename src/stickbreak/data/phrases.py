@@ -43,9 +43,7 @@ class Phrases(NamedTuple):
             n = len(sizes)
             may = ~(first[:-1] | first[1:]) & (sizes[symbols[:-1]] + sizes[symbols[1:]] <= LONGEST)
             at = np.flatnonzero(may)
-            pairs, which, counts = np.unique(
-                symbols[at] * n + symbols[at + 1], return_inverse=True, return_counts=True
-            )
+            pairs, which, counts = np.unique(symbols[at] * n + symbols[at + 1], return_inverse=True, return_counts=True)
             often = np.flatnonzero(counts >= max(OFTEN, counts.max(initial=0) / RANGE))
             often = often[np.argsort(-counts[often], kind="stable")][: MOST - len(parts)]
             if len(often) == 0:

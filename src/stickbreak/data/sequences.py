@@ -135,6 +135,11 @@ class SequenceSource(ArraySource):
         found = Phrases.of(np.asarray(self.codes), len(self.X), self.edges)
         return found if SHORTER * len(found.symbols) <= self.n_rows else None
 
+    @property
+    def n_steps(self) -> int:
+        """Rows, or phrases of them, that messages go over one by one."""
+        return self.n_rows if self.phrases is None else len(self.phrases.symbols)
+
     @cached_property
     def examples(self) -> NDArray[np.integer]:
         """A row like each of the distinct ones, (U,)."""

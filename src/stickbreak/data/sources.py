@@ -56,6 +56,11 @@ class ArraySource:
         return int(self.X.shape[0])
 
     @property
+    def n_steps(self) -> int:
+        """What a visit goes over one by one: rows, or phrases of them where sequences are of these."""
+        return self.n_rows
+
+    @property
     def n_columns(self) -> int:
         """D."""
         return int(self.X.shape[1])

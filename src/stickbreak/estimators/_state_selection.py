@@ -25,6 +25,8 @@ from ._selection import Begun, Contest, Family, Found, Problem, begun, sample_ro
 NUMBERS = (INDEPENDENT, "gaussian")  # families of several columns of numbers
 ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}
 MOST_LAPS = 15  # to begin a search with one family: those that fit badly need ever more states
+FIRST_LAPS, MORE_LAPS = 6, 2  # of these, after which a search may be given up: what a lap gains is then known
+SURELY = 2.0  # a family is given up that is behind by so many times what all laps left would gain at the last pace
 TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has then begun well enough to be compared
 WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autoregressive rows to be tried
 
@@ -49,7 +51,7 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     rng = np.random.default_rng([seed, 1])  # of its own: the fit is the same as with the likelihood given
     steps = max(chains.lags(family) for family in found.values())
     contest = StateContest(problem, source, steps, moves, session, rng)
-    contest.enter(found)
+    contest.enter(dict(reversed(found.items())))  # those that fit badly are then given up early
     return Family(contest.best.likelihood, contest.candidates)
 
 
@@ -108,18 +110,39 @@ class StateContest(Contest):
         self.sample = self.whole.sample(sample_rows(self.source), self.rng)
 
     def begin(self, likelihood: Likelihood, before: Sequence[Likelihood]) -> Begun:
-        """Begin a search of the sample; what others found is no start for it."""
+        """Begin a search of the sample; what others found is no start for it.
+
+        A family that is far behind the best one goes no further: one that fits badly needs ever more states, and time.
+        """
         steps = chains.lags(likelihood)
         sample = self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)
         model, few, options = self.problem(likelihood, sample)
         options = replace(options, max_laps=min(options.max_laps, MOST_LAPS), tol=max(options.tol, TOLERANCE))
-        search = StateSearch(model, few, self.moves, self.session.aside(), self.rng.spawn(1)[0], options)
+        first = replace(options, max_laps=min(options.max_laps, FIRST_LAPS))
+        search = StateSearch(model, few, self.moves, self.session.aside(), self.rng.spawn(1)[0], first)
         search.begin(one_cluster(model), ENOUGH)
-        each = self.whole.total_weight / few.total_weight
-        total = search.total * each
+        while not search.converged and len(search.history) < options.max_laps:
+            if self.entries and self._hope(search, likelihood, options.max_laps) < self.best.candidate.lower_bound:
+                break
+            search.go_on(replace(options, max_laps=min(options.max_laps, len(search.history) + MORE_LAPS)))
+        return self._begun(search, likelihood)
+
+    def _hope(self, search: StateSearch, likelihood: Likelihood, most: int) -> float:
+        """A bound that a search will hardly reach in so many laps, if the next gain no more than the last."""
+        laps = search.history[-1 - MORE_LAPS :]
+        pace = (laps[-1].explored_bound - laps[0].explored_bound) / max(len(laps) - 1, 1) * self._each(search)
+        return self._begun(search, likelihood).bound + SURELY * pace * (most - len(search.history))
+
+    def _each(self, search: StateSearch) -> float:
+        """Rows that each of the sample stands for."""
+        return self.whole.total_weight / search.source.total_weight
+
+    def _begun(self, search: StateSearch, likelihood: Likelihood) -> Begun:
+        """The outcome of a search so far, with the prior learnt for it."""
+        total = search.total * self._each(search)
         learn = [OF_LIKELIHOOD + name for name in likelihood.not_given()]
         model = settled(search.found, total, learn, self.source.dtype)
-        return begun(Found(model, total), each, learn, steps)
+        return begun(Found(model, total), self._each(search), learn, chains.lags(likelihood))
 
 
 def _follows_history(found: Mapping[str, Likelihood], source: SequenceSource, order: int) -> bool:

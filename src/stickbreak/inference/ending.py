@@ -11,7 +11,9 @@ def judged(problem: Problem, state: State, after: State) -> State:
     quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
     waits = len(after.proposals) > 0 or births_left(problem, after)
     settled = quiet >= (problem.most_quiet if waits else 1)
-    done = _hopeless(problem, after.bound - state.bound, after.bound) or (settled and after.settle < 0)
+    judged_moves = len(state.proposals) > 0 or len(after.schedule.kinds) == 0
+    hopeless = judged_moves and _hopeless(problem, after.bound - state.bound, after.bound)
+    done = hopeless or (settled and after.settle < 0)
     if settled and not done:  # nothing is left to wait for; moves are yet to be tried
         return after._replace(quiet=0, settle=0, done=False)
     if settled and after.looked_near:  # the last lap looks at all clusters

@@ -35,7 +35,7 @@ class Tuning:
     rising : share of the bound: while a lap gains more, states are not merged or deleted
     barren : laps without births, after which learning may begin where it is to be late
     little : share of the gain of a lap: where learning gains less, the next laps need not learn (`Recipe.rests`)
-    few_rows : of more rows every lap learns: there it takes little of the time
+    few_rows : of more rows, or phrases of them, every lap learns: there it takes little of the time
     """
 
     first_step: float = 0.5
@@ -325,7 +325,7 @@ def _learnt(problem: Problem, state: State, earlier: float) -> State:
         return state._replace(rests=max(state.rests - 1, 0))
     model, solution = tuned(posterior.model, state.total, learn, problem.source.dtype, posterior.solution)
     better = Posterior.known(model, state.total, None, solution)
-    few = problem.source.n_rows <= TUNING.few_rows
+    few = problem.source.n_steps <= TUNING.few_rows
     little = few and better.bound - posterior.bound < TUNING.little * risen
     return state._replace(posterior=better, rests=state.model.kind.recipe.rests if little else 0)
 

@@ -154,7 +154,13 @@ class Chains(Footprint):
         row = Kp if sizes.coded else 3 * Kp + sizes.entries
         block = min(n, LANES * max(128, BLOCK // (Kp * LANES)))
         most = n * row if n * row <= KEPT else KEPT if sizes.coded else block * row
-        return most + _matrices(sizes, Kp) + block * (5.5 * Kp + 2 * sizes.columns) + n * (KEPT_ENTRIES + 3) + K * sizes.statistics
+        return (
+            most
+            + _matrices(sizes, Kp)
+            + block * (5.5 * Kp + 2 * sizes.columns)
+            + n * (KEPT_ENTRIES + 3)
+            + K * sizes.statistics
+        )
 
     def shared(self, sizes: "Sizes", K: int) -> float:
         """Scores of the distinct rows, where they have codes, and blocks of the main thread, which keeps its arrays, too."""

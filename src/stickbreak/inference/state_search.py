@@ -37,6 +37,7 @@ class Tuning:
     settle : laps before the states of an excursion, or of a given start, must pay
     longer : the same of excursions where rows are not many: states that last two rows part slowly
     longest_excursion : laps of an excursion after these
+    hopeless : an excursion is over if it would take more laps than this, each like the last, to reach the model in hand
     most_quiet : quiet laps, after which moves that are left are not tried
     several : states, of which a part is not all
     few : share of the states from which another ascent begins
@@ -44,7 +45,8 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
-    long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
+    long_lap : rows, or phrases of them, times pairs of states, beyond which a lap takes so long that there are none on all of
+        many rows
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -56,6 +58,7 @@ class Tuning:
     settle: int = 5
     longer: int = 15
     longest_excursion: int = 25
+    hopeless: float = 10.0
     most_quiet: int = 2
     several: int = 3
     few: float = 0.3
@@ -146,11 +149,17 @@ class StateSearch(Search):
         self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, most_quiet=most_quiet)
         self.best.run(start)
 
+    def go_on(self, options: Options) -> None:
+        """Go on with that ascent, unless it is over, with other options."""
+        self.options = options
+        if not self.converged and self._laps_left > 0:
+            self._in_hand.polish(self._coarse)
+
     def _has_time(self) -> bool:
         """Whether laps, and looks at paths, are quick enough for excursions."""
         rows = self.source.n_rows
         whole = rows > TUNING.many_rows and not self.sample_rows
-        return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
+        return rows <= TUNING.path_rows and not (whole and self.source.n_steps * self.total.K**2 > TUNING.long_lap)
 
     @property
     def _many(self) -> bool:
@@ -250,7 +259,9 @@ class StateSearch(Search):
         limit = min(self.options.max_laps, len(self.history) + settle + TUNING.longest_excursion)
         tol = TUNING.coarse * self.options.tol if slow and not self._many else coarse.tol
         options = replace(coarse, max_laps=limit, tol=tol)
-        trial = self._laps(model, self._removals, options, best, settle, origin, TUNING.most_quiet)
+        trial = self._laps(
+            model, self._removals, options, best, settle, origin, TUNING.most_quiet, patience=TUNING.hopeless
+        )
         trial.run(model.ordered(start))
         self._keep(best, trial)
 

@@ -135,7 +135,7 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
 
 
 @_part
-def _combine(alpha, likelihood, beta, r, g):
+def combine(alpha, likelihood, beta, r, g):
     """Smoothed probabilities r of a row, and g = likelihood * beta, all (Kp,)."""
     for k in range(r.size):
         r[k] = alpha[k] * beta[k]
@@ -149,7 +149,7 @@ def _combine(alpha, likelihood, beta, r, g):
 
 
 @_part
-def _hand_back(alpha, y, g, beta):
+def hand_back(alpha, y, g, beta):
     """Scale g so that sum_jk alpha_j A_jk g_k = 1, and y = A g to the message ``beta`` to the row before, all (Kp,)."""
     both = 0.0
     total = 0.0
@@ -192,7 +192,7 @@ def backward(L, codes, first, edges, At, alpha, beta, R, G):
             if t < edges[i]:
                 continue
             at[i] = t + i
-            _combine(alpha[t + i + 1], L[codes[t]], beta[i], R[t], G[t + i])
+            combine(alpha[t + i + 1], L[codes[t]], beta[i], R[t], G[t + i])
         for v in range(0, fours, 4):
             _times(G, at, At, Y, v)
         for i in range(lanes):
@@ -203,7 +203,7 @@ def backward(L, codes, first, edges, At, alpha, beta, R, G):
                 _fill(G[t + i], 0.0)
                 _fill(beta[i], 1.0 / K)
             else:
-                _hand_back(alpha[t + i], Y[i], G[t + i], beta[i])
+                hand_back(alpha[t + i], Y[i], G[t + i], beta[i])
 
 
 @_part

@@ -10,14 +10,14 @@ import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
-from .markov import LEAST, NOTHING, advance
+from .markov import LEAST, NOTHING, advance, combine, hand_back
 
 _SMALLEST = np.exp(LEAST)  # of matrices
 
 
 @_part
 def _through(x, B, y):
-    """y = x B for x, y (Kp,) and B (Kp, Kp), four rows of B at a time."""
+    """The product x B for x (Kp,) and B (Kp, Kp), four rows of B at a time; y (Kp,) out."""
     for k in range(y.size):
         y[k] = 0.0
     for i in range(0, x.size, 4):
@@ -70,7 +70,8 @@ def backward_symbols(L, symbols, first, At, Bt, alpha, beta, counts, begins, G):
     """Backward messages, the smoothed probabilities of rows, and what those of transitions are made of.
 
     For a symbol that is a row,  g = L * beta  and  alpha_{t,j} A_jk G_tk  is the probability of states j before it and k at it.
-    For a phrase with the matrix B, it is  alpha_{t,j} B_jk G_tk,  of state k at its last row.  G_t is zero where a sequence begins.
+    For a phrase with the matrix B, it is  alpha_{t,j} B_jk G_tk,  of state k at its last row.  G_t is zero where a sequence
+    begins.
 
     L, symbols, first : see `forward_symbols`;  alpha : (n + 1, Kp) in
     At : (Kp, Kp), Bt : (P, Kp, Kp) in: A and B transposed
@@ -89,18 +90,9 @@ def backward_symbols(L, symbols, first, At, Bt, alpha, beta, counts, begins, G):
                 g[k] = beta[k]
             _through(g, Bt[symbol - U], before)
         else:
-            row = L[symbol]
-            after = alpha[t + 1]
-            for k in range(K):
-                smooth[k] = after[k] * beta[k]
-                g[k] = row[k] * beta[k]
-            total = 0.0
-            for k in range(K):
-                total += smooth[k]
-            rescale = 1.0 / total
+            combine(alpha[t + 1], L[symbol], beta, smooth, g)
             own = counts[symbol]
             for k in range(K):
-                smooth[k] *= rescale
                 own[k] += smooth[k]
             if first[t]:
                 for k in range(K):
@@ -109,17 +101,7 @@ def backward_symbols(L, symbols, first, At, Bt, alpha, beta, counts, begins, G):
                     beta[k] = 1.0 / K
                 continue
             _through(g, At, before)
-        here = alpha[t]
-        both = 0.0
-        total = 0.0
-        for k in range(K):
-            both += here[k] * before[k]
-            total += before[k]
-        both = 1.0 / both
-        total = 1.0 / total
-        for k in range(K):
-            g[k] *= both
-            beta[k] = before[k] * total
+        hand_back(alpha[t], before, g, beta)
 
 
 @_jit

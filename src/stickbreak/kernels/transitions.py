@@ -10,6 +10,7 @@ from ._jit import part as _part
 from .special import rise
 
 _SMALLEST = 1e-300
+_NOTHING = 1e-18  # of a pseudo-count, or of one: fewer transitions, as of states that hardly meet, change no sum
 
 
 @_jit
@@ -31,11 +32,14 @@ def transition_bound(counted, m, alpha, kappa, first, slope):
             prior = share + kappa if k == j - 1 else share
             if k == K:
                 prior = first if j == 0 else alpha + kappa
+            if k < K:
+                total += count
+            if count <= _NOTHING * prior or count <= _NOTHING:
+                continue
             log, psi = rise(count, prior if prior > _SMALLEST else _SMALLEST)
             if k < K:
                 value += log
                 slope[k] += share * psi
-                total += count
             else:
                 value -= log
     return value

@@ -24,7 +24,9 @@ from ..kernels.phrases import backward_symbols, forward_symbols, scale_matrix
 
 Array = NDArray[np.floating]
 
-MADE = 1 << 18  # multiply-adds that take as long as to make a phrase and to share out its counts, without their products
+MADE = (
+    1 << 18
+)  # multiply-adds that take as long as to make a phrase and to share out its counts, without their products
 MATRICES = 1 << 23  # numbers in the matrices of all phrases, at most
 MESSAGES = 1 << 23  # numbers in the messages of a chunk, at most
 
@@ -142,7 +144,6 @@ def _transitions(
 ) -> Array:
     """M (see `Smooth`); the rows in phrases are added to ``counts`` (U, Kp)."""
     U = len(L)
-    Kp = len(A)
     order = np.argsort(symbols, kind="stable")
     edges = np.searchsorted(symbols[order], np.arange(U, U + len(found.B) + 1))
     rows = order[: edges[0]]

@@ -150,7 +150,8 @@ class SequenceKind:
     ) -> tuple[SequenceSummary, Array]:
         """The same where the distinct rows are known; what is kept is how many of each are in each state, (U, K).
 
-        Scales are those of whole phrases, so each state has a share of their sum in proportion to its rows: only the sum counts.
+        Scales are those of whole phrases, so each state has a share of their sum in proportion to its rows: only the sum
+        counts.
         """
         X: Sequences = batch.X
         K = prepared.K
@@ -187,7 +188,9 @@ class SequenceKind:
         chance = np.minimum(kept * limits, 1.0)
         rng = np.random.default_rng([salt, batch.first])
         codes, states = np.nonzero(rng.random(chance.shape) < chance)
-        return Drawn(states.astype(np.int32), batch.X.source.examples[codes], (kept / np.maximum(chance, 1e-300))[codes, states])
+        return Drawn(
+            states.astype(np.int32), batch.X.source.examples[codes], (kept / np.maximum(chance, 1e-300))[codes, states]
+        )
 
     def sample(self, source: ArraySource, drawn: Sequence[Drawn], cluster: int, mass: float) -> tuple[Array, Array]:
         """The rows drawn for one state, and weights with which they stand for its ``mass``."""
