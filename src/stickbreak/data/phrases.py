@@ -9,7 +9,7 @@ from .sources import Chunk
 
 OFTEN = 64  # occurrences of two symbols in a row that make them a phrase
 RANGE = 4  # phrases that are made together occur at most so many times as often as each other
-MOST = 512  # phrases
+MOST = 256  # phrases
 LONGEST = 1024  # rows of a phrase
 
 

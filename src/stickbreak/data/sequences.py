@@ -17,7 +17,7 @@ HELD_WINDOWS = 32  # and so many a full memory
 STEPS = 1 << 15  # rows in a chunk of short sequences, or at least in a part of a long one
 SHORTER = 2  # phrases are of use where symbols are fewer than one for so many rows
 MOST_ROWS = 1 << 23  # of more rows no phrases are sought
-LONGER = 4  # chunks have at most so many times the rows where rows are in phrases
+LONGER = 2  # chunks have at most so many times the rows where rows are in phrases
 
 
 @dataclass(frozen=True)

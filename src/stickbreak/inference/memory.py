@@ -147,20 +147,17 @@ class Chains(Footprint):
     def chunk(self, sizes: "Sizes", K: int) -> float:
         """Of one chunk: C, L, alpha and features, of all rows or of a block; product, R, G and what R keeps, of a block.
 
-        Of phrases alpha and G, of which there are at most half as many, and a matrix of each.
+        Where rows have codes, R keeps counts of the distinct ones.  Phrases, of which there are at most half as many, have alpha
+        and G, and a matrix each.
         """
         Kp = padded(K)
         n = sizes.chunk
         row = Kp if sizes.coded else 3 * Kp + sizes.entries
         block = min(n, LANES * max(128, BLOCK // (Kp * LANES)))
         most = n * row if n * row <= KEPT else KEPT if sizes.coded else block * row
-        return (
-            most
-            + _matrices(sizes, Kp)
-            + block * (5.5 * Kp + 2 * sizes.columns)
-            + n * (KEPT_ENTRIES + 3)
-            + K * sizes.statistics
-        )
+        kept = 2 * sizes.distinct * Kp if sizes.coded else n * (KEPT_ENTRIES + 3)
+        of_block = block * (5.5 * Kp + 2 * sizes.columns)
+        return most + _matrices(sizes, Kp) + of_block + kept + K * sizes.statistics
 
     def shared(self, sizes: "Sizes", K: int) -> float:
         """Scores of the distinct rows, where they have codes, and blocks of the main thread, which keeps its arrays, too."""

@@ -284,13 +284,14 @@ def smoothed_counts(likelihood: Likelihood, prepared: Prepared, X: Sequences) ->
         assert end is not None
         chain = prepared.start, prepared.A, prepared.At
         return smooth_symbols(prepared.phrases, X, table.L, *chain, begin[0], end[0])
-    found = Smooth(np.zeros(table.C.shape), np.zeros(len(prepared.start)), np.zeros(prepared.A.shape), 0.0)
+    Kp = len(prepared.start)
+    found = Smooth(np.zeros(table.C.shape), np.zeros(Kp), np.zeros(prepared.A.shape), np.zeros(Kp))
     first = X.first(slice(0, len(X)))
     for block in smoothed(likelihood, prepared, X):
         found.M[...] += block.alpha.T @ block.G
         found.begins[...] += block.R[np.flatnonzero(first[block.rows])].sum(axis=0)
         add_rows(block.R, block.scores.codes, found.counts)
-        found = found._replace(log_scale=found.log_scale + float(np.log(block.scale).sum()))
+        found.log_scale[...] += np.log(block.scale) @ block.R
     return found
 
 

@@ -68,13 +68,13 @@ class Smooth(NamedTuple):
 
     counts : (U, Kp) expected numbers of rows like each distinct one in each state
     begins : (Kp,) expected first states;  M : (Kp, Kp), of which A * M are the expected transitions
-    log_scale : the sum of the logarithms of the normalisers of all rows
+    log_scale : (Kp,) the logarithms of the normalisers of all rows, shared out among the states
     """
 
     counts: Array
     begins: Array
     M: Array
-    log_scale: float
+    log_scale: Array
 
 
 def matrices(source: SequenceSource, A: Array, L: Array) -> Matrices | None:
@@ -106,7 +106,9 @@ def smooth_symbols(
     G = np.empty((len(symbols), Kp))
     backward_symbols(L, symbols, first, At, found.Bt, forth, beta.copy(), counts, begins, G)
     M = _transitions(found, symbols, forth, G, A, At, L, counts)
-    return Smooth(counts, begins, M, float(np.log(scale).sum() + found.logs[symbols].sum()))
+    log_scale = np.log(scale).sum() + found.logs[symbols].sum()
+    rows = counts.sum(axis=0)
+    return Smooth(counts, begins, M, log_scale * (rows / rows.sum()))  # of a whole phrase only the sum is known
 
 
 def log_scale_of_symbols(found: Matrices, X: Sequences, L: Array, start: Array, A: Array, alpha: Array) -> float:

@@ -148,20 +148,15 @@ class SequenceKind:
     def _of_distinct(
         self, likelihood: Likelihood, prepared: Prepared, table: Scores, batch: Batch, base: bool
     ) -> tuple[SequenceSummary, Array]:
-        """The same where the distinct rows are known; what is kept is how many of each are in each state, (U, K).
-
-        Scales are those of whole phrases, so each state has a share of their sum in proportion to its rows: only the sum
-        counts.
-        """
+        """The same where the distinct rows are known; what is kept is how many of each are in each state, (U, K)."""
         X: Sequences = batch.X
         K = prepared.K
         found = smoothed_counts(likelihood, prepared, X)
-        steps = found.counts[:, :K].sum(axis=0)
         weights = X.source.weights
         counts = found.counts[:, :K] if weights is None else found.counts[:, :K] * weights[:, None]
         summary = Summary.zeros(*prepared.parameters.W.shape)
         summary.N[...] = counts.sum(axis=0)
-        summary.H[...] = found.log_scale * (steps / steps.sum())
+        summary.H[...] = found.log_scale[:K]
         subtract_energies(found.counts, table.C, summary.H)
         add_product(counts, table.T, summary.S)
         if base:
