@@ -34,7 +34,7 @@ def transition_bound(counted, m, alpha, kappa, first, slope):
                 prior = first if j == 0 else alpha + kappa
             if k < K:
                 total += count
-            if count <= _NOTHING * prior or count <= _NOTHING:
+            if count <= _NOTHING * prior and count <= _NOTHING:
                 continue
             log, psi = rise(count, prior if prior > _SMALLEST else _SMALLEST)
             if k < K:
