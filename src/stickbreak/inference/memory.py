@@ -147,8 +147,8 @@ class Chains(Footprint):
     def chunk(self, sizes: "Sizes", K: int) -> float:
         """Of one chunk: C, L, alpha and features, of all rows or of a block; product, R, G and what R keeps, of a block.
 
-        Where rows have codes, R keeps counts of the distinct ones.  Phrases, of which there are at most half as many, have alpha
-        and G, and a matrix each.
+        Where rows have codes, R keeps counts of the distinct ones.  Phrases, of which there are at most half as many, have
+        alpha and G, and a matrix each.
         """
         Kp = padded(K)
         n = sizes.chunk
