@@ -152,7 +152,7 @@ def _transitions(
     M = alpha[rows].T @ G[rows]
     sums = np.zeros(found.B.shape)
     used = np.diff(edges) > 0
-    for i in np.flatnonzero(used):
+    for i in np.flatnonzero(used).tolist():
         here = order[edges[i] : edges[i + 1]]
         np.matmul(alpha[here].T, G[here], out=sums[i])
     for i in range(len(sums) - 1, -1, -1):
@@ -176,9 +176,9 @@ def _transitions(
 
 def _matrix(symbol: int, A: Array, L: Array, B: Array) -> Array:
     """The matrix of a symbol, (Kp, Kp)."""
-    return A * L[symbol] if symbol < len(L) else B[symbol - len(L)]
+    return np.asarray(A * L[symbol] if symbol < len(L) else B[symbol - len(L)])
 
 
 def _transposed(symbol: int, At: Array, L: Array, Bt: Array) -> Array:
     """The same, transposed."""
-    return At * L[symbol][:, None] if symbol < len(L) else Bt[symbol - len(L)]
+    return np.asarray(At * L[symbol][:, None] if symbol < len(L) else Bt[symbol - len(L)])
