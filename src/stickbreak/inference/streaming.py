@@ -39,7 +39,8 @@ class Streaming:
     topic or state, a search of all that is remembered begins with the topics in hand; births, merges and deletes are those
     that raise the exact ELBO of what is remembered.  Topics that go on, where the log marginal likelihood prefers them as one
     with what is found now, keep the sums of the whole stream; what has come of late is visited anew; all else is as the
-    sample has it.  Long sequences are remembered in windows.  Answers of documents and labels are not for streams.
+    sample has it.  ``max_laps`` is that of
+    each search.  Long sequences are remembered in windows.  Answers of documents and labels are not for streams.
 
     ``lower_bound_`` is the ELBO of all data so far for the responsibilities that they had when they came, those of forgotten
     data by their remaining weight: exact until clusters change by the memory, from then on an estimate.  Hyperparameters that
