@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stickbreak.model import Exchange, Memo, Summary, Take
+from stickbreak.model.edits import side_by_side
 from stickbreak.model.summary import Array, cluster_axes
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -76,6 +77,16 @@ def test_exchange_drops_some_clusters_and_appends_others(seed, K, J):
         np.append(a.N[kept], added.N), np.vstack([a.S[kept], added.S]), np.append(a.H[kept], added.H), a.base, M
     )
     assert_equal(a.exchange(removed.tolist(), added), want)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_summaries_side_by_side_are_one_after_another(n):
+    rng = np.random.default_rng(n)
+    each = [replace(random_summary(rng, int(K)), base=np.zeros(())) for K in rng.integers(1, 4, n)]
+    one_by_one = each[0]
+    for other in each[1:]:
+        one_by_one = one_by_one.exchange((), other)
+    assert_equal(side_by_side(iter(each)), one_by_one)
 
 
 def test_zeros_is_the_summary_of_no_rows():

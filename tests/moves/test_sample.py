@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
@@ -9,8 +10,8 @@ from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import DiagonalGaussian, Sample
 from stickbreak.likelihoods.features import features
-from stickbreak.model import Model, Summary
-from stickbreak.moves.sample import Poor, plan_draw, poor_targets, targets
+from stickbreak.model import Drawn, Model, Summary
+from stickbreak.moves.sample import Poor, by_cluster, plan_draw, poor_targets, targets
 
 
 def problem(n=6000, n_batches=1, weights=None, seed=0):
@@ -82,3 +83,31 @@ def test_rows_explained_worst_are_all_there_with_weights_of_their_own():
     np.testing.assert_array_equal(weights[:n], 1.0)
     assert weights.sum() == pytest.approx(total.N[0])
     assert (weights[n:] > 1.0).all()  # each of the others stands for several
+
+
+@pytest.mark.parametrize("parts", ["none", "rows", "counts"])
+def test_what_was_drawn_is_sorted_by_cluster_in_the_order_of_the_chunks(parts):
+    rng = np.random.default_rng(0)
+    drawn = []
+    for first, n in ((0, 30), (30, 0), (40, 20)):
+        own = {
+            "none": None,
+            "rows": rng.random((n, 2)),
+            "counts": sparse.random_array((n, 3), density=0.5, format="csr"),
+        }
+        drawn.append(Drawn(rng.integers(5, 9, n), first + np.arange(n), rng.random(n), own[parts]))
+    found = by_cluster(drawn)
+    assert sorted(found) == [5, 6, 7, 8]
+    for cluster, mine in found.items():
+        np.testing.assert_array_equal(mine.owners, cluster)
+        np.testing.assert_array_equal(mine.rows, np.concatenate([part.rows[part.owners == cluster] for part in drawn]))
+        np.testing.assert_array_equal(
+            mine.chosen, np.concatenate([part.chosen[part.owners == cluster] for part in drawn])
+        )
+        if parts == "rows":
+            want = np.concatenate([part.parts[part.owners == cluster] for part in drawn])
+            np.testing.assert_array_equal(mine.parts, want)
+        if parts == "counts":
+            want = sparse.vstack([part.parts[part.owners == cluster] for part in drawn]).toarray()
+            np.testing.assert_array_equal(mine.parts.toarray(), want)
+    assert by_cluster([]) == {}

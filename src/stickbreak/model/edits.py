@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,5 +80,9 @@ Edit = Take | Exchange | Replace | Handover | Rename
 
 
 def side_by_side(summaries: Iterable[Summary]) -> Summary:
-    """The clusters of several summaries of the same rows, one after another."""
-    return reduce(lambda left, right: left.exchange((), right), summaries)
+    """The clusters of several summaries of the same rows, one after another: put together in pairs, which copies least."""
+    found = list(summaries)
+    while len(found) > 1:
+        pairs = [left.exchange((), right) for left, right in zip(found[::2], found[1::2])]
+        found = pairs + found[2 * len(pairs) :]
+    return found[0]

@@ -175,16 +175,23 @@ class Summary:
 
     def exchange(self, removed: Sequence[int] | NDArray[np.integer], added: Self) -> Self:
         """Drop the clusters ``removed`` and append those of ``added``, which tell of nothing else: the edit of every move."""
-        kept = self.take([k for k in range(self.K) if k not in set(removed)]).insert_empty(added.K)
-        moved = added.insert_empty(kept.K - added.K).take(np.roll(np.arange(kept.K), kept.K - added.K))
-        return kept._combine(moved, np.add, local=True)
+        kept = np.delete(np.arange(self.K), np.asarray(removed, np.intp))
+        joined = {}
+        for f in fields(self):
+            mine = getattr(self, f.name)
+            its = getattr(added, f.name)
+            axes = f.metadata["cluster_axes"]
+            for axis in range(axes):
+                mine = np.take(mine, kept, axis=axis)
+            joined[f.name] = _beside(mine, its, axes) if axes else np.asarray(mine + its)
+        return replace(self, **joined)
 
-    def _combine(self, other: Self, operation: Callable[[Array, Array], Array], local: bool = False) -> Self:
+    def _combine(self, other: Self, operation: Callable[[Array, Array], Array]) -> Self:
         combined = {}
         for f in fields(self):
             mine = getattr(self, f.name)
             its = getattr(other, f.name)
-            if f.metadata["local"] and not local:
+            if f.metadata["local"]:
                 mine = mine[:, :0]
                 its = its[:, :0]
             combined[f.name] = np.asarray(operation(mine, its))
@@ -198,6 +205,17 @@ class Summary:
                 value = change(value, axis)
             changed[f.name] = value
         return replace(self, **changed)
+
+
+def _beside(one: Array, other: Array, axes: int) -> Array:
+    """The values of clusters and of others that come after them, with zeros between the two where values are of pairs."""
+    if axes == 1:
+        return np.concatenate([one, other])
+    K = len(one)
+    both = np.zeros((K + len(other),) * axes + one.shape[axes:])
+    both[(slice(K),) * axes] = one
+    both[(slice(K, None),) * axes] = other
+    return both
 
 
 def _kind(values: Any) -> str:

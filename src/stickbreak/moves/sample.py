@@ -19,6 +19,7 @@ Array = NDArray[np.floating]
 
 ODD_CHILDREN = 5  # among the rows that a cluster explains worst
 PARTS = 1, 4, 16, 64  # of these rows, the worst, with which one child begins
+NOTHING = Drawn(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0))
 FEATURES = 1 << 22  # numbers in the features of one sample: 32 MiB in float64
 
 
@@ -77,14 +78,14 @@ def poor_targets(
     """
     W = model.likelihood.weights(total.N, total.S)[0]
     source = _held(source, drawn, poor.rows)
+    sorted_ = by_cluster(drawn)
     found = []
     for k, identity in enumerate(ids):
         worst, shares = poor.of(k)
-        rows = np.concatenate([part.rows[part.owners == identity] for part in drawn])
-        chosen = np.concatenate([part.chosen[part.owners == identity] for part in drawn])
-        rest = ~np.isin(rows, worst)
+        mine = sorted_.get(identity, NOTHING)
+        rest = ~np.isin(mine.rows, worst)
         odd, odd_weights = _taken(source, worst, shares)
-        others, weights = _taken(source, rows[rest], chosen[rest])
+        others, weights = _taken(source, mine.rows[rest], mine.chosen[rest])
         left = float(total.N[k]) - odd_weights.sum()
         if len(odd_weights) < 2 or not (left > 0.0 and weights.sum() > 0.0):
             continue
@@ -108,6 +109,27 @@ def _taken(source: ArraySource, rows: NDArray[np.integer], shares: Array) -> tup
     return distinct_rows(X, weights * shares[order])
 
 
+def by_cluster(drawn: Sequence[Drawn]) -> dict[int, Drawn]:
+    """What was drawn for each cluster, in the order of the chunks: all is sorted once, not searched for every cluster."""
+    if not drawn:
+        return {}
+    owners = np.concatenate([part.owners for part in drawn])
+    rows = np.concatenate([part.rows for part in drawn])
+    chosen = np.concatenate([part.chosen for part in drawn])
+    order = np.argsort(owners, kind="stable")
+    parts = None
+    if drawn[0].parts is not None:
+        own = [part.parts for part in drawn]
+        parts = (sparse.vstack(own, format="csr") if sparse.issparse(own[0]) else np.concatenate(own))[order]
+    clusters, starts = np.unique(owners[order], return_index=True)
+    found = {}
+    for cluster, start, stop in zip(clusters.tolist(), starts.tolist(), [*starts.tolist()[1:], len(order)]):
+        these = order[start:stop]
+        mine = None if parts is None else parts[start:stop]
+        found[cluster] = Drawn(owners[these], rows[these], chosen[these], mine)
+    return found
+
+
 def _held(source: ArraySource, drawn: Sequence[Drawn], more: NDArray[np.integer] | tuple[int, ...] = ()) -> ArraySource:
     """A source that gives the rows drawn, and more, as often as they are wanted."""
     rows = [np.asarray(more, np.int64), *(part.rows for part in drawn)]
@@ -125,11 +147,12 @@ def targets(
 ) -> list[Target]:
     """Samples of the clusters k for which ``children(k)``, how many to fit, is at least two."""
     source = _held(source, drawn)
+    sorted_ = by_cluster(drawn)
     found = []
     for k, identity in enumerate(ids):
         J = children(k)
-        if J >= 2 and any((part.owners == identity).any() for part in drawn):
-            X, weights = model.kind.sample(source, drawn, identity, float(total.N[k]))
+        if J >= 2 and identity in sorted_:
+            X, weights = model.kind.sample(source, [sorted_[identity]], identity, float(total.N[k]))
             J = min(J, len(weights))
             if J >= 2:
                 found.append(Target(k, total.take([k]), X, weights, (Start(J),), int(rng.integers(2**63))))

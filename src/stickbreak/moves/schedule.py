@@ -274,7 +274,7 @@ class Schedule:
 
     def _failures(self, kind: str, clusters: tuple[int, ...], counts: Array) -> Failures:
         key = self._key(kind, clusters)
-        rows = float(counts[list(clusters)].sum())
+        rows = sum(float(counts[k]) for k in clusters)
         found = self._failed.get(key)
         if found is None or abs(rows - found.rows) > CHANGED * found.rows:
             return Failures(rows)
