@@ -39,6 +39,46 @@ def test_sweeps_are_over_the_words_that_occur(source, monkeypatch):
         np.testing.assert_allclose(summary.N, summary.S.sum(axis=1))
 
 
+def sweeps_of(likelihoods, most, share):
+    """How many sweeps there are where these follow each other, and in which of them the prior is learnt."""
+    pace = gibbs.Pace.of(most, share)
+    learnt = []
+    for likelihood in likelihoods:
+        if pace.over:
+            break
+        if pace.learns:
+            learnt.append(pace.sweep)
+        pace = pace.after(likelihood)
+    return pace.sweep, learnt
+
+
+def test_sweeps_go_on_while_tokens_get_likelier():
+    assert sweeps_of(np.arange(1000.0), 100, 0.6) == (100, [60, 70, 80, 90])
+    assert sweeps_of(np.arange(1000.0), 25, 0.1) == (25, [3, 13, 23])
+    assert sweeps_of(np.arange(1000.0), 1, 0.1) == (1, [])
+
+
+def test_sweeps_end_where_tokens_get_no_likelier():
+    assert sweeps_of(np.zeros(1000), 200, 0.6) == (60, [30, 40, 50])
+    rising = np.concatenate([np.arange(35.0), np.full(1000, 34.0)])
+    assert sweeps_of(rising, 500, 0.6)[0] == 70 + 30
+    assert sweeps_of(np.full(1000, np.nan), 200, 0.6)[0] == 40
+
+
+def test_a_chain_ends_where_sweeps_have_nothing_to_gain():
+    rng = np.random.default_rng(0)
+    topics = np.repeat(np.eye(K), 10, axis=1) / 10
+    X = rng.multinomial(40, rng.dirichlet(np.full(K, 0.3), 200) @ topics)
+    model = Model(Multinomial(concentration=np.full(10 * K, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
+    chain = gibbs.Chain(model, BagSource(sparse.csr_array(X.astype(float))), rng, True)
+    sweep, done = chain._sweep, []
+    chain._sweep = lambda *given: (done.append(1), sweep(*given))[1]
+    with Threads(1) as threads:
+        found = chain.from_summary(Summary.zeros(K, 10 * K), 200, threads).summary
+    assert 20 <= len(done) < 300  # of 1,000
+    assert np.sort(found.S, axis=1)[:, -10:].sum() > 0.98 * X.sum()  # each topic has words of its own
+
+
 def test_a_word_is_sampled_no_more_than_so_often(source):
     source.X.data[:] = 1e4
     model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)

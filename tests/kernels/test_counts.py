@@ -5,7 +5,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import gammaln, psi
 
+from stickbreak.kernels import counts
 from stickbreak.likelihoods import Multinomial, Poisson, Sample
 
 DIGITS = 60
@@ -93,3 +95,16 @@ def test_counts_of_events_have_all_digits():
     a, b = likelihood.shape + S, likelihood.rate + N[:, None]
     want = [[sum(exactly(negative_binomial, *z, 1.0) for z in zip(x, *k)) for k in zip(a, b)] for x in X]
     close(likelihood.log_predictive(X, N, S), np.array(want), X.sum(axis=1, keepdims=True))
+
+
+def test_sums_of_log_gamma_and_digammas():
+    rng = np.random.default_rng(0)
+    S = rng.gamma(0.3, 100.0, (4, 30)) * rng.integers(2, size=(4, 30))
+    S[0, 0] = 1e-15  # rounding
+    prior = rng.gamma(0.5, 1.0, 30)
+    sums, psis = np.empty(4), np.empty((4, 30))
+    counts.log_gamma_sums(S, prior, gammaln(prior), 1e-12, sums)
+    counts.digammas(S, prior, psi(prior), 1e-12, psis)
+    S[0, 0] = 0.0
+    np.testing.assert_allclose(sums, (gammaln(prior + S) - gammaln(prior)).sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(psis, psi(prior + S), rtol=1e-12, atol=1e-13)  # psi has a root

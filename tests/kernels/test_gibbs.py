@@ -27,6 +27,21 @@ def test_a_sweep_draws_from_the_conditional(known):
     np.testing.assert_allclose(found, chances, atol=5.0 * np.sqrt(0.25 / n))
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_a_sweep_says_how_likely_the_tokens_are(scale):
+    """Documents of one token, whose masses do not depend on what is drawn; their product leaves the range of float64."""
+    rng = np.random.default_rng(0)
+    E = (scale * rng.random((5, 3))).astype(np.float32)
+    a = np.array([0.5, 1.0, 0.1])
+    cumulative = np.cumsum(E * a, axis=1).astype(np.float32)
+    words = rng.integers(5, size=100).astype(np.int32)
+    z = np.full(100, -1, np.int32)
+    said = gibbs.gibbs_sweep(
+        np.arange(101), words, z, E, cumulative, cumulative[:, -1].copy(), np.zeros(3, np.float32), 7
+    )
+    assert said == pytest.approx(np.log((E * a).sum(axis=1))[words].sum(), rel=1e-6)
+
+
 @given(seed=SEEDS, K=st.integers(1, 6))
 def test_sweeps_depend_on_the_seed_alone(seed, K):
     rng = np.random.default_rng(seed)

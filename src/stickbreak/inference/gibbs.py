@@ -23,9 +23,12 @@ TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a r
 CHUNK_TOKENS = 1 << 18
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
 PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
-SETTLED = 0.6  # share of the sweeps with the first prior: documents of many topics let topics move
+GENEROUS = 0.6  # share of the sweeps with the first prior, at most: documents of many topics let topics move ...
+BRIEFLY = 0.1  # the same where topics are known: they need not find their places any more
 SMALLEST_PRIOR = 1e-4
 DISSOLVED = 0.1  # share of the mean size below which a topic is dissolved
+ENOUGH = 0.02  # nats a sweep for each topic: where the tokens' likelihood rises by less, ...
+QUIET = 2  # times in a row, from ten sweeps to the next, more sweeps are not worth it
 PLENTY = 1_000_000  # with fewer tokens there are more sweeps, by the root of the ratio ...
 MOST_SWEEPS = 5.0  # ... up to this multiple
 NO_OWNERS = np.empty(0, np.intp)
@@ -73,6 +76,64 @@ class Part(NamedTuple):
     words: NDArray[np.int32]
     topics: NDArray[np.int32]
     seed: int
+
+
+class Pace(NamedTuple):
+    """How far sweeps have come: first with a generous prior of documents, then while it is learnt.
+
+    Either is over after so many sweeps, or once `QUIET` times in a row `PRIOR_EVERY` of them do not raise the likelihood of the
+    tokens by so much over the best before.
+
+    most : sweeps at most, of each of the two
+    least : nats by which a sweep must raise the likelihood
+    learning : whether the first is over
+    sweep : sweeps so far;  since : of these, in this one
+    level : the highest mean likelihood of `PRIOR_EVERY` sweeps;  total : the sum over those that are not complete
+    quiet : how often in a row they did not raise it
+    """
+
+    most: tuple[int, int]
+    least: float
+    learning: bool = False
+    sweep: int = 0
+    since: int = 0
+    level: float = -np.inf
+    total: float = 0.0
+    quiet: int = 0
+
+    @classmethod
+    def of(cls, sweeps: int, share: float, least: float = 0.0) -> "Pace":
+        """So many sweeps at most, this share of them with the first prior."""
+        first = int(np.ceil(share * sweeps))
+        return cls((first, sweeps - first), least)
+
+    @property
+    def over(self) -> bool:
+        """Whether there are no more sweeps."""
+        return self.learning and self.since >= self.most[1]
+
+    @property
+    def learns(self) -> bool:
+        """Whether the prior is learnt after the next sweep."""
+        return self.learning and self.since % PRIOR_EVERY == 0
+
+    def after(self, likelihood: float) -> "Pace":
+        """The pace after a sweep in which the tokens had a likelihood, in nats."""
+        since = self.since + 1
+        level = self.level
+        total = self.total + likelihood
+        quiet = self.quiet
+        if since % PRIOR_EVERY == 0:
+            mean = total / PRIOR_EVERY
+            rises = mean > level + self.least * PRIOR_EVERY
+            quiet = 0 if rises else quiet + 1
+            level = max(mean, level)
+            total = 0.0
+        done = since >= self.most[self.learning] or quiet == QUIET
+        if done and not self.learning:
+            return Pace(self.most, self.least, True, self.sweep + 1)
+        most = (self.most[0], since) if done else self.most
+        return self._replace(most=most, sweep=self.sweep + 1, since=since, level=level, total=total, quiet=quiet)
 
 
 class Chain:
@@ -158,7 +219,6 @@ class Chain:
     ) -> Annealed:
         K = S.shape[1]
         prior = np.full(K, FIRST_PRIOR)
-        sweeps = int(sweeps * self.longer)
         if not self.learn:
             allocation = self.model.allocation
             assert isinstance(allocation, TopicPrior)
@@ -171,12 +231,14 @@ class Chain:
         cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
         totals = np.zeros(K, np.float32) if (z < 0).any() else self._totals(z, K, owners)
         tables = Tables(E.astype(np.float32), cumulative, cumulative[:, -1].copy(), totals)
-        for sweep in range(sweeps):
-            self._sweep(z, tables, executor)
-            if sweep >= SETTLED * sweeps and sweep % PRIOR_EVERY == 0:
-                prior = self._prior(z, prior)
-            if sweep < sweeps - 1:
+        pace = Pace.of(int(sweeps * self.longer), BRIEFLY if S.any() else GENEROUS, ENOUGH * K)
+        while not pace.over:
+            if pace.sweep > 0:
                 tables = self._tables(z, prior, owners, executor)
+            log_masses = self._sweep(z, tables, executor)
+            if pace.learns:
+                prior = self._prior(z, prior)
+            pace = pace.after(log_masses - self._log_sizes(prior))
         S = np.bincount(self.words.astype(np.int64) * K + z, minlength=S.size).reshape(S.shape).astype(np.float64)
         sizes = S.sum(axis=0)
         if self.seeds is not None:
@@ -200,13 +262,21 @@ class Chain:
         summary = self.model.start(N, counted) * self.scale
         return Annealed(summary, z, owners)
 
-    def _sweep(self, z: NDArray[np.int32], tables: Tables, executor: Executor) -> None:
-        """Draw every topic once."""
+    def _sweep(self, z: NDArray[np.int32], tables: Tables, executor: Executor) -> float:
+        """Draw every topic once; the sum over tokens of the logarithms that `gibbs_sweep` returns."""
         seeds = self.rng.integers(2**63, size=len(self.edges))
         place = 0
-        for topics in executor.map(partial(_swept, tables), self._parts(z, seeds)):
+        total = 0.0
+        for topics, log_masses in executor.map(partial(_swept, tables), self._parts(z, seeds)):
             z[place : place + len(topics)] = topics
             place += len(topics)
+            total += log_masses
+        return total
+
+    def _log_sizes(self, prior: Array) -> float:
+        """The sum over tokens of log(n_d - 1 + sum_k a_k), by which the masses of `gibbs_sweep` are to be divided."""
+        lengths = np.diff(self.indptr)
+        return float((lengths * np.log(np.maximum(lengths - 1, 0) + prior.sum())).sum())
 
     def _totals(self, z: NDArray[np.int32], K: int, owners: NDArray[np.intp]) -> NDArray[np.float32]:
         """What counts of words are divided by, (K,)."""
@@ -265,11 +335,11 @@ def _cuts(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(np.append(np.searchsorted(indptr, cuts[:-1]), len(indptr) - 1))
 
 
-def _swept(tables: Tables, part: Part) -> NDArray[np.int32]:
-    """The topic of every token of some documents, drawn once."""
+def _swept(tables: Tables, part: Part) -> tuple[NDArray[np.int32], float]:
+    """The topic of every token of some documents, drawn once, and how likely these are."""
     topics = part.topics.copy()
-    gibbs_sweep(part.indptr, part.words, topics, *tables, part.seed)
-    return topics
+    log_masses = gibbs_sweep(part.indptr, part.words, topics, *tables, part.seed)
+    return topics, log_masses
 
 
 def _counted(

@@ -31,12 +31,13 @@ class Tuning:
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
     growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
-    longer : times as many topics as are best in growth, from which the long ascents begin, where laps take long: the longer
-        the annealing, the more topics pay
+    longer : times as many topics as are best in growth, from which the long ascents begin, where laps take long: topics that
+        are merged from more have better optima
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
     fewest : topics of the first excursion
-    sweeps, last_sweeps : of annealing, at the start of an ascent and of the last one
+    sweeps, split_sweeps, last_sweeps : of annealing, at the start of an ascent from nothing, from split topics, and of the
+        last ones
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
     fast : tokens times topics, beyond which laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
@@ -56,6 +57,7 @@ class Tuning:
     worthwhile_topic: float = 0.02
     fewest: int = 64
     sweeps: int = 60
+    split_sweeps: int = 45
     last_sweeps: int = 180
     fresh_patience: float = 30.0
     fast: int = 1 << 24
@@ -81,7 +83,10 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _wanted: int = 0  # topics from which the first long ascent begins, if growth has told
+    _grown: Laps | None = None  # the last ascent of the growth, before merges
     _first: Model = field(init=False)  # with the alpha from which ascents from topics alone begin
+    _returned: int = 0  # the number of topics to which the last growth came back
+    _confirmed: int = 0  # the number with which the last long ascent ended as it had begun
 
     def __post_init__(self) -> None:
         self._first = self.model
@@ -128,7 +133,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._anneal_all(chain, coarse, begun)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
-        while self._is_fast() and self._grows_at_last(chain, coarse):
+        while self._is_fast() and not self._is_over() and self._grows_at_last(chain, coarse):
             self._settle()
 
     def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
@@ -138,12 +143,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             self._excursion(self._at_random(chain, first), options)
         if self.total.K == 1:
             self._try_many(chain, options)
-        if not self._is_fast():
-            self._double(chain, options)
-            return
-        for times in TUNING.growth:
-            while self._grow(chain, self._times(times), options):
-                continue
+        self._double(chain, options)
+        while self._is_fast() and self._grow(chain, self._times(TUNING.growth[1]), options):
+            self._wanted = 0
 
     def _at_random(self, chain: Chain, K: int) -> Annealed:
         """So many topics from nothing, annealed."""
@@ -214,13 +216,17 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         K = self.total.K
         wanted = max(int(TUNING.fewer * K), 1)
         near = self._nearly_as_good()
-        return near if near is not None and wanted > near.K else self._merged_to(self._levels_in_hand()[K - wanted])
+        return near if near is not None and wanted > near.K else self._merged_from(self._in_hand, wanted)
 
     def _anneal_first(self, chain: Chain, options: Options) -> bool:
         """Where laps take long, the first long ascent, from as many topics as growth says are best; whether it was made."""
         if self._is_fast() or self._laps_left <= 0:
             return False
-        if self._wanted > self.total.K:
+        K = self.total.K
+        grown = self._grown
+        if self._may_merge() and grown is not None and K < self._wanted < grown.total.K:
+            self._anneal(chain, self._merged_from(grown, self._wanted), options)
+        elif self._wanted > K:
             self._ascend_annealed(chain, self._with_split(chain, self._wanted, TUNING.last_sweeps), options)
         else:
             self._anneal(chain, self.total, options)
@@ -273,6 +279,9 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             annealed = chain.pruned(annealed, self.executor)
         trial = self._laps(best.model, self._removals, options, best, TUNING.settle_topics, "annealing")
         trial.run(annealed.summary)
+        K = best.total.K
+        alike = trial.total.K == K and abs(trial.bound - best.bound) <= TUNING.coarse_topics * K
+        self._confirmed = K if alike else 0
         self._keep(best, trial)
         if self._is_fast():
             self._settle()
@@ -294,26 +303,39 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
 
     def _levels_in_hand(self) -> list[Level]:
         """The best model with ever fewer topics, merged as they are."""
-        best = self._in_hand
-        surveyed = self._survey(best)
-        return levels_of(best.model, surveyed.seen.total, surveyed.steps, surveyed.seen.nodes)
+        return self._levels_down(self._in_hand)
+
+    def _levels_down(self, laps: Laps) -> list[Level]:
+        """The same of an ascent."""
+        surveyed = self._survey(laps)
+        return levels_of(laps.model, surveyed.seen.total, surveyed.steps, surveyed.seen.nodes)
 
     def _merged_to(self, level: Level) -> Summary:
-        """The topics of one of these levels."""
-        best = self._in_hand
-        seen = self._survey(best).seen
-        return level_start(best.model, seen.total, seen.nodes, level)[0]
+        """The topics of one of the levels of the best model."""
+        seen = self._survey(self._in_hand).seen
+        return level_start(self._in_hand.model, seen.total, seen.nodes, level)[0]
+
+    def _merged_from(self, laps: Laps, wanted: int) -> Summary:
+        """The topics of an ascent, merged to so many."""
+        seen = self._survey(laps).seen
+        level = self._levels_down(laps)[laps.total.K - wanted]
+        return level_start(laps.model, seen.total, seen.nodes, level)[0]
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
         before = self.outcome.result
         if not self._may_grow() or before is None or wanted <= before.total.K:
             return False
-        self._excursion(self._with_split(chain, wanted, TUNING.sweeps), options)
+        self._grown = self._excursion(self._with_split(chain, wanted, TUNING.split_sweeps), options)
         gain = self.outcome.bound - before.bound
         more = self.total.K - before.total.K
+        self._returned = 0 if more else before.total.K
         cost = float(self.outcome.posterior.cost.mean())
         return more > 0 and gain > TUNING.worthwhile_topic * cost * more
+
+    def _is_over(self) -> bool:
+        """Whether more topics became as many as these, and a long ascent from these found them again."""
+        return self._returned == self._confirmed == self.total.K
 
     def _grows_at_last(self, chain: Chain, options: Options) -> bool:
         """Whether a few more topics are better once they are as settled as the model in hand: growth compares both before."""
@@ -325,7 +347,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         trial.run(self._with_split(chain, wanted, TUNING.last_sweeps).summary)
         self._keep(best, trial)
         self._ascend_alone(trial.total, self._removals, self.options)
-        return self._in_hand is not best
+        return self.outcome.bound > best.bound + WORTH * self.total.K
 
     def _with_split(self, chain: Chain, wanted: int, sweeps: int) -> Annealed:
         """``wanted`` topics: those in hand, the largest split, annealed."""

@@ -8,7 +8,7 @@ mean, which are never negative, and logarithms.
 import math
 
 from ._jit import jit as _jit
-from .special import beyond_stirling, rise
+from .special import beyond_stirling, digamma, rise
 
 _FEW = 16  # counts of which a product has few factors
 _SUMMABLE = 1e15  # beyond which a product of that many factors might overflow
@@ -145,3 +145,31 @@ def multinomial_coefficients(data, indptr, out):
                 total += rise(less, more + 1.0)[0] - math.lgamma(less + 1.0)
             before += x
         out[i] = total
+
+
+@_jit
+def log_gamma_sums(S, prior, log_gammas, least, out):
+    """The sums over d of log Gamma(prior_d + S_kd) - log Gamma(prior_d), where S_kd is above ``least``.
+
+    S : (K, D), prior, log_gammas : (D,) in;  out : (K,) out
+    """
+    for k in range(S.shape[0]):
+        row = S[k]
+        total = 0.0
+        for d in range(prior.size):
+            if row[d] > least:
+                total += math.lgamma(prior[d] + row[d]) - log_gammas[d]
+        out[k] = total
+
+
+@_jit
+def digammas(S, prior, known, least, out):
+    """Psi(prior_d + S_kd) where S_kd is above ``least``, and known_d elsewhere.
+
+    S : (K, D), prior, known : (D,) in;  out : (K, D) out
+    """
+    for k in range(S.shape[0]):
+        row = S[k]
+        psi = out[k]
+        for d in range(prior.size):
+            psi[d] = digamma(prior[d] + row[d]) if row[d] > least else known[d]

@@ -1,9 +1,13 @@
 """Collapsed Gibbs sampling of the topics of words: a sweep over documents, and the tables for the next one, by word."""
 
+import math
+
 import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
+
+TINY, HUGE = 1e-200, 1e200  # a product of masses is not taken further; each mass is a number of float32
 
 
 @_part
@@ -40,6 +44,15 @@ def _first_at_least(x, value):
     return start
 
 
+@_part
+def _multiplied(product, factor):
+    """The product, and zero; where it comes near the limits of float64, one, and its logarithm."""
+    product *= factor
+    if TINY < product < HUGE:
+        return product, 0.0
+    return 1.0, math.log(product)
+
+
 @_jit
 def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
     """One sweep of collapsed Gibbs sampling over documents: each token draws its topic given all others of its document.
@@ -47,6 +60,8 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
     The topic of a token of word v has probability in proportion to (n_dk + a_k) E_vk, where n_d counts the other tokens of the
     document and E is that of the last sweep, for the token's own topic as it is without the token.  The part of a_k is drawn
     from cumulative sums, that of n_d from the topics present, so that the cost hardly grows with K (Yao et al. 2009).
+
+    returns : the sum over tokens of log sum_k (n_dk + a_k) E_vk, which rises while topics get better
 
     words, z : (n,) in, in and out: topic of each token, -1 at first
     E, cumulative : (V, K) float32 in: E and running sums of E a;  ends : (V,) float32 in: the last of these
@@ -59,6 +74,8 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
     present = np.empty(K, np.int64)
     weight = np.empty(K, np.float32)
     state = np.uint64(seed)
+    log_masses = 0.0
+    product = 1.0
     for d in range(indptr.size - 1):
         many = _count_topics(z[indptr[d] : indptr[d + 1]], n, present, place)
         for i in range(indptr[d], indptr[d + 1]):
@@ -83,7 +100,10 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
             h = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             u = np.float32(np.float64((h ^ (h >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53)
-            u *= total + ends[words[i]]
+            mass = total + ends[words[i]]
+            u *= mass
+            product, logs = _multiplied(product, np.float64(mass))
+            log_masses += logs
             if u < total:
                 j = 0
                 while j < many - 1 and weight[j] <= u:
@@ -97,6 +117,7 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
             n[new] += 1.0
             z[i] = new
         _clear(n, present, many)
+    return log_masses + math.log(product)
 
 
 @_jit

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import psi, xlogy
+from scipy.special import gammaln, psi, xlogy
 
 from .._sums import check_between
-from ..kernels.counts import dirichlet_multinomials, multinomial_coefficients
+from ..kernels.counts import digammas, dirichlet_multinomials, log_gamma_sums, multinomial_coefficients
 from ._base import Array, Likelihood
 from ._draws import gamma, poisson
-from ._gamma import log_gamma_ratio
+from ._gamma import STRONG, log_gamma_ratio
 from ._hyperparameters import LARGEST, positive_values, require
 from ._profile import Profile
 from ._rows import Rows
@@ -127,12 +127,8 @@ class Multinomial(Likelihood):
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sum over kinds of log Gamma(c + s) / Gamma(c), over that of the totals, (K,)."""
-        kinds = np.zeros(S.shape)
-        counted = S > NOTHING
-        kinds[counted] = log_gamma_ratio(S[counted], np.broadcast_to(self._concentration, S.shape)[counted])
-        return np.asarray(
-            kinds.sum(axis=1) - log_gamma_ratio(np.maximum(S.sum(axis=1), 0.0), self._concentration.sum())
-        )
+        totals = np.maximum(S.sum(axis=1), 0.0)
+        return np.asarray(self._log_gamma_sums(S) - log_gamma_ratio(totals, self._concentration.sum()))
 
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """N(x) KL(p(x) || p(c)) for the smoothed frequencies p(x) = (c + x) / N(x), N(x) = sum_d (c_d + x_d), (n, J)."""
@@ -179,12 +175,23 @@ class Multinomial(Likelihood):
         require(0.0 <= self.length < np.inf, "length", self.length, "a number of at least 0")
         check_between("sums of counts", S)
 
+    def _log_gamma_sums(self, S: Array) -> Array:
+        """Sum over kinds of log Gamma(c + s) / Gamma(c), (K,)."""
+        prior = np.ascontiguousarray(self._concentration)
+        if prior.max() < STRONG:
+            out = np.empty(len(S))
+            log_gamma_sums(np.ascontiguousarray(S, np.float64), prior, gammaln(prior), NOTHING, out)
+            return out
+        kinds = np.zeros(S.shape)
+        counted = S > NOTHING
+        kinds[counted] = log_gamma_ratio(S[counted], np.broadcast_to(prior, S.shape)[counted])
+        return np.asarray(kinds.sum(axis=1))
+
     def _digammas(self, S: Array) -> Array:
         """psi(c + S) (K, D), computed once for all clusters without any count of a kind."""
-        prior = self._concentration
-        values = np.array(np.broadcast_to(psi(prior), S.shape))
-        counted = S > NOTHING
-        values[counted] = psi((prior + S)[counted])
+        prior = np.ascontiguousarray(self._concentration)
+        values = np.empty(S.shape)
+        digammas(np.ascontiguousarray(S, np.float64), prior, psi(prior), NOTHING, values)
         return values
 
     @property
