@@ -45,8 +45,7 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
-    long_lap : rows, or phrases of them, times pairs of states, beyond which a lap takes so long that there are none on all of
-        many rows
+    long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -159,7 +158,7 @@ class StateSearch(Search):
         """Whether laps, and looks at paths, are quick enough for excursions."""
         rows = self.source.n_rows
         whole = rows > TUNING.many_rows and not self.sample_rows
-        return rows <= TUNING.path_rows and not (whole and self.source.n_steps * self.total.K**2 > TUNING.long_lap)
+        return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
 
     @property
     def _many(self) -> bool:
