@@ -93,6 +93,7 @@ def test_divergence_is_positive_and_zero_on_itself(family, naive, seed, D):
     c = clustered(family, naive, seed, n=20, D=D)
     divergence = c.likelihood.divergence(c.X, c.X[:7])
     assert divergence.shape == (20, 7)
+    np.testing.assert_array_equal(c.likelihood.divergence_of(c.X)(c.X[:7]), divergence)
     assert np.all(divergence >= 0.0)
     np.testing.assert_allclose(divergence[range(7), range(7)], 0.0, atol=1e-12 * (1.0 + divergence.max()))
     assert divergence.max() > 1e-3

@@ -128,8 +128,9 @@ def wide_start(model: Model, source: SequenceSource, rng: np.random.Generator) -
         X = np.asarray(source.X, dtype=source.dtype)
         nearest = np.full(len(X), np.inf)
         cell = np.zeros(len(X), np.intp)
+        divergence = model.likelihood.divergence_of(X)
         for j, seed in enumerate(np.argsort(-counts, kind="stable")[:n]):
-            join_nearer(model, X, int(seed), j, cell, nearest)
+            join_nearer(divergence(X[seed : seed + 1])[:, 0], j, cell, nearest)
         cells = labelled(model.likelihood, source, cell[source.codes])
     return reduced(of_states(model, cells.K), cells, K)
 

@@ -1,8 +1,9 @@
 """What a likelihood must say: its features, its weights, its marginal likelihood and how to show itself."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -69,6 +70,10 @@ class Likelihood(Learnt, NamedClusters, Stored):
     @abstractmethod
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """Bregman divergence (n, J) of rows X from rows ``centers``, both smoothed by the prior (Thesis Alg. 2.2)."""
+
+    def divergence_of(self, X: Rows) -> Callable[[Rows], Array]:
+        """`divergence` as a function of the centers alone, for many of them in turn; what it needs of X is found once."""
+        return partial(self.divergence, X)
 
     @abstractmethod
     def posterior(self, N: Array, S: Array) -> Any:

@@ -1,5 +1,6 @@
 """Proportions, such as compositions and budgets: rows on the simplex."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
@@ -201,11 +202,19 @@ class Dirichlet(Likelihood):
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """KL[Dirichlet(m(x)) || Dirichlet(m(c))] for the parameters that single rows suggest, (n, J)."""
+        return self.divergence_of(X)(centers)
+
+    def divergence_of(self, X: Array) -> Callable[[Array], Array]:
+        """The same; the parameters that the rows X suggest are found once."""
         own = self._suggested(X)
-        others = self._suggested(centers)
         slopes = psi(own) - psi(own.sum(axis=1, keepdims=True))
         left = (slopes * own).sum(axis=1) - log_partition(own)
-        return np.asarray(np.maximum(left[:, None] + log_partition(others) - slopes @ others.T, 0.0))
+
+        def from_centers(centers: Array) -> Array:
+            others = self._suggested(centers)
+            return np.asarray(np.maximum(left[:, None] + log_partition(others) - slopes @ others.T, 0.0))
+
+        return from_centers
 
     def posterior(self, N: Array, S: Array) -> DirichletPosterior:
         """E[alpha] = m, and m / sum_d m_d."""

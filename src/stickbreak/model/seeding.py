@@ -30,8 +30,9 @@ def nearest_seeds(
     nearest = np.full(len(weights), np.inf)
     labels = np.zeros(len(weights), dtype=np.intp)
     seed = int(rng.choice(len(weights), p=weights / weights.sum()))
+    divergence = model.likelihood.divergence_of(X)
     for j in range(J):
-        join_nearer(model, X, seed, j, labels, nearest)
+        join_nearer(divergence(X[seed : seed + 1])[:, 0], j, labels, nearest)
         chance = weights * nearest if distance_biased else weights * (nearest > 0.0)
         if not chance.sum() > 0.0:
             break
@@ -39,9 +40,8 @@ def nearest_seeds(
     return labels
 
 
-def join_nearer(model: Model, X: Rows, seed: int, label: int, labels: NDArray[np.intp], nearest: Array) -> None:
-    """Give ``label`` to the rows that are nearer to row ``seed`` than ``nearest`` (n,), which becomes that divergence."""
-    distance = model.likelihood.divergence(X, X[seed : seed + 1])[:, 0]
+def join_nearer(distance: Array, label: int, labels: NDArray[np.intp], nearest: Array) -> None:
+    """Give ``label`` to the rows whose ``distance`` (n,) is less than ``nearest`` (n,), which becomes that distance."""
     closer = distance < nearest
     labels[closer], nearest[closer] = label, distance[closer]
 
