@@ -16,6 +16,7 @@ from ..model.local import responsibilities_of
 from .crossing import Assignment, crossed
 from .init import from_responsibilities, from_seeds
 from .laps import Laps
+from .linked_columns import linked_columns
 from .row_search import RowSearch
 from .state import Options
 
@@ -29,6 +30,7 @@ class Tuning:
     Attributes
     ----------
     seeds : at least so many, from which the first ascent with a prior that is learnt begins
+    linked_rows : at most, that show which columns go together
     settle : laps before the clusters of rivals must pay: the prior is learnt meanwhile
     affordable : numbers that a lap looks at, beyond which there are no ascents from distant rows
     rival : the same for the ascents from clusters that rivals found, one for each
@@ -41,6 +43,7 @@ class Tuning:
     """
 
     seeds: int = 10
+    linked_rows: int = 5000
     settle: int = 6
     affordable: int = 1 << 29
     rival: int = 1 << 31
@@ -62,8 +65,9 @@ class LearningSearch(RowSearch):
     A prior learnt from one cluster makes that cost nothing and bars every split, and the default prior may bar what a learnt
     one allows.  So where a search begins, on the smallest sample, several ascents compete, and that with the highest bound
     goes on: from one cluster with the prior as it is, then learnt; from the clusters that rivals found; and from distant
-    rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help.  The rounds that
-    follow learn all along.
+    rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help; and the same with
+    clusters that are alike in all columns but those that go together (`linked_columns`).  The rounds that follow learn all
+    along.
 
     Where laps take long, there are one from one cluster, which learns once no more clusters are born, and those from what
     rivals found.  One cluster that is left of all rows is split with the prior as it was, too: more rows may show what a
@@ -118,12 +122,29 @@ class LearningSearch(RowSearch):
         best = self._in_hand
         self._compete(best.model, best.total, self.options)  # settled: others must be better by what clusters are worth
         self._compete_from_rivals(options)
+        self._compete_from_seeds(self.model, options)
+        narrow = self._of_linked_columns()
+        if narrow is not None:
+            self._compete_from_seeds(narrow, options)
+
+    def _compete_from_seeds(self, model: Model, options: Options) -> None:
+        """Ascents from ever more distant rows, until more do not help."""
         better = True
         while better and self._laps_left > 0:
-            seeds = min(max(TUNING.seeds, TUNING.more * self._in_hand.total.K), self.model.max_clusters)
+            seeds = min(max(TUNING.seeds, TUNING.more * self._in_hand.total.K), model.max_clusters)
             if not self._affords(seeds):
                 break
-            better = self._compete(self.model, self._seeds(self.model, seeds), options) is self._in_hand
+            better = self._compete(model, self._seeds(model, seeds), options) is self._in_hand
+
+    def _of_linked_columns(self) -> Model | None:
+        """The model whose clusters are alike in columns that go together with no other; None where that is no help."""
+        total = self._in_hand.total
+        sample = self.source.sample(TUNING.linked_rows, self.rng.spawn(1)[0])
+        linked = linked_columns(*sample.take(sample.present()))
+        if linked is None or linked.all():
+            return None
+        likelihood = self.model.likelihood.alike(~linked, total.N, total.S)
+        return None if likelihood is None else replace(self.model, likelihood=likelihood)
 
     def _split_again(self, laps: Laps, options: Options) -> bool:
         """Of one cluster with the prior as it was: one that is learnt from it bars every split."""

@@ -118,7 +118,7 @@ class IndependentColumns(Likelihood):
 
     def posterior(self, N: Array, S: Array) -> Any:
         """Posterior means of the parameters, a NamedTuple of arrays (K, D), in units of the data."""
-        return self._posterior(*self._split(N, S))
+        return self._posterior(*self._known_of(N, S))
 
     def size(self, missing: NDArray[np.bool_], largest: Array) -> Size:
         """Statistics: the sums of each column, and one more for each column with missing values."""
@@ -164,11 +164,11 @@ class IndependentColumns(Likelihood):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """W of the sums and, for the columns with holes, what a missing value takes back from b; b summed over columns."""
-        return self._laid_out(*self._weights(*self._split(N, S)))
+        return self._laid_out(*self._weights(*self._known_of(N, S)))
 
     def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """The same of parameters drawn from their posterior."""
-        return self._laid_out(*self._drawn_weights(*self._split(N, S), rng))
+        return self._laid_out(*self._drawn_weights(*self._known_of(N, S), rng))
 
     def _laid_out(self, W: tuple[Array, ...], b: Array) -> tuple[Array, Array]:
         """Weights (K, F) and b (K,) from natural parameters (K, D), one for each sum, and minus log partitions (K, D)."""
@@ -183,7 +183,7 @@ class IndependentColumns(Likelihood):
         """Sum over the observed columns of the divergence of each value from that of the center, (n, J)."""
         if sparse.issparse(centers):
             centers = centers.toarray()
-        totals = [self._total(X, lambda x, columns, c=c: self._bregman(x, c[columns], columns)) for c in centers]
+        totals = [self._total(X, lambda x, columns, c=c: self._apart(x, c[columns], columns)) for c in centers]
         divergence = np.column_stack(totals)
         if not sparse.issparse(X):
             return divergence
@@ -196,7 +196,7 @@ class IndependentColumns(Likelihood):
 
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """Sum over the observed columns of their log predictive densities, (n, K)."""
-        n, sums = self._split(N, S)
+        n, sums = self._known_of(N, S)
 
         def density(k: int) -> Array:
             count = np.broadcast_to(n[k], self._D)
@@ -207,7 +207,7 @@ class IndependentColumns(Likelihood):
 
     def sample(self, N: float, S: Array, rng: np.random.Generator, size: int) -> Array:
         """Draw ``size`` rows (size, D) from the posterior predictive of one cluster."""
-        n, sums = self._split(np.atleast_1d(N), np.atleast_2d(S))
+        n, sums = self._known_of(np.atleast_1d(N), np.atleast_2d(S))
         return self._draw(np.broadcast_to(n[0], self._D), tuple(s[0] for s in sums), rng, size)
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
@@ -245,7 +245,7 @@ class IndependentColumns(Likelihood):
     def _finite_moments(self, N: Array, S: Array) -> tuple[Array, Array]:
         """Mean and variance of the predictive of each cluster, (K, D), of which none is infinite."""
         with np.errstate(over="ignore"):
-            mean, variance = self._moments(*self._split(N, S))
+            mean, variance = self._moments(*self._known_of(N, S))
         return np.clip(mean, -MOST, MOST), np.minimum(variance, MOST)
 
     @property
@@ -269,6 +269,14 @@ class IndependentColumns(Likelihood):
             n = np.maximum(n, 0.0)  # a difference of sums may miss zero by rounding
         sums = np.maximum(S[:, :first], 0.0) if self.nonnegative else S
         return n, tuple(sums[:, j * D : (j + 1) * D] for j in range(self.n_sums))
+
+    def _known_of(self, N: Array, S: Array) -> tuple[Array, tuple[Array, ...]]:
+        """The counts and sums that the posteriors of the clusters rest on: their own."""
+        return self._split(N, S)
+
+    def _apart(self, x: Array, center: Array, columns: Any) -> Array:
+        """What values x of ``columns`` and values ``center`` add to the divergence of rows."""
+        return self._bregman(x, center, columns)
 
     def _sparse_features(self, X: sparse.csr_array) -> sparse.csr_array:
         if self._holes.any():

@@ -62,6 +62,10 @@ class Learnt:
         """
         return iter(())
 
+    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self | None:
+        """This likelihood with the same parameters for all clusters in these columns (D,), from data; None: it has no such."""
+        return None
+
     def cost_of_learning(self, name: str, N: Array) -> float:
         """What BIC takes off the bound for a hyperparameter learnt from clusters of N (K,) rows, in nats.
 

@@ -9,7 +9,7 @@ from scipy.special import psi, rel_entr
 
 from .._sums import check_between
 from ._base import Array
-from ._columns import IndependentColumns
+from ._common import COMMON, CommonColumns
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import positive_values
@@ -24,7 +24,7 @@ class BernoulliPosterior(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bernoulli(IndependentColumns):
+class Bernoulli(CommonColumns):
     """Bernoulli likelihood for columns of zeros and ones, dense or CSR, with a Beta prior for each.
 
         x_d | p_d ~ Bernoulli(p_d),   p_d ~ Beta(a_d, b_d)
@@ -37,6 +37,8 @@ class Bernoulli(IndependentColumns):
     a, b : float or array (D,), > 0, default: a + b = 1, with the mean a / (a + b) of the data
         Pseudo-counts of ones and zeros.
 
+    Columns in which nothing tells clusters apart have a chance that all clusters share, where that is learnt (`CommonColumns`).
+
     References
     ----------
     Thesis 2.2.
@@ -45,19 +47,22 @@ class Bernoulli(IndependentColumns):
     takes_sparse: ClassVar[bool] = True
     takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "0 or 1"
-    tunable: ClassVar[tuple[str, ...]] = ("a", "b")
+    tunable: ClassVar[tuple[str, ...]] = (COMMON, "a", "b")
     strength: ClassVar[tuple[str, ...]] = ("a", "b")
 
     a: Any = None
     b: Any = None
 
-    def _prior(self, sample: Sample) -> dict[str, Any]:
+    def _own_prior(self, sample: Sample) -> dict[str, Any]:
         n = max(sample.weights.sum(), float(len(sample.weights)))  # weights may be normalised
         ones = np.clip(sample.mean(), 0.0, 1.0)
         a, b = ((n * share + 0.5) / (n + 1.0) for share in (ones, 1.0 - ones))
         a = a if self.a is None else positive_values("a", self.a, sample.D)
         b = b if self.b is None else positive_values("b", self.b, sample.D)
         return {"a": a, "b": b}
+
+    def _prior_values(self) -> Array:
+        return np.stack([self.a + self.b, self.a])
 
     def _in_domain(self, x: Array) -> Any:
         return (x == 0.0) | (x == 1.0)
@@ -72,12 +77,12 @@ class Bernoulli(IndependentColumns):
 
     def profile(self, N: Array, S: Array) -> Profile:
         """The chance of a one in each column, and its variance."""
-        p, variances = self._moments(*self._split(N, S))
+        p, variances = self._moments(*self._known_of(N, S))
         return Profile.of_columns(p, variances, chances=True)
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
         """Missing values become the more probable of zero and one."""
-        return np.where(np.isnan(X), R @ self._moments(*self._split(N, S))[0] > 0.5, X)
+        return np.where(np.isnan(X), R @ self._moments(*self._known_of(N, S))[0] > 0.5, X)
 
     def _weights(self, n: Array, sums: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         a, b = self._update(n, sums)

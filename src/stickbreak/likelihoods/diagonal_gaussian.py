@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln, psi
+from scipy.special import gammaln, psi
 
 from .._sums import check_between
 from ._base import Array
@@ -26,6 +26,7 @@ from ._quadratic import (
     standardised,
 )
 from ._sample import Sample
+from ._shares import best_set, log_share
 from .spherical_gaussian import SphericalGaussian
 
 AGREED = 1e9  # rows for which the prior mean counts in a column in which the means of clusters agree
@@ -212,14 +213,17 @@ class DiagonalGaussian(IndependentColumns):
     @property
     def log_hyperprior(self) -> float:
         """Log B(m + 1/2, D - m + 1/2) / B(1/2, 1/2) where means differ in m of D columns; 0 where they do in all."""
-        differ = int(self._differs.sum())
-        return 0.0 if differ == self._D else float(_log_share(self._D)[differ])
+        return float(log_share(self._D)[self._differs.sum()])
 
     def scaled(self, name: str, factor: float) -> Self:
         """As others; where means agree they go on to."""
         if name != "mean_precision":
             return super().scaled(name, factor)
         return replace(self, mean_precision=np.where(self._differs, self.mean_precision * factor, AGREED))
+
+    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self:
+        """With means that agree in these columns."""
+        return replace(self, mean_precision=np.where(columns, AGREED, self._everywhere))
 
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With other rates, or means that agree in other columns."""
@@ -235,20 +239,15 @@ class DiagonalGaussian(IndependentColumns):
         the precision of those that are not, none of their columns would tell anything.
         """
         n, sums = self._split(N, S)
-        agreed = replace(self, mean_precision=np.full(self._D, AGREED))
+        agreed = self.alike(np.ones(self._D, np.bool_), N, S)
         without = agreed._marginal(n, sums).sum(axis=0)
-        prior = np.append(_log_share(self._D)[:-1], 0.0)
         best = -np.inf
         found = self
         for kappa in [self._everywhere, *(np.full(self._D, rows) for rows in TRIED)]:
             gain = replace(self, mean_precision=kappa)._marginal(n, sums).sum(axis=0) - without
-            gain = np.where(np.isfinite(gain), gain, -np.inf)
-            order = np.argsort(-gain, kind="stable")
-            values = np.append(0.0, np.cumsum(gain[order])) + prior
-            m = int(values.argmax())
-            if values[m] > best:
-                best = values[m]
-                chosen = np.isin(np.arange(self._D), order[:m])
+            chosen, value = best_set(gain)
+            if value > best:
+                best = value
                 found = replace(self, mean_precision=np.where(chosen, kappa, AGREED))
         yield found
 
@@ -308,9 +307,3 @@ class DiagonalGaussian(IndependentColumns):
         m = (self.mean_precision * m0 + sums[1]) / kappa
         scatter = GRAIN * sums[0] + n * self._lost + self.mean_precision * m0**2 - kappa * m**2
         return kappa, m, 0.5 * np.maximum(scatter, 0.0)
-
-
-def _log_share(D: int) -> Array:
-    """Log probability of one set of m of D columns, m = 0 to D, where each is in it with a chance that is Beta(1/2, 1/2)."""
-    m = np.arange(D + 1.0)
-    return np.asarray(betaln(m + 0.5, D - m + 0.5) - betaln(0.5, 0.5))

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import betaln, gammaln, psi, xlogy
 
 from ._base import Array
-from ._columns import IndependentColumns
+from ._common import COMMON, CommonColumns
 from ._draws import gamma
 from ._gamma import normaliser_ratio
 from ._hyperparameters import SMALLEST, positive, positive_values, require
@@ -21,7 +21,7 @@ class GammaPosterior(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Gamma(IndependentColumns):
+class Gamma(CommonColumns):
     """Gamma likelihood with a known shape, for positive measurements such as durations, and a Gamma prior for each rate.
 
         x_d | lambda_d ~ Gamma(known_shape, lambda_d),   lambda_d ~ Gamma(shape_d, rate_d)
@@ -38,6 +38,8 @@ class Gamma(IndependentColumns):
     rate : float or array (D,), > 0, default shape x the median of the data
         Of the prior: sum of the pseudo-values.  (A mean would drown the sums of clusters of small values.)
 
+    Columns in which nothing tells clusters apart have a rate that all clusters share, where that is learnt (`CommonColumns`).
+
     References
     ----------
     Thesis 2.2; Gelman et al., Bayesian Data Analysis, 2.6.
@@ -45,14 +47,14 @@ class Gamma(IndependentColumns):
 
     takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "positive numbers"
-    tunable: ClassVar[tuple[str, ...]] = ("shape", "rate")
+    tunable: ClassVar[tuple[str, ...]] = (COMMON, "shape", "rate")
     strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
     known_shape: Any = 1.0
     shape: Any = None
     rate: Any = None
 
-    def _prior(self, sample: Sample) -> dict[str, Any]:
+    def _own_prior(self, sample: Sample) -> dict[str, Any]:
         known = positive("known_shape", self.known_shape)
         shape = positive_values("shape", 1.0 if self.shape is None else self.shape, sample.D)
         rate = self._default_rate(sample, shape) if self.rate is None else positive_values("rate", self.rate, sample.D)
@@ -68,6 +70,9 @@ class Gamma(IndependentColumns):
         middle = sample.median()
         with np.errstate(over="ignore"):
             return np.asarray(shape * np.where(middle > 0.0, middle, 1.0))
+
+    def _prior_values(self) -> Array:
+        return np.stack([self.shape / self.known_shape, self.rate])
 
     def _in_domain(self, x: Array) -> Any:
         return x > 0.0

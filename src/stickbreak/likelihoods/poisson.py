@@ -12,7 +12,7 @@ from scipy.special import gammaln, kl_div, psi, xlogy
 from ..kernels.counts import negative_binomials
 from ._base import Array
 from ._column_names import column_number
-from ._columns import IndependentColumns
+from ._common import COMMON, CommonColumns
 from ._draws import gamma, poisson
 from ._gamma import normaliser_ratio
 from ._hyperparameters import LARGEST, positive_values
@@ -32,7 +32,7 @@ class PoissonPosterior(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson(IndependentColumns):
+class Poisson(CommonColumns):
     """Poisson likelihood for columns of counts, dense or CSR, with a Gamma prior for each rate.
 
         x_d | lambda_d ~ Poisson(e lambda_d),   lambda_d ~ Gamma(shape_d, rate_d)
@@ -50,6 +50,8 @@ class Poisson(IndependentColumns):
     exposure : number or name of a column, optional
         The column of a dense table that holds e > 0; it is not clustered itself.
 
+    Columns in which nothing tells clusters apart have a rate that all clusters share, where that is learnt (`CommonColumns`).
+
     References
     ----------
     Thesis 2.2; Gelman et al., Bayesian Data Analysis, 2.6.
@@ -58,7 +60,7 @@ class Poisson(IndependentColumns):
     takes_sparse: ClassVar[bool] = True
     takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "whole numbers of at least 0 (and exposures above 0)"
-    tunable: ClassVar[tuple[str, ...]] = ("shape", "rate")
+    tunable: ClassVar[tuple[str, ...]] = (COMMON, "shape", "rate")
     strength: ClassVar[tuple[str, ...]] = ("shape", "rate")
 
     shape: Any = None
@@ -74,7 +76,7 @@ class Poisson(IndependentColumns):
         except ValueError as error:
             raise ValueError(f"exposure: {error}") from None
 
-    def _prior(self, sample: Sample) -> dict[str, Any]:
+    def _own_prior(self, sample: Sample) -> dict[str, Any]:
         exposure = self.locate(sample.names, sample.D).exposure
         if exposure is not None and sparse.issparse(sample.X):
             raise ValueError(DENSE_ONLY)
@@ -110,12 +112,22 @@ class Poisson(IndependentColumns):
             raise ValueError(f"Input X contains {value:g}: {where}. {cure}")
         super().refuse(value, column, where)
 
+    def _prior_values(self) -> Array:
+        return np.stack([self.rate, self.shape])
+
     def _in_domain(self, x: Array) -> Any:
         return (x >= 0.0) & (np.floor(x) == x)
 
     def may_miss(self, D: int) -> NDArray[np.bool_]:
         """All columns but that of exposures."""
         may = super().may_miss(D)
+        if self.exposure is not None:
+            may[self.exposure] = False
+        return may
+
+    def may_be_common(self) -> NDArray[np.bool_]:
+        """All columns but that of exposures."""
+        may = super().may_be_common()
         if self.exposure is not None:
             may[self.exposure] = False
         return may

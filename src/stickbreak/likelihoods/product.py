@@ -264,7 +264,8 @@ class Product(Likelihood):
         """With one hyperparameter of one part multiplied by a factor."""
         first, own = self._named(name)
         part, columns = self.parts[first]
-        return replace(self, parts={**self.parts, first: (part.scaled(own, factor), columns)})
+        scaled = part.scaled(own, factor)
+        return self if scaled is part else replace(self, parts={**self.parts, first: (scaled, columns)})
 
     def scaled_together(self, names: Sequence[str], factor: float) -> Self:
         """With a group of hyperparameters of one part multiplied by a factor."""
@@ -282,6 +283,14 @@ class Product(Likelihood):
                 part, columns = parts[first]
                 parts[first] = (part.continued([own], other.parts[first][0]), columns)
         return replace(self, parts=parts)
+
+    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self | None:
+        """With the same parameters for all clusters in these columns, in the parts that have such."""
+        split = self._split(S)
+        found = {name: part.alike(columns[own], N, s) for name, (part, own, s) in zip(self.parts, split)}
+        if not any(found.values()):
+            return None
+        return replace(self, parts={name: (found[name] or part, own) for name, (part, own) in self.parts.items()})
 
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With one hyperparameter of one part fitted to clusters."""

@@ -80,6 +80,8 @@ class _Learner:
 
     def _try_multiplied(self, names: Sequence[str]) -> None:
         before = self.likelihood
+        if before.scaled_together(names, 2.0) is before:  # a choice, which no factor changes
+            return
         best = best_factor(lambda factor: self._value(before.scaled_together(names, factor)), self.value)
         if best.factor != 1.0:
             self._keep(before.scaled_together(names, best.factor), best.value)
