@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy.special import psi, rel_entr
 
 from .._sums import check_between
+from ._alike import COMMON
 from ._base import Array
-from ._common import COMMON, CommonColumns
+from ._common import CommonColumns
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import positive_values
@@ -37,7 +38,7 @@ class Bernoulli(CommonColumns):
     a, b : float or array (D,), > 0, default: a + b = 1, with the mean a / (a + b) of the data
         Pseudo-counts of ones and zeros.
 
-    Columns in which nothing tells clusters apart have a chance that all clusters share, where that is learnt (`CommonColumns`).
+    Columns in which nothing tells clusters apart have a chance that all clusters share, where that is learnt (`AlikeColumns`).
 
     References
     ----------

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import psi
 
 from .._sums import check_between
+from ._alike import COMMON, AlikeColumns
 from ._arrays import converted, like
 from ._base import Array, Likelihood
 from ._draws import gamma
@@ -29,16 +30,17 @@ class CategoricalPosterior(NamedTuple):
 
 
 class _Counted(NamedTuple):
-    """Positive counts (m,) with the cluster and the statistic of each, and their sums over each column (K, D)."""
+    """Positive counts (m,) with the cluster, statistic and column of each, and their sums over each column (K, D)."""
 
     clusters: NDArray[np.integer]
     levels: NDArray[np.integer]
+    columns: NDArray[np.integer]
     counts: Array
     totals: Array
 
 
 @dataclass(frozen=True, eq=False)
-class Categorical(Likelihood):
+class Categorical(AlikeColumns):
     """Categorical likelihood for columns of codes 0, ..., L_d - 1, with a Dirichlet prior for each column.
 
         x_d | p_d ~ Categorical(p_d),   p_d ~ Dirichlet(c_d1, ..., c_dL)
@@ -53,6 +55,8 @@ class Categorical(Likelihood):
     n_levels : int or array (D,), default: one more than the largest code, or the number of levels of a frame's column
         L_d.
 
+    Columns in which nothing tells clusters apart have chances that all clusters share, where that is learnt (`AlikeColumns`).
+
     References
     ----------
     Thesis 2.2.
@@ -61,7 +65,7 @@ class Categorical(Likelihood):
     takes_missing: ClassVar[bool] = True
     takes_negative: ClassVar[bool] = False
     domain: ClassVar[str] = "codes of levels, whole numbers from 0 to one less than the number of levels"
-    tunable: ClassVar[tuple[str, ...]] = ("concentration",)
+    tunable: ClassVar[tuple[str, ...]] = (COMMON, "concentration")
 
     concentration: Any = None
     n_levels: Any = None
@@ -80,7 +84,10 @@ class Categorical(Likelihood):
         wanted = f"a number or {F} numbers, one per level of each column"
         require(c.ndim <= 1 and c.size in (1, F), "concentration", self.concentration, wanted)
         require(bool(np.isfinite(c).all() and (c > 0.0).all()), "concentration", self.concentration, "positive")
-        return replace(self, concentration=np.array(np.broadcast_to(c, (F,))), n_levels=levels, resolved=True)
+        common = np.full(F, np.nan) if self.common is None else np.asarray(self.common, np.float64)
+        require(common.shape == (F,), COMMON, self.common, f"an array of the shape {(F,)}")
+        prior = np.array(np.broadcast_to(c, (F,)))
+        return replace(self, concentration=prior, n_levels=levels, common=common, resolved=True)
 
     def locate(self, names: Sequence[str] | None, D: int) -> Self:
         """With the given numbers of levels, where there are any, one for each column."""
@@ -159,19 +166,34 @@ class Categorical(Likelihood):
         W = np.array(np.broadcast_to(psi(self.concentration), S.shape))
         W[seen.clusters, seen.levels] = psi(self.concentration[seen.levels] + seen.counts)
         W -= self._spread(psi(self._by_column(self.concentration[None]) + seen.totals))
-        return W, np.zeros(len(N))
+        return self._with_common(W, np.log(self.common)), np.zeros(len(N))
 
     def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Log p_dl drawn from the posterior; b = 0."""
         drawn = gamma(rng, self._update(S), 1.0)
-        return np.log(drawn) - self._spread(np.log(self._by_column(drawn))), np.zeros(len(N))
+        W = np.log(drawn) - self._spread(np.log(self._by_column(drawn)))
+        return self._with_common(W, np.log(self.common)), np.zeros(len(N))
 
-    def log_marginal(self, N: Array, S: Array) -> Array:
-        """Dirichlet-multinomial: sum over columns and levels of log Gamma ratios, (K,)."""
+    def column_marginals(self, N: Array, S: Array) -> Array:
+        """Dirichlet-multinomial: sums over levels of log Gamma ratios, (K, D), or of log p where chances are common."""
         seen = self._counted(S)
         prior = self.concentration
-        levels = np.bincount(seen.clusters, log_gamma_ratio(seen.counts, prior[seen.levels]), len(S))
-        return np.asarray(levels - log_gamma_ratio(seen.totals, self._by_column(prior[None])).sum(axis=1))
+        levels = self._summed(seen, log_gamma_ratio(seen.counts, prior[seen.levels]))
+        own = levels - log_gamma_ratio(seen.totals, self._by_column(prior[None]))
+        common = self.is_common
+        if not common.any():
+            return own
+        return np.where(common, self._summed(seen, seen.counts * np.log(self.common[seen.levels])), own)
+
+    @property
+    def is_common(self) -> NDArray[np.bool_]:
+        """The columns whose chances are common, (D,)."""
+        return np.asarray(~np.isnan(self.common[self._starts]))
+
+    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self:
+        """With chances that are common in these columns and no others: their posterior means given all values."""
+        chances = self._own_probabilities(S.sum(axis=0, keepdims=True))[0]
+        return replace(self, common=np.where(np.repeat(columns, self._levels), chances, np.nan))
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """Sum over the observed columns of KL between the smoothed frequencies (c + [x = l]) / (C + 1), (n, J)."""
@@ -180,12 +202,13 @@ class Categorical(Likelihood):
         places, seen = self._places(X)
         here = c[places]
         gain = (here + 1.0) * np.log1p(1.0 / here) / (C + 1.0)
+        told = seen & ~self.is_common
         out = np.empty((len(X), len(centers)))
         for j, (place, known) in enumerate(zip(*self._places(centers))):
             there = c[place]
             known_gap = np.where(places == place, 0.0, gain - there * np.log1p(1.0 / there) / (C + 1.0))
             gap = np.where(known, known_gap, gain - np.log1p(1.0 / C))
-            out[:, j] = np.where(seen, np.maximum(gap, 0.0), 0.0).sum(axis=1)
+            out[:, j] = np.where(told, np.maximum(gap, 0.0), 0.0).sum(axis=1)
         return out
 
     def posterior(self, N: Array, S: Array) -> CategoricalPosterior:
@@ -229,6 +252,8 @@ class Categorical(Likelihood):
         """Check that no more rows have a level than there are rows."""
         check_between("numbers of rows with a level", S)
         check_between("numbers of rows with a value", self._by_column(S), N[:, None])
+        fine = np.isnan(self.common) | ((self.common > 0.0) & (self.common <= 1.0))
+        require(bool(fine.all()), COMMON, self.common, "from 0 to 1, or NaN")
 
     @property
     def _levels(self) -> NDArray[np.integer]:
@@ -277,11 +302,24 @@ class Categorical(Likelihood):
         D = len(self._levels)
         columns = np.searchsorted(self._starts, f, side="right") - 1
         totals = np.bincount(k * D + columns, counts, len(S) * D).reshape(len(S), D).astype(np.float64)
-        return _Counted(k, f, counts, totals)
+        return _Counted(k, f, columns, counts, totals)
 
     def _probabilities(self, S: Array) -> Array:
+        return self._with_common(self._own_probabilities(S), self.common)
+
+    def _own_probabilities(self, S: Array) -> Array:
         c = self._update(S)
         return np.asarray(c / self._spread(self._by_column(c)))
+
+    def _with_common(self, values: Array, common: Array) -> Array:
+        """Values (K, F) of levels, with others (F,) that are known in the columns whose chances are common."""
+        return np.where(np.isnan(common), values, common)
+
+    def _summed(self, seen: _Counted, values: Array) -> Array:
+        """Sums over the levels of each column of values (m,) for counts, (K, D)."""
+        shape = seen.totals.shape
+        sums = np.bincount(seen.clusters * shape[1] + seen.columns, values, seen.totals.size)
+        return np.asarray(sums, np.float64).reshape(shape)
 
     def _by_column(self, values: Array) -> Array:
         """Sums over the levels of each column, (K, D)."""

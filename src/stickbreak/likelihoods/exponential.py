@@ -6,8 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln, psi, xlogy
 
+from ._alike import COMMON
 from ._base import Array
-from ._common import COMMON, CommonColumns
+from ._common import CommonColumns
 from ._draws import gamma
 from ._gamma import normaliser_ratio
 from ._hyperparameters import SMALLEST, positive, positive_values, require
@@ -38,7 +39,7 @@ class Gamma(CommonColumns):
     rate : float or array (D,), > 0, default shape x the median of the data
         Of the prior: sum of the pseudo-values.  (A mean would drown the sums of clusters of small values.)
 
-    Columns in which nothing tells clusters apart have a rate that all clusters share, where that is learnt (`CommonColumns`).
+    Columns in which nothing tells clusters apart have a rate that all clusters share, where that is learnt (`AlikeColumns`).
 
     References
     ----------

@@ -10,9 +10,10 @@ from scipy import sparse
 from scipy.special import gammaln, kl_div, psi, xlogy
 
 from ..kernels.counts import negative_binomials
+from ._alike import COMMON
 from ._base import Array
 from ._column_names import column_number
-from ._common import COMMON, CommonColumns
+from ._common import CommonColumns
 from ._draws import gamma, poisson
 from ._gamma import normaliser_ratio
 from ._hyperparameters import LARGEST, positive_values
@@ -50,7 +51,7 @@ class Poisson(CommonColumns):
     exposure : number or name of a column, optional
         The column of a dense table that holds e > 0; it is not clustered itself.
 
-    Columns in which nothing tells clusters apart have a rate that all clusters share, where that is learnt (`CommonColumns`).
+    Columns in which nothing tells clusters apart have a rate that all clusters share, where that is learnt (`AlikeColumns`).
 
     References
     ----------
