@@ -243,7 +243,7 @@ def test_names_say_what_is_learnt(known_families):
         f"{name}.{own}"
         for name, (part, _) in after.likelihood.parts.items()
         for own in part.tunables()
-        if not np.array_equal(getattr(part, own), getattr(before.likelihood.parts[name][0], own))
+        if not np.array_equal(getattr(part, own), getattr(before.likelihood.parts[name][0], own), equal_nan=True)
     }
     assert changed == {"numbers.rate"}
     assert after.allocation.concentration != before.allocation.concentration

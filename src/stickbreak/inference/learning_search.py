@@ -140,11 +140,13 @@ class LearningSearch(RowSearch):
         """The model whose clusters are alike in columns that go together with no other; None where that is no help."""
         total = self._in_hand.total
         sample = self.source.sample(TUNING.linked_rows, self.rng.spawn(1)[0])
-        linked = linked_columns(*sample.take(sample.present()))
+        likelihood = self.model.likelihood
+        X, weights = sample.take(sample.present())
+        linked = linked_columns(likelihood.on_own_scale(X), weights)
         if linked is None or linked.all():
             return None
-        likelihood = self.model.likelihood.alike(~linked, total.N, total.S)
-        return None if likelihood is None else replace(self.model, likelihood=likelihood)
+        narrow = likelihood.alike(~linked, total.N, total.S)
+        return None if narrow is None else replace(self.model, likelihood=narrow)
 
     def _split_again(self, laps: Laps, options: Options) -> bool:
         """Of one cluster with the prior as it was: one that is learnt from it bars every split."""

@@ -98,6 +98,15 @@ class Around(Likelihood):
         """That of the family, (n, K)."""
         return self.family.log_predictive(self.rows_of(X), *self._of_family(N, S))
 
+    def on_own_scale(self, X: Rows) -> Rows:
+        """As the family."""
+        return self.family.on_own_scale(self.rows_of(X))
+
+    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self | None:
+        """With a family that has the same parameters for all clusters in these columns of its rows; None: it has no such."""
+        family = self.family.alike(columns, *self._of_family(N, S))
+        return None if family is None else self._around(family)
+
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """The family made for missing values in columns (D,) of its rows; statistics after those of the family stay."""
         F = self.family.n_statistics

@@ -71,6 +71,10 @@ class Likelihood(Learnt, NamedClusters, Stored):
     def divergence(self, X: Rows, centers: Rows) -> Array:
         """Bregman divergence (n, J) of rows X from rows ``centers``, both smoothed by the prior (Thesis Alg. 2.2)."""
 
+    def on_own_scale(self, X: Rows) -> Rows:
+        """Rows X on the scale on which their clusters are described: as they are."""
+        return X
+
     def divergence_of(self, X: Rows) -> Callable[[Rows], Array]:
         """`divergence` as a function of the centers alone, for many of them in turn; what it needs of X is found once."""
         return partial(self.divergence, X)
