@@ -214,6 +214,38 @@ def noise_columns(D: int, K: int, noise: int, N: int) -> DataSet:
     return DataSet(f"auto-k{K}-d{D}+{noise}-n{N}", N, draw, "auto")
 
 
+def noise_values(kind: str, K: int, told: int, noise: int, N: int) -> DataSet:
+    """Clusters of bits, counts, durations or levels in some columns, and columns that know nothing of them."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        z = rng.permutation(labels(N, shares(K, "equal")))
+        high = (np.arange(told) % K == np.arange(K)[:, None])[z]
+        everywhere = rng.beta(1.0, 3.0, noise)
+        if kind == "bits":
+            p = np.hstack([np.where(high, 0.9, 0.1), np.tile(everywhere, (N, 1))])
+            return (rng.random(p.shape) < p).astype(float), z
+        if kind == "counts":
+            return rng.poisson(np.hstack([np.where(high, 8.0, 2.0), np.tile(10.0 * everywhere, (N, 1))])), z
+        if kind == "durations":
+            scale = np.hstack([np.where(high, 20.0, 1.0), np.tile(10.0 * everywhere + 0.1, (N, 1))])
+            return rng.exponential(scale), z
+        level = np.where(rng.random((N, told)) < 0.7, z[:, None], rng.integers(4, size=(N, told)))
+        return pd.DataFrame(np.array(list("abcd"))[np.hstack([level, rng.integers(4, size=(N, noise))])]), z
+
+    likelihood = "exponential" if kind == "durations" else "auto"
+    return DataSet(f"{kind}-k{K}-d{told}+{noise}-n{N}", N, draw, likelihood)
+
+
+def with_noise() -> Iterator[DataSet]:
+    """Sets with columns that know nothing of the clusters."""
+    for noise in (60, 200):
+        for N in (150, 900):
+            yield noise_columns(3, 3, noise, N)
+    for kind in ("bits", "counts", "durations", "levels"):
+        for noise in (60, 600):
+            yield noise_values(kind, 3, 6, noise, 300)
+
+
 def close_pairs(D: int, N: int, distance: float) -> DataSet:
     """Nine Gaussians of unit standard deviation: three far from all others, and three pairs so far apart."""
     far_apart = apart(np.random.default_rng(5), 6, D, 10.0)
@@ -256,9 +288,7 @@ def data_sets() -> Iterator[DataSet]:
     for D in (150, 250):
         yield factors(D, 5, 300)
         yield heavy_tails(D, 500)
-    for noise in (60, 200):
-        for N in (150, 900):
-            yield noise_columns(3, 3, noise, N)
+    yield from with_noise()
     yield bundled("iris", datasets.load_iris, 150)
     yield bundled("wine", datasets.load_wine, 178)
     yield bundled("breast-cancer", datasets.load_breast_cancer, 569)

@@ -4,8 +4,8 @@ Images on their 50 leading principal components, full covariances, one prior for
 clusters begin with 100 rows, at random or far apart (k-means++): ascent on all rows (Full), memoized over batches of 600 (MO)
 and stochastic at three learning rates (SO), 50 passes each; and GreedyMerge.  From one cluster: memoized with births and merges
 as published (MO-BM, 30 passes), Kurihara's splits, of the first 10,000 images alone, and the library as it is.  scikit-learn
-has 100 components.  "aligned" is the share of the images whose digit is the most frequent one of their cluster.  The paper has 10
-runs of 200 passes each, and batches of 3,000 as well.
+has 100 components.  "aligned" is the share of the images whose digit is the most frequent one of their cluster.  The paper has
+10 runs of 200 passes each, and batches of 3,000 as well.
 
     python benchmarks/papers/memoized_digits.py [--small] [--seeds 1]
 
