@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stickbreak.inference.linked_columns import MOST_WORK, linked_columns
+from stickbreak.inference.linked_columns import MOST_COLUMNS, linked_columns
 
 
 def rows(rng, n=200, noise=300):
@@ -43,6 +43,6 @@ def test_weights_count_as_copies_of_rows():
     np.testing.assert_array_equal(linked_columns(X, 2.0 * np.ones(100)), linked_columns(X, np.ones(100)))
 
 
-@pytest.mark.parametrize("shape", [(10, 1), (1, MOST_WORK)])
+@pytest.mark.parametrize("shape", [(10, 1), (1, MOST_COLUMNS + 1), (2000, MOST_COLUMNS)])
 def test_one_column_and_too_many_are_not_compared(shape):
     assert linked_columns(sparse.csr_array(shape), np.ones(shape[0])) is None

@@ -7,6 +7,7 @@ from scipy.stats import norm
 
 from ..likelihoods.features import Rows
 
+MOST_COLUMNS = 4096  # that all correlations have room for
 MOST_WORK = 1 << 34  # products of all correlations, beyond which they are not worth their time
 CHANCE = 0.05  # that any two columns of independent values are taken to go together
 FARTHEST = 4.0  # standard deviations, to which values count
@@ -20,7 +21,7 @@ def linked_columns(X: Rows, weights: NDArray[np.floating]) -> NDArray[np.bool_] 
     that of the largest of D (D - 1) / 2 of them (Bonferroni).
     """
     n, D = X.shape
-    if D < 2 or n * D * D > MOST_WORK:
+    if D < 2 or D > MOST_COLUMNS or n * D * D > MOST_WORK:
         return None
     Z = X.toarray() if sparse.issparse(X) else X
     size = np.nanmax(np.abs(Z), axis=0, initial=0.0)
