@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..data import Chunk
 from ..likelihoods.features import Rows
 from ..model import Model, Summary
+from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from .crossing import Assignment, crossed
 from .init import from_responsibilities, from_seeds
@@ -145,7 +146,8 @@ class LearningSearch(RowSearch):
         linked = linked_columns(likelihood.on_own_scale(X), weights)
         if linked is None or linked.all():
             return None
-        narrow = likelihood.alike(~linked, total.N, total.S)
+        learnt = [name.removeprefix(OF_LIKELIHOOD) for name in self.options.learn]
+        narrow = likelihood.narrowed(linked, learnt, total.N, total.S)
         return None if narrow is None else replace(self.model, likelihood=narrow)
 
     def _split_again(self, laps: Laps, options: Options) -> bool:

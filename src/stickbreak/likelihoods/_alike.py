@@ -1,7 +1,7 @@
 """Columns in which nothing tells clusters apart: their parameters are common to all clusters."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -51,6 +51,10 @@ class AlikeColumns(Likelihood):
     @abstractmethod
     def column_marginals(self, N: Array, S: Array) -> Array:
         """The log marginals of each column, (K, D), or S . W + n b where parameters are common."""
+
+    def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
+        """With parameters that are common in the other columns."""
+        return self.alike(~columns, N, S) if COMMON in names else None
 
     def may_be_common(self) -> NDArray[np.bool_]:
         """The columns whose parameters may be common, (D,)."""

@@ -1,6 +1,6 @@
 """What a likelihood around a family takes over from it: statistics, rows, columns and hyperparameters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Self
 
@@ -102,9 +102,9 @@ class Around(Likelihood):
         """As the family."""
         return self.family.on_own_scale(self.rows_of(X))
 
-    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self | None:
-        """With a family that has the same parameters for all clusters in these columns of its rows; None: it has no such."""
-        family = self.family.alike(columns, *self._of_family(N, S))
+    def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
+        """With a family narrowed to these columns of its rows; None where it cannot be."""
+        family = self.family.narrowed(columns, names, *self._of_family(N, S))
         return None if family is None else self._around(family)
 
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:

@@ -1,6 +1,6 @@
 """What a likelihood says of the hyperparameters that can be learnt."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -62,8 +62,11 @@ class Learnt:
         """
         return iter(())
 
-    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self | None:
-        """This likelihood with the same parameters for all clusters in these columns (D,), from data; None: it has no such."""
+    def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
+        """This likelihood with the same parameters for all clusters in the other columns (D,), from data.
+
+        None where it has no such, or where the hyperparameter that says so is not one of ``names``, those that are learnt.
+        """
         return None
 
     def cost_of_learning(self, name: str, N: Array) -> float:

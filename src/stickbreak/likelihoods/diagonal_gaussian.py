@@ -1,6 +1,6 @@
 """Gaussian with independent columns."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -221,9 +221,11 @@ class DiagonalGaussian(IndependentColumns):
             return super().scaled(name, factor)
         return replace(self, mean_precision=np.where(self._differs, self.mean_precision * factor, AGREED))
 
-    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self:
-        """With means that agree in these columns."""
-        return replace(self, mean_precision=np.where(columns, AGREED, self._everywhere))
+    def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
+        """With means that agree in the other columns."""
+        if "mean_precision" not in names:
+            return None
+        return replace(self, mean_precision=np.where(columns, self._everywhere, AGREED))
 
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With other rates, or means that agree in other columns."""
@@ -239,7 +241,7 @@ class DiagonalGaussian(IndependentColumns):
         the precision of those that are not, none of their columns would tell anything.
         """
         n, sums = self._split(N, S)
-        agreed = self.alike(np.ones(self._D, np.bool_), N, S)
+        agreed = replace(self, mean_precision=np.full(self._D, AGREED))
         without = agreed._marginal(n, sums).sum(axis=0)
         best = -np.inf
         found = self

@@ -1,5 +1,6 @@
 """Groups of rows that are in one cluster: any family, for the sums of the statistics of a group."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -115,6 +116,10 @@ class Linked(Around):
         own = self.weights(np.ones(len(T)), T)[0]
         other = self.weights(np.ones(len(C)), C)[0]
         return np.asarray(np.maximum((T * own).sum(axis=1)[:, None] - T @ other.T, 0.0))
+
+    def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
+        """That of single rows; None for sums of groups, whose columns are not those of rows."""
+        return None if self.summed else super().narrowed(columns, names, N, S)
 
     def log_predictive(self, X: Rows, N: Array, S: Array) -> Array:
         """That of the rows of each group together, given those of each cluster, (n, K)."""

@@ -1,6 +1,6 @@
 """Mixed columns: the product of several likelihoods, each for some of the columns."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -284,10 +284,12 @@ class Product(Likelihood):
                 parts[first] = (part.continued([own], other.parts[first][0]), columns)
         return replace(self, parts=parts)
 
-    def alike(self, columns: NDArray[np.bool_], N: Array, S: Array) -> Self | None:
-        """With the same parameters for all clusters in these columns, in the parts that have such."""
-        split = self._split(S)
-        found = {name: part.alike(columns[own], N, s) for name, (part, own, s) in zip(self.parts, split)}
+    def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
+        """With the same parameters for all clusters in the other columns, in the parts that have such."""
+        found = {}
+        for name, (part, own, s) in zip(self.parts, self._split(S)):
+            learnt = [n.removeprefix(f"{name}.") for n in names if n.startswith(f"{name}.")]
+            found[name] = part.narrowed(columns[own], learnt, N, s)
         if not any(found.values()):
             return None
         return replace(self, parts={name: (found[name] or part, own) for name, (part, own) in self.parts.items()})
