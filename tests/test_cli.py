@@ -384,7 +384,7 @@ def test_topics(run, folder, data):
     assert (code, err) == (0, "")
     for words in ("150 documents, 6,000 rows", "HierarchicalDirichletProcess(", "3 topics", "and 1 smaller topics"):
         assert words in out
-    assert ("word3" in out) == (data != "bags.npz")
+    assert bool(re.search(r"word\d", out)) == (data != "bags.npz")
 
 
 @pytest.fixture(scope="module")

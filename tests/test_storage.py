@@ -113,7 +113,7 @@ def test_constructor_parameters_come_back(X, tmp_path, algorithm):
 
 def test_one_topic_with_logarithms_above_zero_by_rounding(tmp_path):
     X = np.array([[3.0, 2.0, 1.0]])
-    model = TopicModel(allocation="lda", n_init_topics=3, algorithm="stochastic", random_state=0, n_jobs=1, max_laps=6)
+    model = TopicModel(allocation="lda", n_init_topics=1, algorithm="stochastic", random_state=0, n_jobs=1, max_laps=6)
     model.fit(X)
     model.summary_.P[:] = 4e-16
     model.save(tmp_path / "model")

@@ -106,7 +106,7 @@ def test_a_frame_with_text_that_names_its_rows():
     frame.loc[0, "ticket"] = frame.loc[1, "ticket"]
     frame["score"] = rng.integers(5, size=150)
     with pytest.warns(DataWarning) as caught:
-        model = Mixture("auto", max_laps=3, random_state=0).fit(frame)
+        model = Mixture("auto", max_laps=20, random_state=0).fit(frame)
     assert "almost as many levels as rows in column 'ticket'" in str(caught[0].message)
     assert [(f.kind, f.names) for f in model.data_check_] == [
         ("nearly unique", ("ticket",))

@@ -26,7 +26,8 @@ def linked_columns(X: Rows, weights: NDArray[np.floating]) -> NDArray[np.bool_] 
     Z = X.toarray() if sparse.issparse(X) else X
     size = np.nanmax(np.abs(Z), axis=0, initial=0.0)
     Z = (Z / np.where((size > 0.0) & (size < np.inf), size, 1.0)).astype(np.float32)
-    Z = _standardised(Z, (weights / weights.max()).astype(np.float32))
+    weights = weights / weights.max()
+    Z = _standardised(Z, weights.astype(np.float32))
     effective = float(weights.sum() ** 2 / (weights**2).sum())
     correlations = np.abs(Z.T @ Z)
     np.fill_diagonal(correlations, 0.0)

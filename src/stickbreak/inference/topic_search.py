@@ -85,8 +85,6 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
     _wanted: int = 0  # topics from which the first long ascent begins, if growth has told
     _grown: Laps | None = None  # the last ascent of the growth, before merges
     _first: Model = field(init=False)  # with the alpha from which ascents from topics alone begin
-    _returned: int = 0  # the number of topics to which the last growth came back
-    _confirmed: int = 0  # the number with which the last long ascent ended as it had begun
 
     def __post_init__(self) -> None:
         self._first = self.model
@@ -133,7 +131,7 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._anneal_all(chain, coarse, begun)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
-        while self._is_fast() and not self._is_over() and self._grows_at_last(chain, coarse):
+        while self._is_fast() and self._grows_at_last(chain, coarse):
             self._settle()
 
     def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
@@ -279,9 +277,6 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
             annealed = chain.pruned(annealed, self.executor)
         trial = self._laps(best.model, self._removals, options, best, TUNING.settle_topics, "annealing")
         trial.run(annealed.summary)
-        K = best.total.K
-        alike = trial.total.K == K and abs(trial.bound - best.bound) <= TUNING.coarse_topics * K
-        self._confirmed = K if alike else 0
         self._keep(best, trial)
         if self._is_fast():
             self._settle()
@@ -329,13 +324,8 @@ class TopicSearch(MergingSearch[DocumentSurvey]):
         self._grown = self._excursion(self._with_split(chain, wanted, TUNING.split_sweeps), options)
         gain = self.outcome.bound - before.bound
         more = self.total.K - before.total.K
-        self._returned = 0 if more else before.total.K
         cost = float(self.outcome.posterior.cost.mean())
         return more > 0 and gain > TUNING.worthwhile_topic * cost * more
-
-    def _is_over(self) -> bool:
-        """Whether more topics became as many as these, and a long ascent from these found them again."""
-        return self._returned == self._confirmed == self.total.K
 
     def _grows_at_last(self, chain: Chain, options: Options) -> bool:
         """Whether a few more topics are better once they are as settled as the model in hand: growth compares both before."""

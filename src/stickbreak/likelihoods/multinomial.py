@@ -177,7 +177,7 @@ class Multinomial(Likelihood):
 
     def _log_gamma_sums(self, S: Array) -> Array:
         """Sum over kinds of log Gamma(c + s) / Gamma(c), (K,)."""
-        prior = np.ascontiguousarray(self._concentration)
+        prior = np.ascontiguousarray(np.broadcast_to(self._concentration, S.shape[1:]))
         if prior.max() < STRONG:
             out = np.empty(len(S))
             log_gamma_sums(np.ascontiguousarray(S, np.float64), prior, gammaln(prior), NOTHING, out)
@@ -189,7 +189,7 @@ class Multinomial(Likelihood):
 
     def _digammas(self, S: Array) -> Array:
         """psi(c + S) (K, D), computed once for all clusters without any count of a kind."""
-        prior = np.ascontiguousarray(self._concentration)
+        prior = np.ascontiguousarray(np.broadcast_to(self._concentration, S.shape[1:]))
         values = np.empty(S.shape)
         digammas(np.ascontiguousarray(S, np.float64), prior, psi(prior), NOTHING, values)
         return values
