@@ -24,7 +24,7 @@ from stickbreak.likelihoods.features import features as features_of
 from stickbreak.likelihoods.linear_regression import LinearRegression
 from stickbreak.model import Model, Summary
 
-settings.register_profile("stickbreak", max_examples=15, deadline=None, derandomize=True, database=None)
+settings.register_profile("stickbreak", max_examples=10, deadline=None, derandomize=True, database=None)
 settings.load_profile("stickbreak")
 
 # Rows: three unlike clusters each --------------------------------------------------------------------------------------

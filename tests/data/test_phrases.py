@@ -29,7 +29,7 @@ def spelt(found, U, symbols):
     return np.concatenate([rows[symbol] for symbol in symbols]) if len(symbols) else np.empty(0, int), rows
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8))
 def test_phrases_are_the_rows_and_no_sequence_begins_within_one(seed, few):
     codes, U, edges, found = made(seed, few)
@@ -43,7 +43,7 @@ def test_phrases_are_the_rows_and_no_sequence_begins_within_one(seed, few):
     assert (found.symbols[begins] < U).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_a_part_of_the_rows_has_the_symbols_of_these_rows(seed):
     codes, U, _, found = made(seed, 2)

@@ -64,7 +64,7 @@ def score_of_path(model, source, parameters):
     return score + prepared.log_A[z[moves - 1], z[moves]].sum()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.sampled_from([50, 200, 1 << 15]))
 def test_phrases_change_nothing(seed, some_missing, extreme, steps):
     with pytest.MonkeyPatch.context() as patch:
