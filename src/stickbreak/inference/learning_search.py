@@ -142,11 +142,14 @@ class LearningSearch(RowSearch):
         total = self._in_hand.total
         sample = self.source.sample(TUNING.linked_rows, self.rng.spawn(1)[0])
         likelihood = self.model.likelihood
-        X, weights = sample.take(sample.present())
-        linked = linked_columns(likelihood.on_own_scale(X), weights)
+        rows, weights = sample.take(sample.present())
+        X = likelihood.on_own_scale(rows)
+        learnt = [name.removeprefix(OF_LIKELIHOOD) for name in self.options.learn]
+        if likelihood.narrowed(np.ones(X.shape[1], np.bool_), learnt, total.N, total.S) is None:
+            return None
+        linked = linked_columns(X, weights)
         if linked is None or linked.all():
             return None
-        learnt = [name.removeprefix(OF_LIKELIHOOD) for name in self.options.learn]
         narrow = likelihood.narrowed(linked, learnt, total.N, total.S)
         return None if narrow is None else replace(self.model, likelihood=narrow)
 

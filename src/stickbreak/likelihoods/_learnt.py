@@ -19,7 +19,8 @@ class Learnt:
 
     Attributes
     ----------
-    tunable : the hyperparameters, positive numbers or arrays, that can be learnt: empirical Bayes multiplies them by a factor
+    tunable : the hyperparameters that can be learnt: positive numbers or arrays, which empirical Bayes multiplies by a factor,
+        and choices, which no factor changes
     strength : those of them that grow together when the prior is to count for more rows
     """
 
