@@ -1,12 +1,14 @@
 """Topics that follow answers: accuracy of classes and completion of held-out words, beside topics that know of words alone.
 
-    python benchmarks/supervised_topics.py [--data bbc newsgroups numbers] [--topics 10 20 found] [--labelled 1.0 0.05]
-        [--weights 1 10] [--costs C ...] [--seeds 3] [--documents N]
+    python benchmarks/supervised_topics.py [--data bbc newsgroups docstrings numbers] [--topics 10 20 found]
+        [--labelled 1.0 0.05] [--weights 1 10] [--costs C ...] [--seeds 3] [--documents N]
 
 "bbc": five classes; fitted to the 1,556 documents of its training part, tested on all others.  "newsgroups": 20 classes by
 `sklearn.datasets.fetch_20newsgroups`, headers, footers and quotes removed, fitted to its training part; left out where the
-data are not on this machine.  Words are those of 3 letters or more in at least 5 documents and in at most half of them, no more
-than 5,000.  "labelled" is the share of the fitted documents whose class is known, at random, the same for all methods.
+data are not on this machine.  "docstrings": 20 classes that are on every machine, modules of NumPy, SciPy and scikit-learn;
+what their public functions and classes say of themselves, without parameters and examples, two thirds of them fitted.  Words
+are those of 3 letters or more in at least 5 documents and in at most half of them, no more than 5,000.  "labelled" is the
+share of the fitted documents whose class is known, at random, the same for all methods.
 
 "supervised W" is ``TopicModel(response=CategoricalResponse(weight=W)).fit(X, y)``, "margins C" the same with
 ``HingeResponse(cost=C)``; "topics + logistic" is logistic regression (scikit-learn, C chosen by 5-fold cross-validation)
@@ -20,6 +22,8 @@ was drawn with and the true weights.
 """
 
 import argparse
+import importlib
+import inspect
 import resource
 import warnings
 from typing import NamedTuple
@@ -73,12 +77,45 @@ def newsgroups() -> Classes | None:
     return counted(*parts)
 
 
+OF_NUMPY = ["ma", "random"]
+OF_SCIPY = ["fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats"]
+OF_SKLEARN = ["cluster", "datasets", "decomposition", "linear_model", "metrics", "model_selection", "preprocessing"]
+MODULES = [
+    "numpy",
+    *(f"numpy.{name}" for name in OF_NUMPY),
+    *(f"scipy.{name}" for name in OF_SCIPY),
+    *(f"sklearn.{name}" for name in OF_SKLEARN),
+]
+FEWEST_LETTERS = 150  # of a description
+
+
+def docstrings() -> Classes:
+    """Descriptions of the functions and classes of modules, each where it is found first."""
+    origin: dict[str, str] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in MODULES:
+            module = importlib.import_module(name)
+            for public in (getattr(module, each) for each in dir(module) if not each.startswith("_")):
+                text = "" if inspect.ismodule(public) else inspect.getdoc(public) or ""
+                notes = text.partition("\nNotes\n")[2].partition("\nReferences\n")[0].partition("\nExamples\n")[0]
+                told = text.partition("\nParameters\n")[0] + notes
+                if len(told) >= FEWEST_LETTERS:
+                    origin.setdefault(told.lower(), name)
+    texts, classes = (np.array(list(part), dtype=object) for part in (origin.keys(), origin.values()))
+    fitted = np.random.default_rng(0).random(len(texts)) < 2.0 / 3.0
+    return counted(texts[fitted], classes[fitted], texts[~fitted], classes[~fitted])
+
+
 def counted(texts: np.ndarray, y: np.ndarray, texts_test: np.ndarray, y_test: np.ndarray) -> Classes:
     """Counts of the words that are neither rare nor everywhere."""
     counter = CountVectorizer(min_df=5, max_df=0.5, token_pattern=r"[a-z]{3,}", max_features=MOST_WORDS)
     X, X_test = counter.fit_transform(texts), counter.transform(texts_test)
     own, other = np.asarray(X.sum(axis=1)).ravel() > 1, np.asarray(X_test.sum(axis=1)).ravel() > 1
     return Classes(sparse.csr_array(X[own]), y[own], sparse.csr_array(X_test[other]), y_test[other])
+
+
+SETS = {"bbc": bbc, "newsgroups": newsgroups, "docstrings": docstrings}
 
 
 def some(data: Classes, n: int) -> Classes:
@@ -193,7 +230,7 @@ def of_numbers(seed: int, n_words: int = 60, noise: float = 0.2, n: int = 500) -
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="*", default=["bbc", "newsgroups", "numbers"])
+    parser.add_argument("--data", nargs="*", default=["bbc", "newsgroups", "docstrings", "numbers"])
     parser.add_argument("--topics", nargs="*", default=["10", "20", "found"])
     parser.add_argument("--labelled", nargs="*", type=float, default=[1.0, 0.05])
     parser.add_argument("--weights", nargs="*", type=float, default=[1.0, 10.0])
@@ -205,7 +242,7 @@ def main() -> None:
     warnings.simplefilter("ignore", FutureWarning)
     rows: list[dict] = []
     for name in (name for name in given.data if name != "numbers"):
-        data = {"bbc": bbc, "newsgroups": newsgroups}[name]()
+        data = SETS[name]()
         if data is None:
             print("20 Newsgroups with classes are not on this machine; left out.")
             continue

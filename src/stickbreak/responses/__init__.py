@@ -1,6 +1,6 @@
 """What documents answer beside their words: numbers, or classes, that follow from their topics (Thesis 8.3)."""
 
-from ._base import Answered, NoResponse, Reading, Response, Terms
+from ._base import Answered, Loss, NoResponse, Reading, Response, Terms
 from ._classes import ClassResponse
 from ._numbers import NumericResponse
 from ._ridge import RidgeResponse
@@ -15,6 +15,7 @@ __all__ = [
     "ClassResponse",
     "GaussianResponse",
     "HingeResponse",
+    "Loss",
     "MarginResponse",
     "NoResponse",
     "NumericResponse",

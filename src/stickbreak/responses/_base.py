@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 
+ROUNDS = 3  # of parabolas in a local step, where they depend on the shares of topics
+
 
 class Answered(Protocol):
     """What a response reads of a summary; see above."""
@@ -56,37 +58,37 @@ class Terms(NamedTuple):
     constants: Array
 
 
-class Reading(Protocol):
-    """What local steps need to know of q(w): a document gains (slopes t_d)' m_d - h_d / 2 m_d' curvature m_d."""
+class Loss(Protocol):
+    """What a response makes of the scores a_d = w' m_d of a document."""
 
-    @property
-    def means(self) -> Array:
-        """E[w], (K, C)."""
+    def parabolas(self, y: Array, psi: Array, spread: Array) -> Terms:
+        """The parabolas of documents with answers y (n,) that are the highest in expectation.
+
+        psi : (n, C) E[a_d];  spread : (n,) the variance of each of the scores
+        """
         ...
 
-    @property
-    def slopes(self) -> Array:
-        """(K, C)."""
-        ...
 
-    @property
-    def curvature(self) -> Array:
-        """(K, K), positive semidefinite."""
-        ...
+class Reading(NamedTuple):
+    """What local steps need to know of q(w): a document gains (slopes t_d)' m_d - h_d / 2 m_d' curvature m_d.
 
-    @property
-    def weight(self) -> float:
-        """How many times a document counts."""
-        ...
+    means : E[w], (K, C);  slopes : (K, C);  covariance : of each column of w, (K, K);  curvature : (K, K), not negative
+    loss : makes the parabolas
+    weight : how many times a document counts
+    rounds : how often a local step makes parabolas anew, where they depend on m
+    """
 
-    @property
-    def rounds(self) -> int:
-        """How often a local step makes parabolas anew, where they depend on m."""
-        ...
+    means: Array
+    slopes: Array
+    covariance: Array
+    curvature: Array
+    loss: Loss
+    weight: float = 1.0
+    rounds: int = ROUNDS
 
     def terms(self, y: Array, m: Array) -> Terms:
         """The parabolas of documents with answers y (n,) that touch what they bound at shares m (n, K)."""
-        ...
+        return self.loss.parabolas(y, m @ self.means, np.einsum("nk,nk->n", m @ self.covariance, m))
 
 
 class Response(Protocol):

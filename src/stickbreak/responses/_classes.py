@@ -1,7 +1,7 @@
 """What responses of classes share: scores of the classes, and parabolas in them."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ class ClassResponse(RidgeResponse):
     """
 
     n_classes: int | None
-    at_first: ClassVar[float] = 0.1
 
     @property
     def n_outputs(self) -> int:
@@ -57,7 +56,7 @@ class ClassResponse(RidgeResponse):
 
     def resolved(self, n_classes: int) -> Self:
         """This response with all that was not given, for answers of so many classes."""
-        return self._with_precision()._replaced(n_classes=n_classes)
+        return self._resolved(n_classes=n_classes)
 
     @abstractmethod
     def chances(self, sums: Answered, m: Array) -> Array:
@@ -67,14 +66,7 @@ class ClassResponse(RidgeResponse):
         """E[w], (K, C); rows add up to zero."""
         return self.weights(sums)
 
-    def _moments(self, sums: Answered) -> tuple[Array, Array, Array]:
-        """E[w] (K, C), Cov(w) (K, K) of each class, and E[w (I - 11'/C) w'] (K, K); zero before any answer was seen."""
-        covariance = self._covariance(sums)
-        means = covariance @ sums.B
-        seen = float(sums.A > 0.0)
-        return means, covariance, seen * (means @ means.T + self.n_free * covariance)
-
-    def _check_classes(self) -> None:
+    def _check_others(self) -> None:
         """Refuse a number of classes that is none."""
         count: Any = self.n_classes
         if count is None:

@@ -1,7 +1,6 @@
 """What responses of numbers share: the units of the answers, and predictions in them."""
 
 import math
-from abc import abstractmethod
 from typing import Self
 
 import numpy as np
@@ -30,10 +29,6 @@ class NumericResponse(RidgeResponse):
         """One."""
         return 1
 
-    @abstractmethod
-    def resolved(self, y: Array) -> Self:
-        """This response with all that was not given from answers y (n,)."""
-
     def standardised(self, y: Array) -> Array:
         """Answers as local steps read them."""
         center, scale = self._units
@@ -49,13 +44,13 @@ class NumericResponse(RidgeResponse):
         center, scale = self._units
         return np.asarray(center + scale * self.weights(sums))
 
-    def in_units_of(self, y: Array) -> Self:
-        """This response with the mean and the standard deviation of answers y (n,), where units were not given."""
+    def resolved(self, y: Array) -> Self:
+        """This response with all that was not given: units are the mean and the standard deviation of answers y (n,)."""
         center = float(y.mean()) if self.center is None else float(self.center)
         scale = float(y.std()) if self.scale is None else float(self.scale)
-        return self._with_precision()._replaced(center=center, scale=scale)
+        return self._resolved(center=center, scale=scale)
 
-    def _check_units(self) -> None:
+    def _check_others(self) -> None:
         """Refuse units that are no numbers."""
         if self.center is not None and not math.isfinite(real(self.center)):
             raise ValueError(f"center must be a finite number or None; got {shown(self.center)}.")

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from .._arguments import real, shown
 from ..allocations.line_search import best_factor
-from ._base import Answered, Reading
+from ._base import Answered, Reading, Terms
 
 Array = NDArray[np.floating]
 
 LEAST, MOST = 1e-6, 1e6  # of a precision: between them it is learnt
 PRECISION = "precision"
 NARROWEST = 1e-6  # of the widths gamma of a parabola, beyond which it is as steep as can be computed
-ROUNDS = 3  # of parabolas in a local step, where they depend on the shares of topics
 
 
 def check_positive(value: Any, name: str) -> None:
@@ -28,11 +27,25 @@ def check_positive(value: Any, name: str) -> None:
 class RidgeResponse(ABC):
     """A response by weights w_kc ~ Normal(0, 1 / precision): frozen dataclasses, with the precision or None among their fields.
 
+    ``positive`` names the fields that are numbers within the range and always given.
+
     Given the sums of `stickbreak.responses`, Cov(w) = (M + precision I)^-1 for each column of w, and E[w] = Cov(w) B.
     """
 
     precision: float | None
     at_first: ClassVar[float] = 0.1  # a precision that is not given
+    positive: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        for name in self.positive:
+            check_positive(getattr(self, name), name)
+        if self.precision is not None:
+            check_positive(self.precision, PRECISION)
+        self._check_others()
+
+    @abstractmethod
+    def _check_others(self) -> None:
+        """Refuse fields of other kinds."""
 
     @property
     @abstractmethod
@@ -45,8 +58,15 @@ class RidgeResponse(ABC):
         """The columns of w that vary freely."""
 
     @abstractmethod
+    def parabolas(self, y: Array, psi: Array, spread: Array) -> Terms:
+        """Of documents with answers y (n,); see `stickbreak.responses.Loss`."""
+
     def reading(self, sums: Any) -> Reading:
-        """As of every response."""
+        """With slopes E[w] and curvature E[w (I - 11'/C) w'], of numbers E[w w']; nothing before any answer was seen."""
+        covariance = self._covariance(sums)
+        means = covariance @ sums.B
+        seen = float(sums.A > 0.0)
+        return Reading(means, means, covariance, seen * (means @ means.T + self.n_free * covariance), self)
 
     @abstractmethod
     def means(self, sums: Answered) -> Array:
@@ -83,20 +103,17 @@ class RidgeResponse(ABC):
         """With the precision multiplied by a factor."""
         return self._replaced(precision=float(np.clip(self._precision * factor, LEAST, MOST)))
 
-    def _check_precision(self) -> None:
-        """Refuse a precision that is no number within the range."""
-        if self.precision is not None:
-            check_positive(self.precision, PRECISION)
-
     def _replaced(self, **values: Any) -> Self:
         """With other values of fields."""
         own: Any = self  # a frozen dataclass
         found: Self = replace(own, **values)
         return found
 
-    def _with_precision(self) -> Self:
-        """With a precision that is a number."""
-        return self._replaced(precision=self.at_first if self.precision is None else float(self.precision))
+    def _resolved(self, **values: Any) -> Self:
+        """With these values of fields, a precision, and plain numbers."""
+        given = {name: float(getattr(self, name)) for name in self.positive}
+        precision = self.at_first if self.precision is None else float(self.precision)
+        return self._replaced(precision=precision, **given | values)
 
     def _covariance(self, sums: Answered) -> Array:
         """Of each column of the weights, (K, K)."""

@@ -1,39 +1,18 @@
 """Classes that documents answer: a multinomial logistic regression on the shares of topics, by Boehning's bound."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from ._base import Answered, Terms
+from ._base import Answered, Reading, Terms
 from ._classes import ClassResponse, Touching, terms_of
-from ._ridge import ROUNDS, check_positive
 
 Array = NDArray[np.floating]
 
 STEEPNESS = 0.5  # Boehning's parabola
-
-
-class CategoricalReading(NamedTuple):
-    """q(w) as local steps need it, and the weight of a document (see `stickbreak.responses.Reading`)."""
-
-    means: Array
-    curvature: Array
-    weight: float
-    rounds: int = ROUNDS
-
-    @property
-    def slopes(self) -> Array:
-        """The means."""
-        return self.means
-
-    def terms(self, y: Array, m: Array) -> Terms:
-        """Boehning's parabola at the expected scores psi = E[w]' m, where it is the highest; y are codes 0, ..., C - 1."""
-        psi = m @ self.means
-        loss = Touching(logsumexp(psi, axis=1), softmax(psi, axis=1), np.full(len(y), STEEPNESS))
-        return terms_of(loss, psi, y, self.weight)
 
 
 @dataclass(frozen=True)
@@ -62,24 +41,21 @@ class CategoricalResponse(ClassResponse):
     Boehning, Multinomial logistic regression algorithm, Annals of the Institute of Statistical Mathematics 44, 1992.
     """
 
+    positive: ClassVar[tuple[str, ...]] = ("weight",)
+
     n_classes: int | None = None
     weight: float = 1.0
     precision: float | None = None
-
-    def __post_init__(self) -> None:
-        self._check_classes()
-        check_positive(self.weight, "weight")
-        self._check_precision()
-
-    def resolved(self, n_classes: int) -> Self:
-        """This response with all that was not given, for answers of so many classes."""
-        return super().resolved(n_classes)._replaced(weight=float(self.weight))
 
     def chances(self, sums: Answered, m: Array) -> Array:
         """The probabilities of the classes at E[w], for documents with shares m (n, K), (n, C)."""
         return np.asarray(softmax(m @ self.weights(sums), axis=1))
 
-    def reading(self, sums: Answered) -> CategoricalReading:
-        """With slopes E[w] and curvature E[w (I - 11'/C) w']."""
-        means, _, curvature = self._moments(sums)
-        return CategoricalReading(means, curvature, self.weight)
+    def reading(self, sums: Answered) -> Reading:
+        """As of all responses of classes; documents count by their weight."""
+        return super().reading(sums)._replace(weight=self.weight)
+
+    def parabolas(self, y: Array, psi: Array, spread: Array) -> Terms:
+        """Boehning's at the expected scores psi (n, C), where it is the highest; y are codes 0, ..., C - 1."""
+        loss = Touching(logsumexp(psi, axis=1), softmax(psi, axis=1), np.full(len(y), STEEPNESS))
+        return terms_of(loss, psi, y, self.weight)

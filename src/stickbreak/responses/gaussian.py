@@ -2,33 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import Answered, Terms
+from ._base import Answered, Reading, Terms
 from ._numbers import NumericResponse
-from ._ridge import check_positive
 
 Array = NDArray[np.floating]
 
 SHAPE, RATE = 1.0, 0.5  # of the prior of the precision of the noise, for answers of variance one
-
-
-class GaussianReading(NamedTuple):
-    """q(w, lambda) as local steps need it, and the weight of a document (see `stickbreak.responses.Reading`)."""
-
-    means: Array
-    slopes: Array
-    curvature: Array
-    weight: float
-    rounds: int = 1
-
-    def terms(self, y: Array, m: Array) -> Terms:
-        """Targets y, weights 1 and constants y^2, times the weight: the square itself, whatever m is."""
-        scaled = self.weight * y
-        return Terms(scaled[:, None], np.full(len(y), self.weight), scaled * y)
 
 
 @dataclass(frozen=True)
@@ -56,33 +40,29 @@ class GaussianResponse(NumericResponse):
     """
 
     at_first: ClassVar[float] = 1.0
+    positive: ClassVar[tuple[str, ...]] = ("weight",)
 
     weight: float = 1.0
     precision: float | None = None
     center: float | None = None
     scale: float | None = None
 
-    def __post_init__(self) -> None:
-        check_positive(self.weight, "weight")
-        self._check_precision()
-        self._check_units()
-
-    def resolved(self, y: Array) -> Self:
-        """This response with all that was not given from answers y (n,)."""
-        return self.in_units_of(y)._replaced(weight=float(self.weight))
-
     def noise(self, sums: Answered) -> float:
         """The standard deviation of answers around their means, in their units: 1 / sqrt(E[lambda])."""
         _, _, a, b = self._posterior(sums)
         return self._units[1] * math.sqrt(b / a)
 
-    def reading(self, sums: Answered) -> GaussianReading:
+    def reading(self, sums: Answered) -> Reading:
         """With slopes E[lambda] E[w] and curvature E[lambda w w']; nothing before any answer was seen."""
         means, covariance, a, b = self._posterior(sums)
-        if not sums.A > 0.0:
-            return GaussianReading(means, means, 0.0 * covariance, self.weight)
         precision = a / b
-        return GaussianReading(means, precision * means, precision * (means @ means.T) + covariance, self.weight)
+        curvature = float(sums.A > 0.0) * (precision * (means @ means.T) + covariance)
+        return Reading(means, precision * means, covariance, curvature, self, self.weight, rounds=1)
+
+    def parabolas(self, y: Array, psi: Array, spread: Array) -> Terms:
+        """Targets y, weights 1 and constants y^2, times the weight: the square itself, wherever it is taken."""
+        scaled = self.weight * y
+        return Terms(scaled[:, None], np.full(len(y), self.weight), scaled * y)
 
     def bound(self, sums: Answered) -> float:
         """See above, in the units of the answers."""

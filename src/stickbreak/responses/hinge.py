@@ -1,7 +1,7 @@
 """Classes that documents answer, with a margin between their scores: maximum entropy discrimination (Thesis 8.3, MED-LDA)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,31 +9,9 @@ from scipy.special import softmax
 
 from ._base import Answered, Terms
 from ._classes import ClassResponse, Touching, terms_of
-from ._ridge import NARROWEST, ROUNDS, check_positive
+from ._ridge import NARROWEST
 
 Array = NDArray[np.floating]
-
-
-class HingeReading(NamedTuple):
-    """q(w) as local steps need it, the loss, and the weight of a document (see `stickbreak.responses.Reading`)."""
-
-    means: Array
-    covariance: Array
-    curvature: Array
-    cost: float
-    weight: float = 1.0
-    rounds: int = ROUNDS
-
-    @property
-    def slopes(self) -> Array:
-        """The means."""
-        return self.means
-
-    def terms(self, y: Array, m: Array) -> Terms:
-        """The parabolas that are the highest in expectation (`largest_score`); y are codes 0, ..., C - 1."""
-        psi = m @ self.means
-        spread = (psi.shape[1] - 1) * np.einsum("nk,nk->n", m @ self.covariance, m)
-        return terms_of(largest_score(_with_margins(psi, y), spread), psi, y, self.cost)
 
 
 @dataclass(frozen=True)
@@ -75,18 +53,11 @@ class HingeResponse(ClassResponse):
     The point p: Martins and Astudillo, From softmax to sparsemax, International Conference on Machine Learning, 2016.
     """
 
+    positive: ClassVar[tuple[str, ...]] = ("cost",)
+
     n_classes: int | None = None
     cost: float = 10.0
     precision: float | None = None
-
-    def __post_init__(self) -> None:
-        self._check_classes()
-        check_positive(self.cost, "cost")
-        self._check_precision()
-
-    def resolved(self, n_classes: int) -> Self:
-        """This response with all that was not given, for answers of so many classes."""
-        return super().resolved(n_classes)._replaced(cost=float(self.cost))
 
     def chances(self, sums: Answered, m: Array) -> Array:
         """In proportion to exp(-loss) of each class, were it the answer, at E[w]; of documents with shares m (n, K), (n, C)."""
@@ -95,10 +66,9 @@ class HingeResponse(ClassResponse):
         losses = [_with_margins(psi, np.full(n, c)).max(axis=1) - psi[:, c] for c in range(C)]
         return np.asarray(softmax(-self.cost * np.stack(losses, axis=1), axis=1))
 
-    def reading(self, sums: Answered) -> HingeReading:
-        """With slopes E[w] and curvature E[w (I - 11'/C) w']."""
-        means, covariance, curvature = self._moments(sums)
-        return HingeReading(means, covariance, curvature, self.cost)
+    def parabolas(self, y: Array, psi: Array, spread: Array) -> Terms:
+        """Those above the largest score that are the lowest (`largest_score`); y are codes 0, ..., C - 1."""
+        return terms_of(largest_score(_with_margins(psi, y), (psi.shape[1] - 1) * spread), psi, y, self.cost)
 
 
 def _with_margins(psi: Array, y: Array) -> Array:

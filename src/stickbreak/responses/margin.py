@@ -1,49 +1,17 @@
 """Numbers that documents answer, with a loss that forgives small errors: maximum entropy discrimination (Thesis Eq. 8.5)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import real, shown
-from ._base import Answered, Terms
+from ._base import Terms
 from ._numbers import NumericResponse
-from ._ridge import NARROWEST, ROUNDS, check_positive
+from ._ridge import NARROWEST
 
 Array = NDArray[np.floating]
-
-
-class MarginReading(NamedTuple):
-    """q(w) as local steps need it, the loss, and the weight of a document (see `stickbreak.responses.Reading`)."""
-
-    means: Array
-    covariance: Array
-    curvature: Array
-    cost: float
-    tolerance: float
-    weight: float = 1.0
-    rounds: int = ROUNDS
-
-    @property
-    def slopes(self) -> Array:
-        """The means."""
-        return self.means
-
-    def terms(self, y: Array, m: Array) -> Terms:
-        """The parabolas with widths gamma = sqrt(E[(y -+ epsilon - w' m)^2]), where they are the highest."""
-        found = (m @ self.means)[:, 0]
-        spread = np.einsum("nk,nk->n", m @ self.covariance, m)
-        half = 0.5 * self.cost
-        targets = np.zeros(len(y))
-        weights = np.zeros(len(y))
-        constants = np.full(len(y), 2.0 * half * self.tolerance)
-        for edge in (y - self.tolerance, y + self.tolerance):
-            width = np.maximum(np.sqrt((edge - found) ** 2 + spread), NARROWEST)
-            targets += half * edge / width
-            weights += half / width
-            constants -= 0.5 * half * (edge**2 / width + width)
-        return Terms(targets[:, None], weights, constants)
 
 
 @dataclass(frozen=True)
@@ -77,26 +45,33 @@ class MarginResponse(NumericResponse):
     The parabolas: Polson and Scott, Data augmentation for support vector machines, Bayesian Analysis 6, 2011.
     """
 
+    positive: ClassVar[tuple[str, ...]] = ("cost",)
+
     cost: float = 10.0
     tolerance: float = 0.1
     precision: float | None = None
     center: float | None = None
     scale: float | None = None
 
-    def __post_init__(self) -> None:
-        check_positive(self.cost, "cost")
-        if not 0.0 <= real(self.tolerance) <= 1e6:
-            raise ValueError(f"tolerance must be a number from 0 to 1e+06; got {shown(self.tolerance)}.")
-        self._check_precision()
-        self._check_units()
-
     def resolved(self, y: Array) -> Self:
         """This response with all that was not given from answers y (n,)."""
-        return self.in_units_of(y)._replaced(cost=float(self.cost), tolerance=float(self.tolerance))
+        return super().resolved(y)._replaced(tolerance=float(self.tolerance))
 
-    def reading(self, sums: Answered) -> MarginReading:
-        """The curvature is E[w w']; nothing before any answer was seen."""
-        covariance = self._covariance(sums)
-        means = covariance @ sums.B
-        curvature = means @ means.T + covariance if sums.A > 0.0 else 0.0 * covariance
-        return MarginReading(means, covariance, curvature, self.cost, self.tolerance)
+    def parabolas(self, y: Array, psi: Array, spread: Array) -> Terms:
+        """Those with widths gamma = sqrt(E[(y -+ epsilon - w' m)^2]), where they are the highest."""
+        half = 0.5 * self.cost
+        targets = np.zeros(len(y))
+        weights = np.zeros(len(y))
+        constants = np.full(len(y), 2.0 * half * self.tolerance)
+        for edge in (y - self.tolerance, y + self.tolerance):
+            width = np.maximum(np.sqrt((edge - psi[:, 0]) ** 2 + spread), NARROWEST)
+            targets += half * edge / width
+            weights += half / width
+            constants -= 0.5 * half * (edge**2 / width + width)
+        return Terms(targets[:, None], weights, constants)
+
+    def _check_others(self) -> None:
+        """Refuse a tolerance, or units, that are no numbers."""
+        if not 0.0 <= real(self.tolerance) <= 1e6:
+            raise ValueError(f"tolerance must be a number from 0 to 1e+06; got {shown(self.tolerance)}.")
+        super()._check_others()
