@@ -64,6 +64,19 @@ def test_a_stream_of_one_cluster_has_one(D):
     assert [model.partial_fit(rng.normal(size=(300, D))).n_clusters_ for _ in range(12)] == [1] * 12
 
 
+def test_no_cluster_is_split_into_a_few_rows_with_a_cluster_each():
+    """A few rows of many columns are explained at no cost by a cluster that is narrow around them."""
+    rng = np.random.default_rng(1)
+    means = rng.normal(0.0, 2.0, (4, 16))
+    factors = rng.normal(0.0, 0.25, (4, 16, 16))
+    model = streaming(memory_rows=500)
+    for t in range(8):
+        z = rng.integers(0, 1 + t // 3, size=600)
+        X = means[z] + np.einsum("nd,nde->ne", rng.normal(size=(600, 16)), factors[z])
+        model.partial_fit(X)
+    assert model.n_clusters_ == 3
+
+
 def test_the_number_of_threads_does_not_matter(streamed, batches):
     threads = clone(streamed[0]).set_params(n_jobs=2)
     for X in batches[:6]:

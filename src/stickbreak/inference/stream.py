@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..data.distinct import distinct_rows
 from ..likelihoods import Likelihood
 from ..model import Handover, Memo, Model, Posterior, Summary, Take
-from ..model.edits import side_by_side
 from ..model.learning import settled, tuned
-from ..model.local import likeliest
 from ..model.tree import upwards
 from ..moves import MoveRecord, Proposal
 from ..moves.agglomeration import ancestry, level_start, levels_of, merges, row_nodes
@@ -23,6 +20,7 @@ from ..moves.birth import Start, Target, fit_children, one_child
 from ..moves.sample import Draw, most_drawn
 from .executor import Executor
 from .remembered import Remembered
+from .stream_splits import split
 from .survey import survey
 from .visit import visit
 
@@ -38,8 +36,7 @@ class Tuning:
     ----------
     surprise : share of the cost of its parameters by which rows of a cluster must be explained worse than before, for a birth
     children : clusters at most that one birth adds
-    pieces : into which a cluster is split, at most, by rows of the memory
-    splits : clusters whose split is tried in a round of moves on the memory, and whose death is
+    deaths : small clusters whose death is tried in a round of moves on the memory
     small : share of the mean count below which a cluster may die although it has rows
     sure : standard deviations beyond what parameters gain by chance on the rows of the memory, by which these contradict sums
     visits : to a batch, at most, after births
@@ -49,8 +46,7 @@ class Tuning:
 
     surprise: float = 0.1
     children: int = 10
-    pieces: int = 3
-    splits: int = 3
+    deaths: int = 3
     small: float = 0.2
     sure: float = 5.0
     visits: int = 3
@@ -113,7 +109,7 @@ class Stream:
             memory = memory._replace(waiting=0)
             total = _refreshed(model, total, memory, executor)
             if "birth" in self.moves:
-                total, memory, splits = _split(model, total, memory, executor, rng)
+                total, memory, splits = split(model, total, memory, executor, rng)
                 births += splits
             if "merge" in self.moves:
                 total, merged = _merged(model, total, memory, executor)
@@ -328,7 +324,7 @@ def _without_debris(
     look = partial(visit, source=source, chunks=chunks, executor=executor, local=False)
     seen = look(model, model.parameters(total, source.dtype)).summary
     names = np.arange(total.K)
-    for name in small[np.argsort(total.N[small])][: TUNING.splits]:
+    for name in small[np.argsort(total.N[small])][: TUNING.deaths]:
         others = np.flatnonzero(names != name)
         fewer = look(model, model.parameters(total.take(others), source.dtype)).summary
         bound = model.bound(seen)
@@ -350,38 +346,3 @@ def _joined(total: Summary, more: Summary) -> Summary:
         S=total.S + np.where(gained[:, None], more.S, 0.0),
         H=np.maximum(total.H + np.where(gained, more.H, 0.0), 0.0),
     )
-
-
-def _split(
-    model: Model, total: Summary, memory: Remembered, executor: Executor, rng: np.random.Generator
-) -> tuple[Summary, Remembered, list[float]]:
-    """The summary after splits of some clusters, each in its turn, that pay for the memory's rows alone.
-
-    The summary of the pieces is that of the memory's rows in the cluster, then made to stand for all of it.
-    """
-    turns = [(memory.turn + i) % total.K for i in range(min(TUNING.splits, total.K))]
-    memory = memory._replace(turn=memory.turn + len(turns))
-    owner = likeliest(model.likelihood, model.parameters(total, memory.X.dtype), memory.X)
-    most = min(model.kind.sample_size, most_drawn(model, memory.standing_for(1.0)))
-    samples = []
-    for k in turns:
-        mine = np.flatnonzero(owner == k)[:most]
-        room = min(TUNING.pieces, model.max_clusters - total.K + 1, len(mine))
-        if room < 2 or not total.N[k] > 0.0:
-            continue
-        X, weights = distinct_rows(memory.X[mine], np.full(len(mine), min(1.0, float(total.N[k]) / len(mine))))
-        starts = (Start(min(room, len(weights))),)
-        samples.append(Target(k, total.take([k]), X, weights, starts, int(rng.integers(2**63)), thorough=True))
-    gains = []
-    removed: list[int] = []
-    pieces: list[Summary] = []
-    for target, (children, gain) in zip(samples, executor.map(partial(fit_children, model), samples)):
-        k = target.cluster
-        K = total.K + sum(piece.K - 1 for piece in pieces)
-        if accepts(gain, children.K - 1, gain) and model.max_clusters >= K + children.K - 1:
-            pieces.append(children * float(total.N[k] / children.N.sum()))
-            removed.append(k)
-            gains.append(gain)
-    if not removed:
-        return total, memory, []
-    return replace(total.exchange(removed, side_by_side(pieces)), base=total.base), memory, gains
