@@ -15,7 +15,9 @@ from stickbreak.inference.ending import judged
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
 from stickbreak.inference.lap import BoundDecreased
 from stickbreak.inference.laps import Laps
-from stickbreak.inference.row_search import MOST_NUMBERS, TUNING, sample_rows
+from stickbreak.inference.row_search import TUNING
+from stickbreak.inference.sample_sizes import TUNING as SAMPLES
+from stickbreak.inference.sample_sizes import sample_rows
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import Model
@@ -263,7 +265,7 @@ def test_samples_fit_into_memory_and_tell_clusters_apart():
     assert sample_rows(100_000, 2, 5) == 12_500
     assert sample_rows(25_000, 2, 5) == 5000
     assert sample_rows(20_000, 2, 5) == 0
-    assert sample_rows(10**9, 32, 560) * 32 == MOST_NUMBERS
+    assert sample_rows(10**9, 32, 560) * 32 == SAMPLES.most_numbers
     assert sample_rows(100_000, 50, 1325) == 0
     assert sample_rows(10**8, 300, 45_450) == 0
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..data import ArraySource
 from ..inference import Options, Session
 from ..inference.learning_search import Rival, affords_rival
-from ..inference.row_search import smallest_sample
+from ..inference.sample_sizes import smallest_sample
 from ..likelihoods import Likelihood
 from ..model import RowKind
 from . import _choices as choices

@@ -25,7 +25,7 @@ from ..moves.schedule import MEMORY as TRACKED
 from ..moves.segments import MOST as SEGMENTS
 from .gibbs import TOKENS
 from .lap import LOCAL
-from .row_search import most_larger, sample_rows
+from .sample_sizes import most_larger, sample_rows
 from .sight import BYTES as OWNERS
 
 NUMBER = 8  # bytes

@@ -13,6 +13,7 @@ from ..moves.birth import propose_birth
 from ..moves.sample import Draw, most_drawn, poor_targets
 from .laps import Laps
 from .merging import MergingSearch
+from .sample_sizes import most_larger, sample_rows
 from .search import GAMBLE, Split
 from .state import MOVED, Options
 from .survey import Survey, survey
@@ -36,9 +37,6 @@ class Tuning:
     fast : numbers that a lap looks at, beyond which laps take long
     vast : the same, beyond which what a telling sample shows is not looked for again: each lap takes minutes
     telling : rows of a sample, for each cluster, in which splits and merges that pay show
-    fewest_rows, rows_per_statistic : rows of a sample, at least: so many, and so many for each statistic
-    smaller : a search of many rows begins on one in so many
-    worth_a_sample : times the fewest rows of a sample: more begin on one
     """
 
     coarse: float = 200.0
@@ -53,33 +51,9 @@ class Tuning:
     fast: int = 1 << 24
     vast: int = 1 << 37
     telling: int = 10_000
-    fewest_rows: int = 5000
-    rows_per_statistic: int = 100
-    smaller: int = 8
-    worth_a_sample: int = 4
 
 
 TUNING = Tuning()
-MOST_NUMBERS = 1 << 26  # of a sample: 512 MiB
-
-
-def sample_rows(N: int, row_size: int, F: int) -> int:
-    """Rows of the sample on which a search of N rows of so many numbers and F statistics begins; none where that is no help."""
-    fewest = max(TUNING.fewest_rows, TUNING.rows_per_statistic * F)
-    most = MOST_NUMBERS // max(row_size, 1)
-    return min(max(fewest, N // TUNING.smaller), most) if fewest <= most and TUNING.worth_a_sample * fewest < N else 0
-
-
-def smallest_sample(N: int, row_size: int, F: int) -> int:
-    """Rows of the smallest sample of samples on which a search begins, or all."""
-    while (rows := sample_rows(N, row_size, F)) > 0:
-        N = rows
-    return N
-
-
-def most_larger(row_size: int, K: int) -> int:
-    """Rows of a larger sample of one of K clusters at most, so that all have room."""
-    return MOST_NUMBERS // max(row_size * K, 1)
 
 
 @dataclass
