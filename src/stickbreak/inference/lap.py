@@ -34,7 +34,8 @@ class Tuning:
     faster, slower : factors of the multiple after a lap that was kept, and after one that was undone
     rising : share of the bound: while a lap gains more, states are not merged or deleted
     barren : laps without births, after which learning may begin where it is to be late
-    little : share of the gain of a lap: where learning gains less, the next laps need not learn (`Recipe.rests`)
+    little : share of the gain of a lap: where learning gains less, the next laps need not learn (`Recipe.rests`), and orders of
+        clusters that gain less wait
     few_rows : of more rows, or phrases of them, every lap learns: there it takes little of the time
     """
 
@@ -290,7 +291,8 @@ def _finished(
     """The end of a lap: drop clusters without rows, order the others, learn, and plan the next lap."""
     options = problem.options
     source = problem.source
-    state = _ordered(_without_empty(_renamed(state)))
+    state = _without_empty(_renamed(state))
+    state = _ordered(problem, state, state.posterior.bound - earlier)
     born = any(record.kind == "birth" and record.gains for record in records)
     barren = 0 if born else state.barren + 1
     learns = state.learns or (state.total.K > 1 and barren >= TUNING.barren)
@@ -351,8 +353,11 @@ def _without_empty(state: State) -> State:
     return state
 
 
-def _ordered(state: State) -> State:
-    """Keep clusters in the order with the highest bound; for documents that is no more than likely."""
+def _ordered(problem: Problem, state: State, risen: float) -> State:
+    """Keep clusters in the order with the highest bound; for documents and sequences that is no more than likely.
+
+    risen : what the lap has raised the bound by; where it still rises, orders that would gain little beside it wait
+    """
     posterior = state.posterior
     allocation = state.model.allocation
     order = allocation.order(posterior.summary)
@@ -361,8 +366,13 @@ def _ordered(state: State) -> State:
     if state.model.kind.recipe.ordered:
         return _taken(state, order)
     ordered = posterior.summary.without_statistics().take(order)
+    bound = allocation.bound_at(posterior.summary, posterior.solution)
+    if state.model.kind.recipe.rests > 0 and risen > problem.options.tol * state.total.K:
+        solution = allocation.at(ordered, _shares(posterior, order))
+        if allocation.bound_at(ordered, solution) < bound + TUNING.little * risen:
+            return state
     solution = allocation.solve(ordered)
-    if allocation.bound_at(ordered, solution) < allocation.bound_at(posterior.summary, posterior.solution):
+    if allocation.bound_at(ordered, solution) < bound:
         return state
     state = _taken(state, order)
     return state._replace(posterior=Posterior.known(state.model, state.memo.total, None, solution))
@@ -373,8 +383,22 @@ def _taken(state: State, clusters: NDArray[np.integer]) -> State:
     memo = state.memo.copy()
     memo.apply(Take(tuple(map(int, clusters))))
     state.schedule.take(clusters)
-    before = state.before and state.before.model.posterior(state.before.summary.take(clusters))
+    before = state.before and _taken_from(state.before, clusters)
     return state._replace(posterior=state.model.posterior(memo.total), memo=memo, before=before)
+
+
+def _taken_from(posterior: Posterior, clusters: NDArray[np.integer]) -> Posterior:
+    """The posterior of some clusters; where the best shares of all took a search, these stay as they were."""
+    model = posterior.model
+    summary = posterior.summary.take(clusters)
+    if model.kind.recipe.rests == 0 or len(clusters) < posterior.summary.K:
+        return model.posterior(summary)
+    return Posterior.known(model, summary, None, model.allocation.at(summary, _shares(posterior, clusters)))
+
+
+def _shares(posterior: Posterior, order: NDArray[np.integer]) -> Array:
+    """The shares (K + 1,) of all clusters in an order."""
+    return np.append(posterior.solution.shares[order], posterior.solution.shares[-1])
 
 
 def _of_batch(counts: Array | None, batch: list[Chunk]) -> Array | None:

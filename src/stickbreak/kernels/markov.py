@@ -90,6 +90,19 @@ def _longest(edges):
     return longest
 
 
+@_part
+def normalise(message):
+    """Divide a forward message (Kp,) by its sum and set what is next to nothing to zero; the sum."""
+    total = 0.0
+    for k in range(message.size):  # in a loop of its own: see `jit`
+        total += message[k]
+    rescale = 1.0 / total
+    for k in range(message.size):
+        value = message[k] * rescale
+        message[k] = value if value > NOTHING else 0.0
+    return total
+
+
 @_jit
 def forward(L, codes, first, edges, start, A, alpha, scale):
     """Filtered probabilities p(z_t | x_1, ..., x_t) of a block of rows, alpha[t + i + 1] for row t of lane i.
@@ -124,14 +137,7 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
             message = alpha[t + i + 1]
             for k in range(K):
                 message[k] = ahead[k] * likelihood[k]
-            total = 0.0
-            for k in range(K):  # in a loop of its own: see `jit`
-                total += message[k]
-            scale[t] = total
-            rescale = 1.0 / total
-            for k in range(K):
-                value = message[k] * rescale
-                message[k] = value if value > NOTHING else 0.0
+            scale[t] = normalise(message)
 
 
 @_part

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
-from .markov import LEAST, NOTHING, advance, combine, hand_back
+from .markov import LEAST, advance, combine, hand_back, normalise
 
 _SMALLEST = np.exp(LEAST)  # of matrices
 
@@ -55,14 +55,7 @@ def forward_symbols(L, symbols, first, start, A, B, alpha, scale):
             row = L[symbol]
             for k in range(K):
                 message[k] = ahead[k] * row[k]
-        total = 0.0
-        for k in range(K):  # in a loop of its own: see `jit`
-            total += message[k]
-        scale[t] = total
-        rescale = 1.0 / total
-        for k in range(K):
-            value = message[k] * rescale
-            message[k] = value if value > NOTHING else 0.0
+        scale[t] = normalise(message)
 
 
 @_jit

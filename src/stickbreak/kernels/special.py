@@ -10,6 +10,7 @@ from ._jit import jit as _jit
 
 _SHIFT = 8
 _FAR = 10.0  # the least number for which `rise` uses its series
+_HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _HUGE = 1e25  # the tenth power of a count up to this does not overflow
 
 
@@ -37,6 +38,28 @@ def trigamma_times(x):
     series = i * (1 / 6 - i * (1 / 30 - i * (1 / 42 - i * (1 / 30 - i * (5 / 66 - i * 691 / 2730)))))
     rest = (0.5 / y + series) / y  # psi'(y) - 1 / y
     return x * rest if x >= _SHIFT else x * (total + rest + 1.0 / y) - 1.0
+
+
+@_jit
+def log_gamma(x):
+    """Log Gamma(x) and psi(x) for x > 0, by recurrence to 10 and the asymptotic series."""
+    product = 1.0
+    slope = 0.0
+    while x < _FAR:
+        slope = slope * x + product
+        product *= x
+        x += 1.0
+    i = 1.0 / x
+    j = i * i
+    log = math.log(x)
+    above = 1 / 12 - j * (1 / 360 - j * (1 / 1260 - j * (1 / 1680 - j * (1 / 1188 - j * 691 / 360360))))
+    series = j * (1 / 12 - j * (1 / 120 - j * (1 / 252 - j * (1 / 240 - j * (1 / 132 - j * 691 / 32760)))))
+    value = (x - 0.5) * log - x + _HALF_LOG_2_PI + above * i
+    psi = log - 0.5 * i - series
+    if product != 1.0:
+        value -= math.log(product)
+        psi -= slope / product
+    return value, psi
 
 
 @_jit

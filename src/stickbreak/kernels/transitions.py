@@ -5,11 +5,15 @@ Counts are ``counted`` (K + 1, K), first states and then the transitions from ea
 
 import math
 
+import numpy as np
+
 from ._jit import jit as _jit
 from ._jit import part as _part
-from .special import rise
+from .special import log_gamma, rise
 
 _SMALLEST = 1e-300
+_MANY = 1e-3  # transitions, at least, and pseudo-counts below
+_SMALL = 10.0  # this, for which log Gamma(prior + count) - log Gamma(prior) is the difference of two numbers that are not large
 _NOTHING = 1e-18  # of a pseudo-count, or of one: fewer transitions, as of states that hardly meet, change no sum
 
 
@@ -21,27 +25,30 @@ def transition_bound(counted, m, alpha, kappa, first, slope):
     """
     K = counted.shape[1]
     value = 0.0
+    log, psi = np.empty((2, K))  # of Gamma(alpha m), which the transitions from all other states share
     for k in range(K + 1):
         slope[k] = 0.0
+    for k in range(K):
+        log[k], psi[k] = log_gamma(max(alpha * m[k], _SMALLEST))
     for j in range(K + 1):
         strength = first if j == 0 else alpha
         total = 0.0
-        for k in range(K + 1):  # at last their sum
+        for k in range(K):
             share = strength * m[k]
-            count = counted[j, k] if k < K else total
-            prior = share + kappa if k == j - 1 else share
-            if k == K:
-                prior = first if j == 0 else alpha + kappa
-            if k < K:
-                total += count
+            count = counted[j, k]
+            total += count
+            prior = max(share + kappa if k == j - 1 else share, _SMALLEST)
             if count <= _NOTHING * prior and count <= _NOTHING:
                 continue
-            log, psi = rise(count, prior if prior > _SMALLEST else _SMALLEST)
-            if k < K:
-                value += log
-                slope[k] += share * psi
-            else:
-                value -= log
+            if j > 0 and k != j - 1 and count > _MANY and prior < _SMALL:
+                above, by_above = log_gamma(prior + count)
+                value += above - log[k]
+                slope[k] += share * (by_above - psi[k])
+                continue
+            gain, by_prior = rise(count, prior)
+            value += gain
+            slope[k] += share * by_prior
+        value -= rise(total, first if j == 0 else alpha + kappa)[0]
     return value
 
 

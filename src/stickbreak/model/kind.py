@@ -75,8 +75,8 @@ class Recipe(NamedTuple):
     pairs : merges that are looked at, for each cluster
     ordered : the order of the allocation is the best one, and clusters without rows go; otherwise orders must be compared, and
         moves decide on clusters without rows
-    rests : laps in a row that need not learn hyperparameters, after one in which that gained little: where it takes as long as
-        a visit to the data
+    rests : laps in a row that need not learn hyperparameters, after one in which that gained little: above zero where the
+        optimum of the allocation takes as long as a visit to the data
     """
 
     whole: bool
