@@ -16,9 +16,7 @@ def test_they_agree_with_scipy(x):
         assert (1.0 + trigamma_times(x)) / x == pytest.approx(float(polygamma(1, x)), rel=2e-14)
     beyond, slope = beyond_stirling(x)
     log = np.log(x)
-    assert beyond + (x - 0.5) * log - x + 0.5 * np.log(2.0 * np.pi) == pytest.approx(
-        gammaln(x), rel=2e-14, abs=2e-14
-    )
+    assert beyond + (x - 0.5) * log - x + 0.5 * np.log(2.0 * np.pi) == pytest.approx(gammaln(x), rel=2e-14, abs=2e-14)
     assert slope + log == pytest.approx(psi(x), rel=2e-14, abs=2e-14)
     assert log_gamma(x) == pytest.approx((gammaln(x), psi(x)), rel=2e-14, abs=2e-14)
 
