@@ -18,7 +18,6 @@ from ._base import RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_c
 from ._sticks import stick_bound, stick_logits
 from .concentration import Belief, GammaConcentration, Known, check_belief
 from .line_search import best_factor
-from .merged_transitions import Concentrations, merge_gains
 from .mixture import DirichletProcess
 from .shared_sticks import SharedSticks, Stick
 from .summaries import States
@@ -166,9 +165,11 @@ class ChainPrior(OneBound, ABC):
         self, summary: States, shares: Array, first: NDArray[np.integer], second: NDArray[np.integer]
     ) -> Array:
         """What merging states first[i] and second[i] adds to the log probability of transitions given shares (K + 1,), (n,)."""
-        at = Concentrations(self.transition_concentration, self.stickiness, self.start_concentration)
+        at = self.transition_concentration, self.stickiness, self.start_concentration
+        gains = np.empty(len(first))
         merged = self._merged_share(shares[first], shares[second])
-        return merge_gains(summary.transitions, shares, at, (first, second), merged)
+        kernels.transition_merges(summary.transitions, shares, *at, first, second, merged, gains)
+        return gains
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:
         """Shares after state b has joined state a and has none, (K + 1,)."""

@@ -53,6 +53,68 @@ def transition_bound(counted, m, alpha, kappa, first, slope):
 
 
 @_jit
+def transition_merges(counted, m, alpha, kappa, first, a, b, merged, gains):
+    """What merging states a[i] and b[i] adds to the log probability of first states and transitions given shares, (n,).
+
+        log p = sum_j { sum_k log Gamma(M_jk + alpha_j m_k + kappa [k = j]) / Gamma(alpha_j m_k + kappa [k = j])
+                        - log Gamma(M_j. + alpha_j + kappa) / Gamma(alpha_j + kappa) },    j = 0: first states, without kappa
+
+    Only columns a and b, and rows a and b, change.
+
+    counted : M (K + 1, K), in: first states and then the transitions from each state
+    m : (K + 1,) in: shares;  a, b : (n,) in;  merged : (n,) in: the share of the merged state;  gains : (n,) out
+    """
+    K = counted.shape[1]
+    columns = np.empty((K + 1, K))  # of log p, without kappa
+    rows = np.empty(K)
+    total = np.empty(K)
+    known = np.zeros(K, np.bool_)
+    whole = alpha + kappa
+    for i in range(a.size):
+        x = a[i]
+        y = b[i]
+        for k in (x, y):
+            if not known[k]:
+                known[k] = True
+                _alone(counted, m, alpha, kappa, first, k, columns, rows, total)
+        gain = -rows[x] - rows[y]
+        share = merged[i]
+        inside = counted[x + 1, x] + counted[y + 1, y] + counted[x + 1, y] + counted[y + 1, x]
+        gain += _gamma_rise(inside, alpha * share + kappa) - _gamma_rise(total[x] + total[y], whole)
+        for j in range(K + 1):
+            if j not in (x + 1, y + 1):
+                strength = first if j == 0 else alpha
+                gain += _gamma_rise(counted[j, x] + counted[j, y], strength * share) - columns[j, x] - columns[j, y]
+        for k in range(K):
+            if k not in (x, y):
+                gain += _gamma_rise(counted[x + 1, k] + counted[y + 1, k], alpha * m[k])
+        gains[i] = gain
+
+
+@_part
+def _alone(counted, m, alpha, kappa, first, k, columns, rows, total):
+    """Column k of the terms of log p without kappa, row k of log p, and the transitions from k."""
+    K = counted.shape[1]
+    for j in range(K + 1):
+        columns[j, k] = _gamma_rise(counted[j, k], (first if j == 0 else alpha) * m[k])
+    count = 0.0
+    row = 0.0
+    for i in range(K):
+        count += counted[k + 1, i]
+        row += _gamma_rise(counted[k + 1, i], alpha * m[i] + kappa if i == k else alpha * m[i])
+    total[k] = count
+    rows[k] = row - _gamma_rise(count, alpha + kappa)
+
+
+@_part
+def _gamma_rise(count, prior):
+    """Log Gamma(prior + count) - log Gamma(prior)."""
+    if count == 0.0:
+        return 0.0
+    return rise(count, max(prior, _SMALLEST))[0]
+
+
+@_jit
 def spread_of_shares(m, curvatures, ratio, spread, by_spread):
     """The coefficients s of the variances of shares in the bound (see `allocations.markov.HDPMarkovChain`).
 
