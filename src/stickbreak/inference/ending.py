@@ -28,15 +28,14 @@ def _changed_little(problem: Problem, state: State, after: State) -> bool:
     total = after.total
     if len(counts) != total.K:
         return False
-    if after.before is None:
-        return after.stalled
-    moved = np.abs(np.sort(total.N) - np.sort(counts)).max()
-    if moved > options.moved * max(float(total.N.sum()), 1.0):
-        return False
     least = max(options.tol * total.K, problem.rounding(after.bound))
     if options.share > 0.0 and after.learns:
         least = max(least, options.share * float(after.posterior.cost.sum()))
-    return after.bound - state.bound <= least
+    little = after.bound - state.bound <= least
+    if after.before is None:
+        return after.stalled and little  # what is learnt at last may gain more than the lap
+    moved = np.abs(np.sort(total.N) - np.sort(counts)).max()
+    return little and bool(moved <= options.moved * max(float(total.N.sum()), 1.0))
 
 
 def _hopeless(problem: Problem, gain: float, bound: float) -> bool:

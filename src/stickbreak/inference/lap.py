@@ -323,7 +323,8 @@ def _learnt(problem: Problem, state: State, earlier: float) -> State:
     learn = options.learn + (options.learn_late if state.learns else ())
     posterior = state.posterior
     risen = posterior.bound - earlier
-    if not learn or (state.rests > 0 and (risen == 0.0 or risen > options.tol * state.total.K)):
+    undone = risen == 0.0 and state.before is None
+    if not learn or (state.rests > 0 and (undone or risen > options.tol * state.total.K)):
         return state._replace(rests=max(state.rests - 1, 0))
     model, solution = tuned(posterior.model, state.total, learn, problem.source.dtype, posterior.solution)
     better = Posterior.known(model, state.total, None, solution)
