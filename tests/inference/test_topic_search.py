@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stickbreak import TopicModel
-from stickbreak.inference import topic_search
+from stickbreak.inference import topic_ascents, topic_growth
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -20,12 +20,13 @@ def corpus(K, n, V, words):
 
 def test_the_top_of_a_parabola():
     x = np.log([64.0, 128.0, 300.0])
-    assert topic_search._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx(5.1)
+    assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx(5.1)
 
 
 @pytest.mark.parametrize("start", [2, 5])
 def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch, start):
-    monkeypatch.setattr(topic_search, "TUNING", replace(topic_search.TUNING, fast=0, fewest=start))
+    monkeypatch.setattr(topic_ascents, "TUNING", replace(topic_ascents.TUNING, fast=0))
+    monkeypatch.setattr(topic_growth, "TUNING", replace(topic_growth.TUNING, fewest=start))
     found = TopicModel(n_init_topics=start, random_state=0, n_jobs=1).fit(corpus(12, 300, 150, 60)[0])
     assert abs(found.n_topics_ - 12) <= 1
     history = [lap.lower_bound for lap in found.history_]
@@ -34,7 +35,7 @@ def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch
 
 def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkeypatch):
     """Without the last ascents this ends with 36 topics, below the start at the truth."""
-    monkeypatch.setattr(topic_search, "TUNING", replace(topic_search.TUNING, fast=0))
+    monkeypatch.setattr(topic_ascents, "TUNING", replace(topic_ascents.TUNING, fast=0))
     X, topics = corpus(30, 200, 600, 100)
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     assert abs(found.n_topics_ - 30) <= 1

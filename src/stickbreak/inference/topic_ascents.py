@@ -1,0 +1,136 @@
+"""What ascents from topics of documents share: how they settle, are merged, and begin once more from the topics alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Model, Summary
+from ..moves.agglomeration import Level, level_start, levels_of
+from ..moves.better import WORTH
+from .document_survey import DocumentSurvey, document_survey
+from .laps import Laps
+from .merging import MergingSearch
+from .state import Options
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_topics.py and benchmarks/topics.py.
+
+    Attributes
+    ----------
+    coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic; one that gains less
+        than that gains nothing
+    fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
+    fast : tokens times topics, beyond which laps take long
+    refreshes : ascents in a row from the topics alone, where laps are fast
+    """
+
+    coarse_topics: float = 3.0
+    fresh_patience: float = 30.0
+    fast: int = 1 << 24
+    refreshes: int = 4
+
+
+TUNING = Tuning()
+
+
+@dataclass
+class TopicAscents(MergingSearch[DocumentSurvey]):
+    """Ascents from topics of documents (see `stickbreak.inference.search.Search` and `MergingSearch`)."""
+
+    _first: Model = field(init=False)  # with the alpha from which ascents from topics alone begin
+
+    def __post_init__(self) -> None:
+        self._first = self.model
+
+    def _is_fast(self) -> bool:
+        """Whether laps with the topics in hand are quick."""
+        return bool(self.source.total_weight * self.total.K <= TUNING.fast)
+
+    def _settle(self) -> None:
+        """Ascents from the topics alone and from fewer of them, until these gain nothing."""
+        while True:
+            tries = TUNING.refreshes if self._is_fast() else 1
+            while tries > 0 and self._refresh() > WORTH * self.total.K:
+                tries -= 1
+            if not self._merge_more(self._in_hand, self.options):
+                break
+
+    def _refresh(self) -> float:
+        """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""
+        bound = self.outcome.bound
+        self._ascend_alone(self.total, self._removals, self.options)
+        if self.outcome.options is not self.options:
+            self.outcome.polish(self.options)
+        return self.outcome.bound - bound
+
+    def _ascend_alone(self, total: Summary, moves: tuple[str, ...], options: Options) -> None:
+        """An ascent from topics without what is known of documents."""
+        if self._laps_left <= 0:
+            return
+        best = self.outcome
+        again = self._laps(self._first, moves, options, best, origin="topics alone", patience=TUNING.fresh_patience)
+        again.run(total.as_start)
+        self._keep(best, again)
+
+    def _merge_all(self, laps: Laps, options: Options) -> Laps:
+        """Merge what is better merged as it is, again after each ascent from there that raises the bound; the last of them."""
+        while self._laps_left > 0:
+            self._merge_more(laps, options, through_losses=False)
+            merged = self._merged
+            if merged is None or merged.bound <= laps.bound:
+                break
+            laps = merged
+        return laps
+
+    def _may_merge(self) -> bool:
+        """Whether topics of the best model may be merged, and ascents follow."""
+        return "merge" in self.moves and self.total.K > 1 and self._laps_left > 0
+
+    def _nearly_as_good(self) -> Summary | None:
+        """The fewest topics, merged as they are, that lack no more than ascents are compared to."""
+        if not self._may_merge():
+            return None
+        levels = self._levels_in_hand()
+        least = levels[0].bound - max(TUNING.coarse_topics, self.options.tol) * self.total.K
+        near = [level for level in levels[1:] if level.bound > least]
+        return self._merged_to(near[-1]) if near else None
+
+    def _levels_in_hand(self) -> list[Level]:
+        """The best model with ever fewer topics, merged as they are."""
+        return self._levels_down(self._in_hand)
+
+    def _levels_down(self, laps: Laps) -> list[Level]:
+        """The same of an ascent."""
+        surveyed = self._survey(laps)
+        return levels_of(laps.model, surveyed.seen.total, surveyed.steps, surveyed.seen.nodes)
+
+    def _merged_to(self, level: Level) -> Summary:
+        """The topics of one of the levels of the best model."""
+        seen = self._survey(self._in_hand).seen
+        return level_start(self._in_hand.model, seen.total, seen.nodes, level)[0]
+
+    def _merged_from(self, laps: Laps, wanted: int) -> Summary:
+        """The topics of an ascent, merged to so many."""
+        seen = self._survey(laps).seen
+        level = self._levels_down(laps)[laps.total.K - wanted]
+        return level_start(laps.model, seen.total, seen.nodes, level)[0]
+
+    def _look(self, laps: Laps, parents: NDArray[np.int64]) -> DocumentSurvey:
+        return document_survey(laps.model, laps.total, self.source, self.executor, parents, laps.counts)
+
+    def _is_large(self, K: int) -> bool:
+        return True
+
+    def _order(self, losses: Array) -> Sequence[int]:
+        """One merge, two, four and so on: all are worth about the same until many are made."""
+        return [2**i - 1 for i in range(len(losses).bit_length())]
+
+    def _counts(self, laps: Laps, groups: list[list[int]]) -> Array | None:
+        counts = laps.counts
+        return None if counts is None else np.stack([counts[group].sum(axis=0) for group in groups])

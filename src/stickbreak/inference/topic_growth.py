@@ -1,0 +1,152 @@
+"""Ever more topics of words, until those that are new gain too little: the growth of a search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Summary
+from ..moves.better import WORTH
+from .gibbs import Annealed, Chain
+from .laps import Laps
+from .state import Options
+from .topic_ascents import TopicAscents
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_topics.py and benchmarks/topics.py.
+
+    Attributes
+    ----------
+    fewest : topics of the first excursion
+    growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
+    worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
+        the last
+    longer : times as many topics as are best in growth, from which the long ascents begin, where laps take long: topics that
+        are merged from more have better optima
+    sweeps, split_sweeps, last_sweeps : of annealing, at the start of an ascent from nothing, from split topics, and of the
+        last ones
+    """
+
+    fewest: int = 64
+    growth: tuple[float, ...] = (2.0, 1.125)
+    worthwhile_topic: float = 0.02
+    longer: float = 1.25
+    sweeps: int = 60
+    split_sweeps: int = 45
+    last_sweeps: int = 180
+
+
+TUNING = Tuning()
+
+
+@dataclass
+class TopicGrowth(TopicAscents):
+    """Excursions from more topics of words, each from annealed ones."""
+
+    _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
+    _wanted: int = 0  # topics from which the first long ascent begins, if growth has told
+    _grown: Laps | None = None  # the last ascent of the growth, before merges
+
+    def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
+        """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
+        first = min(TUNING.fewest, self.model.max_clusters)
+        if first > start.K:
+            self._excursion(self._at_random(chain, first), options)
+        if self.total.K == 1:
+            self._try_many(chain, options)
+        self._double(chain, options)
+        while self._is_fast() and self._grow(chain, self._times(TUNING.growth[1]), options):
+            self._wanted = 0
+
+    def _at_random(self, chain: Chain, K: int) -> Annealed:
+        """So many topics from nothing, annealed."""
+        return chain.from_summary(Summary.zeros(K, self.total.S.shape[1]), TUNING.sweeps, self.executor)
+
+    def _try_many(self, chain: Chain, options: Options) -> None:
+        """Excursions from ever more topics at random, while these gain: one topic may be better than some of very many."""
+        (*_, (many, bound)) = self._tried.items()
+        better = True
+        while better and self._may_grow():
+            many = int(np.ceil(TUNING.growth[0] * many))
+            if many > self.model.max_clusters:
+                break
+            trial = self._excursion(self._at_random(chain, many), options)
+            better = trial.bound > bound
+            bound = trial.bound
+
+    def _double(self, chain: Chain, options: Options) -> None:
+        """Excursions from twice as many topics, until these gain too little; then what all of them tell."""
+        self._note(self.outcome)
+        while self._grow(chain, self._times(TUNING.growth[0]), options):
+            continue
+        sizes = sorted(self._tried)
+        bounds = [self._tried[K] for K in sizes]
+        i = min(int(np.argmax(bounds)), len(sizes) - 2)  # the last may be as good as the one before
+        if i > 0:
+            top = np.exp(_top(np.log(sizes[i - 1 : i + 2]), bounds[i - 1 : i + 2]))
+            self._wanted = min(int(np.ceil(TUNING.longer * min(top, sizes[i + 1]))), self.model.max_clusters)
+
+    def _note(self, laps: Laps) -> None:
+        """Keep the bound of an ascent of the growth."""
+        K = laps.total.K
+        self._tried[K] = max(laps.bound, self._tried.get(K, -np.inf))
+
+    def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
+        """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
+        before = self.outcome.result
+        if not self._may_grow() or before is None or wanted <= before.total.K:
+            return False
+        self._grown = self._excursion(self._with_split(chain, wanted, TUNING.split_sweeps), options)
+        gain = self.outcome.bound - before.bound
+        more = self.total.K - before.total.K
+        cost = float(self.outcome.posterior.cost.mean())
+        return more > 0 and gain > TUNING.worthwhile_topic * cost * more
+
+    def _grows_at_last(self, chain: Chain, options: Options) -> bool:
+        """Whether a few more topics are better once they are as settled as the model in hand: growth compares both before."""
+        best = self.outcome
+        wanted = self._times(TUNING.growth[-1])
+        if not self._may_grow() or wanted <= self.total.K:
+            return False
+        trial = self._laps(self.model, (), options, best, origin="splits")
+        trial.run(self._with_split(chain, wanted, TUNING.last_sweeps).summary)
+        self._keep(best, trial)
+        self._ascend_alone(trial.total, self._removals, self.options)
+        return self.outcome.bound > best.bound + WORTH * self.total.K
+
+    def _times(self, times: float) -> int:
+        """So many times the topics in hand, of which there may be no more than some."""
+        return min(int(np.ceil(times * self.total.K)), self.model.max_clusters)
+
+    def _with_split(self, chain: Chain, wanted: int, sweeps: int) -> Annealed:
+        """``wanted`` topics: those in hand, the largest split, annealed."""
+        annealed = chain.from_summary(self.total, 1, self.executor)
+        return chain.from_topics(chain.split(annealed, wanted), wanted, sweeps, self.executor, annealed.owners)
+
+    def _excursion(self, annealed: Annealed, options: Options) -> Laps:
+        """An ascent from more topics, then merged, at last without what is known of documents; that ascent before merges."""
+        best = self.outcome
+        trial = self._laps(self.model, (), options, best, origin="splits")
+        trial.run(annealed.summary)
+        self._note(trial)
+        self._keep(best, trial)
+        if self._in_hand is best and not self._is_fast():
+            return trial
+        merged = self._merge_all(trial, options)
+        if self._in_hand is best and merged is not trial and self._is_fast():
+            self._ascend_alone(merged.total, (), options)
+        return trial
+
+
+def _top(x: Array, y: Sequence[float]) -> float:
+    """Where the parabola through three points, x increasing, has its top; the last x if it has none."""
+    first = (y[1] - y[0]) / (x[1] - x[0])
+    second = (y[2] - y[1]) / (x[2] - x[1])
+    if not first > second:
+        return float(x[2])
+    return float(0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second))
