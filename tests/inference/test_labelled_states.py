@@ -136,6 +136,8 @@ def test_files_more_rows_and_fewer_states_keep_the_classes(fitted, tmp_path):
     more = deepcopy(model).partial_fit(X[:100], y[:100])
     seen = sum(label is not None for label in y[:5]) + sum(label is not None for label in y[8:100])
     assert more.class_counts_.sum() == pytest.approx(model.class_counts_.sum() + seen)
+    with pytest.raises(ValueError, match="fitted with labels"):
+        model.merge_states(3, X, LENGTHS)
     fewer = model.merge_states(3, X, LENGTHS, y)
     assert ((fewer.class_counts_ > 0.0).sum(axis=1) == 1).all()
 

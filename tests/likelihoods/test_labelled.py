@@ -340,6 +340,10 @@ def test_more_rows_and_fewer_clusters_keep_to_the_labels(fitted):
     model, X, y, _, _ = fitted
     more = deepcopy(model).partial_fit(X[:100], y[:100])
     assert more.class_counts_.sum() == pytest.approx((y >= 0).sum() + (y[:100] >= 0).sum())
+    with pytest.raises(ValueError, match="fitted with labels"):
+        model.merge_clusters(4, X)
+    with pytest.raises(ValueError, match="fitted with labels"):
+        model.stability(X)
     fewer = model.merge_clusters(4, X, y)
     assert fewer.n_clusters_ == 4
     assert ((fewer.class_counts_ > 0.0).sum(axis=1) <= 1).all()
@@ -355,6 +359,8 @@ def test_more_rows_and_fewer_clusters_keep_to_the_labels(fitted):
     [
         (np.zeros(3), "one label for each of 60 rows"),
         (np.linspace(0.0, 1.0, 60), "labels of classes, but row 1"),
+        (np.array([3, None, 2.5] * 20, dtype=object), "labels of classes, but row 2"),
+        (np.array([3.0, np.inf] * 30), "labels of classes, but row 1 has inf"),
         ([[]] * 60, "one label for each of 60 rows"),
         (np.array([{1}] + [None] * 59), "can be hashed"),
         (np.array(["2020-01-01"] * 60, dtype="M8[D]"), "dates"),

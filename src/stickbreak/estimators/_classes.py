@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -63,8 +64,7 @@ def classes_of(y: Any, n: int, known: Sequence[Any] | None = None, cure: str = M
     if unknown.all():
         return None
     labelled = np.flatnonzero(~unknown)
-    if labels.dtype.kind == "f":
-        _refuse_fractions(labels, labelled, cure)
+    _refuse_measurements(values, labelled, cure)
     names = _sorted(dict.fromkeys(values[row] for row in labelled)) if known is None else list(known)
     code = {name: c + 1 for c, name in enumerate(names)}
     codes = np.zeros(n, np.int64)
@@ -192,6 +192,11 @@ class Classified:
             raise NotFittedError("this model was fitted without labels: use fit(X, y).")
         return likelihood
 
+    def _require_labels(self, y: Any) -> None:
+        """Refuse to fit a model with labels to rows without, as its clusters would lose their classes."""
+        if y is None and isinstance(self.model_.likelihood, Labelled):
+            raise ValueError("this model was fitted with labels, and is to be fitted again: pass y=, too.")
+
     def _name_classes(self, names: NDArray[Any] | None) -> None:
         """Set the classes of a fit, or forget those of an earlier one."""
         self.__dict__.pop("classes_", None)
@@ -233,14 +238,15 @@ def is_unknown(value: Any, row: int, name: str = "y") -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == -1
 
 
-def _refuse_fractions(labels: NDArray[Any], rows: NDArray[np.integer], cure: str) -> None:
-    """Refuse measurements where labels are expected."""
-    wrong = labels[rows] != np.floor(labels[rows])
-    if wrong.any():
-        row = int(rows[wrong.argmax()])
-        raise ValueError(
-            f"y must hold labels of classes, but row {row} has {labels[row]}; for targets that are measured use {cure}."
-        )
+def _refuse_measurements(values: list[Any], rows: NDArray[np.integer], cure: str) -> None:
+    """Refuse numbers that are not all whole where labels are expected; beside text a fraction is a label like any other."""
+    if not all(isinstance(values[row], Real) for row in rows):
+        return
+    for row in rows:
+        if not isinstance(values[row], Integral) and not float(values[row]).is_integer():
+            raise ValueError(
+                f"y must hold labels of classes, but row {row} has {values[row]}; for targets that are measured use {cure}."
+            )
 
 
 def _sorted(names: Any) -> list[Any]:

@@ -446,7 +446,8 @@ class HMM(ClusterMixin, Classified, Estimator):
         Raises
         ------
         ValueError
-            If n is not from 1 to ``n_states_``, or X does not have the columns of the fit.
+            If n is not from 1 to ``n_states_``, X does not have the columns of the fit, or y is left out after a fit
+            with labels.
         sklearn.exceptions.NotFittedError
 
         Examples
@@ -485,9 +486,12 @@ class HMM(ClusterMixin, Classified, Estimator):
         Raises
         ------
         ValueError
-            If n is not from 1 to ``n_states_``, n_fits is below 2, or X does not have the columns of the fit.
+            If n is not from 1 to ``n_states_``, n_fits is below 2, X does not have the columns of the fit, or y is left out after
+            a fit with labels.
         sklearn.exceptions.NotFittedError
         """
+        check_is_fitted(self, "model_")
+        self._require_labels(y)
         return stability(
             self,
             n,
@@ -618,6 +622,7 @@ class HMM(ClusterMixin, Classified, Estimator):
 
     def _again(self, X: Any, y: Any, lengths: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
+        self._require_labels(y)
         source, columns = self._source(X, lengths, executor, y)
         sequences.check_observed(source)
         labels = None if in_files(X) else lambda: self._paths(source, columns, executor)

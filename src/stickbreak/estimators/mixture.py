@@ -553,7 +553,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Raises
         ------
         ValueError
-            If n is not from 1 to ``n_clusters_``, or X does not have the columns of the fit.
+            If n is not from 1 to ``n_clusters_``, X does not have the columns of the fit, or y is left out after a fit
+            with labels.
         sklearn.exceptions.NotFittedError
 
         Examples
@@ -602,9 +603,12 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Raises
         ------
         ValueError
-            If n is not from 1 to ``n_clusters_``, n_fits is below 2, or X does not have the columns of the fit.
+            If n is not from 1 to ``n_clusters_``, n_fits is below 2, X does not have the columns of the fit, or y is left out after
+            a fit with labels.
         sklearn.exceptions.NotFittedError
         """
+        check_is_fitted(self, "model_")
+        self._require_labels(y)
         return stability(
             self,
             n,
@@ -768,6 +772,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
 
     def _again(self, X: Any, y: Any, sample_weight: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
+        self._require_labels(y)
         source, columns = self._known(X, y, executor, sample_weight)
         collapsed = None if is_spread(source) else collapse(source)
         rows = source if collapsed is None else collapsed.source
