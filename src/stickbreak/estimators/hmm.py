@@ -486,8 +486,8 @@ class HMM(ClusterMixin, Classified, Estimator):
         Raises
         ------
         ValueError
-            If n is not from 1 to ``n_states_``, n_fits is below 2, X does not have the columns of the fit, or y is left out after
-            a fit with labels.
+            If n is not from 1 to ``n_states_``, n_fits is below 2, X does not have the columns of the fit, or y is left out
+            after a fit with labels.
         sklearn.exceptions.NotFittedError
         """
         check_is_fitted(self, "model_")

@@ -603,8 +603,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         Raises
         ------
         ValueError
-            If n is not from 1 to ``n_clusters_``, n_fits is below 2, X does not have the columns of the fit, or y is left out after
-            a fit with labels.
+            If n is not from 1 to ``n_clusters_``, n_fits is below 2, X does not have the columns of the fit, or y is left out
+            after a fit with labels.
         sklearn.exceptions.NotFittedError
         """
         check_is_fitted(self, "model_")
