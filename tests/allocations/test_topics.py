@@ -59,10 +59,11 @@ every = pytest.mark.parametrize("allocation", ALLOCATIONS, ids=str)
 def test_the_gradient_is_that_of_the_value(seed, K, alpha, gamma):
     rng, s = np.random.default_rng(seed), summary(seed, K)
     prior, P, x = HierarchicalDirichletProcess(alpha, gamma), np.append(s.P, s.P_rest), rng.normal(0.0, 1.5, K)
-    gradient = prior._value(x, P, 50.0, gamma)[1]
+    value = prior._objective(P, 50.0, gamma)
+    gradient = value(x)[1]
     for k in range(K):
         h = 1e-5 * np.eye(K)[k]
-        numeric = (prior._value(x + h, P, 50.0, gamma)[0] - prior._value(x - h, P, 50.0, gamma)[0]) / 2e-5
+        numeric = (value(x + h)[0] - value(x - h)[0]) / 2e-5
         assert gradient[k] == pytest.approx(numeric, rel=1e-5, abs=1e-4 * (1.0 + np.abs(gradient).max()))
 
 
@@ -82,7 +83,7 @@ def test_the_surrogate_is_below_the_expectation_and_close(alpha):
     P = np.log(np.full(K + 1, 0.2)) * D
     want = D * normaliser.mean() + alpha * beta.mean(axis=0) @ P + before - posterior
     error = 4.0 * D * normaliser.std() / np.sqrt(len(draws))
-    found = prior._value(logit(u), P, D, gamma)[0]
+    found = prior._objective(P, D, gamma)(logit(u))[0]
     chord = D * (gammaln(alpha) - gammaln(1.0 + alpha) + (K + 1) * np.log(alpha))  # Thesis Eq. 5.24
     chord += (
         D * (log_u.sum() + (np.arange(K, 0, -1) * log_v).sum()) + alpha * beta.mean(axis=0) @ P + before - posterior

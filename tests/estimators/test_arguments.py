@@ -87,7 +87,8 @@ def test_verbose_is_true_or_false(given, kind):
 def test_whole_numbers_are_such_as_a_model_file_can_hold(kind, name, tmp_path):
     with pytest.raises(ValueError, match=rf"{name} must be .*; got an int of 1329 bits"):
         kind(**{name: 10**400}).fit(COUNTS)
-    kind(**{"max_laps": 2, "n_jobs": 1, name: 10**18 * (name != "verbose")}).fit(COUNTS).save(tmp_path / "model")
+    given = {"max_laps": 2, "n_jobs": 1, "moves": (), name: 10**18 * (name != "verbose")}
+    kind(**given).fit(COUNTS).save(tmp_path / "model")
     assert getattr(load(tmp_path / "model"), name) == 10**18 * (name != "verbose")
 
 

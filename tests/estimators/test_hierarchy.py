@@ -25,13 +25,14 @@ def rows():
 def models(rows):
     X, labels = rows
     rng = np.random.default_rng(1)
-    steps = CENTRES[np.repeat(rng.permutation(np.arange(40) % 5), 20)] + rng.standard_normal((800, 2))
+    states = np.repeat(rng.permutation(np.arange(40) % 5), 20)
+    steps = CENTRES[states] + rng.standard_normal((800, 2))
     topics = rng.dirichlet(np.full(30, 0.1), 4)
     counts = rng.multinomial(40, rng.dirichlet(np.full(4, 0.5), 200) @ topics)
     return {
-        "mixture": Mixture("gaussian", init=labels, n_jobs=1).fit(X),
-        "hmm": HMM("gaussian", random_state=0, n_jobs=1).fit(steps),
-        "topics": TopicModel(random_state=0, n_jobs=1).fit(counts),
+        "mixture": Mixture("gaussian", init=labels, moves=(), n_jobs=1).fit(X),
+        "hmm": HMM("gaussian", init=states, moves=(), n_jobs=1).fit(steps),
+        "topics": TopicModel(n_init_topics=4, moves=(), random_state=0, n_jobs=1).fit(counts),
     }
 
 

@@ -51,7 +51,11 @@ def stick_bound(
     u = np.maximum(expit(x), SMALLEST)
     v = np.maximum(expit(-x), SMALLEST)
     gradient = np.empty(len(x))
-    value, slope, spread, by_spread = of_means(np.append(u, 1.0) * np.append(1.0, np.cumprod(v)))
+    means = np.empty(len(x) + 1)
+    means[0] = 1.0
+    np.cumprod(v, out=means[1:])
+    means[:-1] *= u
+    value, slope, spread, by_spread = of_means(means)
     log_u = -np.logaddexp(0.0, -x)
     log_v = -np.logaddexp(0.0, x)
     value += kernels.stick_bound(u, v, log_u, log_v, exponents, gamma, strengths, spread, by_spread, slope, gradient)
@@ -65,10 +69,11 @@ def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, counts:
     """
     u = expit(x)
     scale = 1.0 / np.sqrt((counts[:-1] + _after(counts)) * u * (1.0 - u) + 1.0)
-    first = value(x)[0]
+    here = value(x)
+    first = here[0]
 
     def loss(t: Array) -> tuple[float, Array]:
-        found, gradient = value(x + scale * t)
+        found, gradient = value(x + scale * t) if t.any() else here
         return first - found, -gradient * scale
 
     found = minimize(loss, np.zeros_like(x), jac=True, method="L-BFGS-B", options={"gtol": 1e-5, "maxiter": 200})

@@ -63,8 +63,8 @@ class Known(NamedTuple):
         """The value, for certain."""
         return Moments(self.value, 0.0)
 
-    def given_sticks(self, K: int, rest: float, at: float) -> GivenSticks:
-        """The value, for certain."""
+    def given_sticks(self, K: int, rest: Callable[[], float], at: float) -> GivenSticks:
+        """The value, for certain, whatever sticks say."""
         return GivenSticks(Moments(self.value, 0.0), 0.0)
 
     def drawn(self, now: float, log_chance: Callable[[float], float], rng: np.random.Generator) -> float:
@@ -141,16 +141,17 @@ class GammaConcentration:
         mean = float(nodes.weights @ c)
         return Moments(mean, float(np.sqrt(nodes.weights @ (c - mean) ** 2)))
 
-    def given_sticks(self, K: int, rest: float, at: float) -> GivenSticks:
-        """Q(c) = Gamma(s_1 + K, s_2 - rest), where rest is sum_k E[log (1 - u_k)] of K sticks (BJ appendix B).
+    def given_sticks(self, K: int, rest: Callable[[], float], at: float) -> GivenSticks:
+        """Q(c) = Gamma(s_1 + K, s_2 - r), where r = rest() is sum_k E[log (1 - u_k)] of K sticks (BJ appendix B).
 
-        With it max E[K log c + c rest + log p(c) / q(c)] stands for K log c + c rest in a bound at a known c = ``at``.
+        With it max E[K log c + c r + log p(c) / q(c)] stands for K log c + c r in a bound at a known c = ``at``.
         """
+        known = rest()
         shape = self.shape + K
-        rate = self.rate - rest
+        rate = self.rate - known
         value = float(log_rise(K, self.shape)) + self.shape * np.log(self.rate) - shape * np.log(rate)
         return GivenSticks(
-            Moments(shape / rate, float(np.sqrt(shape)) / rate), float(value - K * np.log(at) - at * rest)
+            Moments(shape / rate, float(np.sqrt(shape)) / rate), float(value - K * np.log(at) - at * known)
         )
 
     def drawn(self, now: float, log_chance: Callable[[float], float], rng: np.random.Generator) -> float:

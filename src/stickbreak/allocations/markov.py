@@ -95,24 +95,30 @@ class ChainPrior(OneBound, ABC):
         much alike, it grows without limit, and in turn each of the two would take small steps alone.
         """
         best = self
+        value = None
         shares = solution.shares
         for group in (("stickiness",), ("transition_concentration",), ROW_STRENGTH, ("start_concentration",)):
             if set(group) <= set(names) and summary.K > 1:
-                best = best._with_best(summary, group, shares)
+                best, value = best._with_best(summary, group, shares, value)
         return best, solution if best is self else best.solve(summary)
 
-    def _with_best(self, summary: States, names: tuple[str, ...], shares: Array) -> Self:
-        """What raises the bound at given shares raises it all the more at the best ones."""
+    def _with_best(
+        self, summary: States, names: tuple[str, ...], shares: Array, value: float | None
+    ) -> tuple[Self, float | None]:
+        """What raises the bound at given shares raises it all the more at the best ones; and its value there.
+
+        value : that of this prior, if it is known
+        """
         prior: Any = self
         now = {name: getattr(prior, name) for name in names}
         if min(now.values()) == 0.0:
-            return self
+            return self, value
 
         def scaled(factor: float) -> Any:
             return replace(prior, **{name: within_range(value * factor, *RANGE) for name, value in now.items()})
 
-        found: Self = scaled(best_factor(lambda factor: float(scaled(factor).at(summary, shares).value)).factor)
-        return found if found.at(summary, shares).value > self.at(summary, shares).value else self
+        found = best_factor(lambda factor: float(scaled(factor).at(summary, shares).value), value)
+        return self if found.factor == 1.0 else scaled(found.factor), found.value
 
     @property
     def flat(self) -> DirichletProcess:
@@ -279,7 +285,9 @@ class HDPMarkovChain(SharedSticks[States], ChainPrior):
 
     def _exponents(self, K: int) -> Array:
         """The coefficients of E[log beta_k] - log m_k in the bound, (K + 1,)."""
-        return np.append(np.full(K, K + self._shift), K + 1.0)
+        exponents = np.full(K + 1, K + self._shift)
+        exponents[K] = K + 1.0
+        return exponents
 
     def _objective(self, counted: Array, gamma: float) -> Callable[[Array], tuple[float, Array]]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 6.45, 6.47)."""

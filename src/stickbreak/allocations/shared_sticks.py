@@ -98,7 +98,7 @@ class SharedSticks(ABC, Generic[Data]):
 
     def _given(self, sticks: Stick, x: Array, c: float) -> GivenSticks:
         """What sticks with logits x, and weights for c, say of the concentration."""
-        return self._belief.given_sticks(len(x), expected_rest(x, sticks.exponents, c, sticks.strengths), c)
+        return self._belief.given_sticks(len(x), lambda: expected_rest(x, sticks.exponents, c, sticks.strengths), c)
 
     def _with_best_concentration(self, summary: Data, solution: Solution) -> tuple[Self, Solution]:
         """This prior at the concentration that raises the bound, and its optimum; one with a prior has a posterior instead."""

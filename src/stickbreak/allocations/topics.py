@@ -2,12 +2,14 @@
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import gammaln, psi, zeta
 
 from .._arguments import as_floats, check_count
 from ._base import CURVATURE, RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_concentration, within_range
@@ -150,21 +152,23 @@ class HierarchicalDirichletProcess(SharedSticks[Documents], TopicPrior):
     def _sticks(self, summary: Documents) -> Stick:
         D = float(summary.D)
         P = np.append(summary.P, summary.P_rest)
-        return Stick(lambda gamma: lambda x: self._value(x, P, D, gamma), np.full(len(P), D), self._strengths(D))
+        return Stick(partial(self._objective, P, D), np.full(len(P), D), self._strengths(D))
 
-    def _value(self, x: Array, P: Array, D: float, gamma: float) -> tuple[float, Array]:
+    def _objective(self, P: Array, D: float, gamma: float) -> Callable[[Array], tuple[float, Array]]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 5.37)."""
         alpha = self.document_concentration
         rows = np.full(len(P), D)
+        strengths = self._strengths(D)
+        known = D * gammaln(alpha)
 
         def of_means(m: Array) -> tuple[float, Array, Array, Array]:
             a = np.maximum(alpha * m, 1e-300)
             part = CURVATURE * a
             spread = D * CURVATURE * alpha**2 / (1.0 + part)
-            value = float(D * (gammaln(alpha) - gammaln(a).sum()) + a @ P)
+            value = float(known - D * gammaln(a).sum() + a @ P)
             return value, a * (P - D * psi(a)), spread, -spread * part / (1.0 + part)
 
-        return stick_bound(x, rows, gamma, self._strengths(D), of_means)
+        return lambda x: stick_bound(x, rows, gamma, strengths, of_means)
 
     def _strengths(self, D: float) -> Array:
         """The number and the concentration of the documents that follow the shares, (1, 2)."""
@@ -250,7 +254,7 @@ def _dirichlet_mean(logs: Array, total: float) -> Array:
         excess = np.log(a.sum() / total)
         if abs(excess) < 1e-12:
             break
-        x += excess * a.sum() / (1.0 / polygamma(1, a)).sum()
+        x += excess * a.sum() / (1.0 / zeta(2.0, a)).sum()  # zeta(2, x) = psi'(x)
     return np.asarray(a / a.sum())
 
 
@@ -259,5 +263,5 @@ def _inverse_digamma(y: Array) -> Array:
     y = np.maximum(y, LEAST_PSI)
     x = np.where(y >= -2.22, np.exp(np.minimum(y, 700.0)) + 0.5, -1.0 / (np.minimum(y, -2.22) - psi(1.0)))
     for _ in range(4):
-        x = x - (psi(x) - y) / polygamma(1, x)
+        x = x - (psi(x) - y) / zeta(2.0, x)
     return np.asarray(x)

@@ -27,6 +27,7 @@ from .documents import FLOOR
 from .own_topics import room_for
 from .single_topic import prior_for
 from .special import digamma
+from .vectors import clear, place_of_largest, put, sum_of
 
 Array = NDArray[np.floating]
 
@@ -40,7 +41,7 @@ ROUNDING = 1e-9  # of a document's objective: what two sums of the same terms ma
 @_jit
 def _to_factors(x, p):
     """Write exp(x - max x), at least `FLOOR`, to p (K,)."""
-    most = x.max()
+    most = x[place_of_largest(x)]
     for k in range(x.size):
         p[k] = max(math.exp(x[k] - most), FLOOR)
 
@@ -48,7 +49,7 @@ def _to_factors(x, p):
 @_jit
 def _counts_of(own, c, E, p, N):
     """Write the counts sum_e c_e E_ek p_k / Z_e of factors p (K,) to N (K,)."""
-    N[:] = 0.0
+    clear(N)
     for e in range(own.size):
         row = E[own[e]]
         Z = 0.0
@@ -123,10 +124,10 @@ def _ascend(own, c, E, prior, g, h, A, rho, tol, most, work, x, N):
     p = work[0]
     slopes = work[1]
     before = work[2]
-    n = c.sum()
+    n = sum_of(c)
     K = x.size
     for i in range(most):
-        before[:] = N
+        put(N, before)
         _to_factors(x, p)
         _counts_of(own, c, E, p, N)
         change = 0.0
@@ -146,7 +147,7 @@ def _objective(own, c, E, prior, g, h, A, x, N, p, room):
     total = _log_masses(own, c, E, p)
     for k in range(x.size):
         room[k] = N[k] * np.log(p[k])
-    return total - room.sum() + _gain(N, c.sum(), prior, g, h, A)
+    return total - sum_of(room) + _gain(N, sum_of(c), prior, g, h, A)
 
 
 @_jit
@@ -157,7 +158,7 @@ def _climb(own, c, E, prior, g, h, A, rho, tol, most, work, x, N):
     tried = work[2]
     counts = work[3]
     room = work[4]
-    n = c.sum()
+    n = sum_of(c)
     K = x.size
     _to_factors(x, p)
     _counts_of(own, c, E, p, N)
@@ -176,8 +177,8 @@ def _climb(own, c, E, prior, g, h, A, rho, tol, most, work, x, N):
         change = 0.0
         for k in range(K):
             change += abs(counts[k] - N[k])
-        x[:] = tried
-        N[:] = counts
+        put(tried, x)
+        put(counts, N)
         value = found
         if change <= tol * K * step:
             break
@@ -208,10 +209,10 @@ def answered_counts(indptr, rows, counts, E, prior, g, h, A, spread, tol, most, 
         some = slice(indptr[d], indptr[d + 1])
         own = rows[some]
         c = counts[some]
-        n = c.sum()
+        n = sum_of(c)
         steep = h[d] * spread / (4.0 * n)
         rho = 1.0 / (1.0 + steep)
-        first[:] = N[d]
+        put(N[d], first)
         _slopes(first, n, prior, g[d], h[d], A, x[d])
         if steep <= 1.0:
             _ascend(own, c, E, prior, g[d], h[d], A, rho, tol, most, work, x[d], N[d])
@@ -223,8 +224,8 @@ def answered_counts(indptr, rows, counts, E, prior, g, h, A, spread, tol, most, 
         refitted += 1
         _fit_counts(own, c, E, first, n, again, work[0], other)
         if _climb(own, c, E, prior, g[d], h[d], A, rho, tol, most, work, again, other) > found:
-            x[d] = again
-            N[d] = other
+            put(again, x[d])
+            put(other, N[d])
     return refitted
 
 

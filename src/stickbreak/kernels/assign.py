@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import jit as _jit
+from .vectors import sum_of
 
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
@@ -92,8 +93,10 @@ def keep_largest(indptr, indices, values, most, C):
         best = room[: min(most[i], last - first)]
         _largest(values[first:last], best)
         least = best[-1]
-        total = best.sum()
-        equal = (best == least).sum()  # how many of those equal to the smallest are yet to be kept
+        total = sum_of(best)
+        equal = 0  # how many of those equal to the smallest are yet to be kept
+        for q in range(best.size):
+            equal += best[q] == least
         begin = count
         for p in range(first, last):
             r = values[p]

@@ -11,6 +11,7 @@ from scipy.special import gammaln
 
 from ._jit import jit as _jit
 from .special import beyond_stirling, trigamma_times
+from .vectors import put
 
 Array = NDArray[np.floating]
 
@@ -143,8 +144,8 @@ def _climb(count, sums, median, variance, y, s):
             size *= 0.5
         if not reached >= value - _ROUNDING * abs(value):
             break
-        y[:] = further
-        s[:] = wider
+        put(further, y)
+        put(wider, s)
         value = reached
         if gain <= _SETTLED * (1.0 + count):
             break

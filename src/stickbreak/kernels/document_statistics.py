@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ._jit import jit as _jit
 from ._jit import part as _part
 from .documents import FAINT, FLOOR, SHARE
-from .own_topics import above, clear, copied, pays, room_for, sum_below, sum_of, take
+from .own_topics import above, copied, pays, room_for, sum_below, take
 from .single_topic import add_prior, add_single_topic, prior_for, single_topic
 from .special import digamma
+from .vectors import clear, sum_of
 
 Array = NDArray[np.floating]
 

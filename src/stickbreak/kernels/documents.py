@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ._jit import jit as _jit
 from ._jit import part as _part
-from .own_topics import above, clear, copied, pays, room_for, sum_below, take
+from .own_topics import above, copied, pays, room_for, sum_below, take
 from .special import digamma
+from .vectors import clear
 
 Array = NDArray[np.floating]
 

@@ -15,6 +15,7 @@ from .document_ascent import bound_before, own_likelihoods, step
 from .documents import FLOOR
 from .own_topics import above, take
 from .single_topic import prior_for, single_topic
+from .vectors import clear, place_of_largest, put, sum_of
 
 STEPS = 3  # iterations before topics go
 LEAST = FLOOR**2  # of a mass Z in float64, of which the inverse is a number
@@ -23,7 +24,7 @@ LEAST = FLOOR**2  # of a mass Z in float64, of which the inverse is a number
 @_part
 def _first_counts(table, counts, prior, n, Z):
     """Write the counts n (m,) of responsibilities in proportion to E_ek prior_k."""
-    n[:] = 0.0
+    clear(n)
     for e in range(counts.size):
         row = table[e]
         total = 0.0
@@ -44,7 +45,7 @@ def _fixed_point(table, counts, prior, tol, most, n, Z):
     acc = np.empty(m)
     before = np.empty(m)
     for _ in range(most):
-        before[:] = n
+        put(n, before)
         step(table, counts, prior, n, p, acc, Z)
         change = 0.0
         for k in range(m):
@@ -52,7 +53,7 @@ def _fixed_point(table, counts, prior, tol, most, n, Z):
         if change <= tol * m:
             break
     value = bound_before(counts, prior, n, p, Z)
-    n[:] = before
+    put(before, n)
     return value
 
 
@@ -94,10 +95,10 @@ def _settled(own, counts, E, prior, limit, tol, most, topics, n):
 @_part
 def _put(n, topics, out):
     """Write the counts n (m,) of some topics to ``out`` (K,), which has no others; one of them has some."""
-    out[:] = 0.0
+    clear(out)
     for j in range(n.size):
         out[topics[j]] = n[j]
-    if not out.max() > 0.0:
+    if not out[place_of_largest(out)] > 0.0:
         out[topics[0]] = LEAST
 
 
@@ -121,18 +122,18 @@ def kept_counts(indptr, rows, counts, E, scores, prior, limits, tol, most, N):
         own = rows[indptr[d] : indptr[d + 1]]
         c = counts[indptr[d] : indptr[d + 1]]
         if own.size == 0:
-            N[d] = 0.0
+            clear(N[d])
         elif limits[d] == 1:
             single_topic(own, c, 1.0, scores, known, -np.inf, 1, trial, n)
-            topics[0] = np.argmax(n)
-            n[0] = c.sum()
+            topics[0] = place_of_largest(n)
+            n[0] = sum_of(c)
             _put(n[:1], topics, N[d])
         else:
-            n[:] = N[d]
-            warm = n.max() > 0.0
+            put(N[d], n)
+            warm = n[place_of_largest(n)] > 0.0
             m, value = _settled(own, c, E, prior, limits[d], tol, most, topics, n)
             _put(n[:m], topics, N[d])
-            trial[:] = 0.0
+            clear(trial)
             if warm:
                 m, other = _settled(own, c, E, prior, limits[d], tol, most, others, trial)
                 if other > value:

@@ -6,9 +6,9 @@ import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
-from .own_topics import sum_of
 from .single_topic import add_prior, add_single_topic, prior_for
 from .special import digamma
+from .vectors import sum_of
 
 FAINT = 1e-12  # responsibilities below add no more than rounding to an entropy
 

@@ -48,22 +48,6 @@ def room_for(indptr, rows, E, fewest=0):
 
 
 @_part
-def sum_of(x):
-    """The sum of the numbers x."""
-    found = 0.0
-    for k in range(x.size):
-        found += x[k]
-    return found
-
-
-@_part
-def clear(x):
-    """Set all numbers of x to zero."""
-    for k in range(x.size):
-        x[k] = 0.0
-
-
-@_part
 def above(p, cut, chosen):
     """Write the numbers of the factors above ``cut`` to ``chosen``; how many there are."""
     m = 0

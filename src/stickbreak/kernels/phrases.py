@@ -11,6 +11,7 @@ import numpy as np
 from ._jit import jit as _jit
 from ._jit import part as _part
 from .markov import LEAST, advance, combine, hand_back, normalise
+from .vectors import place_of_largest
 
 _SMALLEST = np.exp(LEAST)  # of matrices
 
@@ -146,14 +147,14 @@ def best_symbols(C, symbols, first, start, A, best, back):
                 score[k] = fresh[k]
             continue
         if first[t]:
-            back[t] = np.argmax(score)
+            back[t] = place_of_largest(score)
             for k in range(K):
                 fresh[k] = start[k]
         else:
             advance(score, A, fresh, back[t])
         for k in range(K):
             score[k] = fresh[k] + C[symbol, k]
-    return np.argmax(score)
+    return place_of_largest(score)
 
 
 @_jit

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import part as _part
-from .own_topics import sum_of
 from .special import digamma
+from .vectors import place_of_largest, place_of_smallest, sum_of
 
 Array = NDArray[np.floating]
 
@@ -63,16 +63,6 @@ def add_prior(known, sums):
 
 
 @_part
-def _largest(x):
-    """The place of the largest of the numbers x, the first of equal ones."""
-    best = 0
-    for k in range(1, x.size):
-        if x[k] > x[best]:
-            best = k
-    return best
-
-
-@_part
 def _rise(prior, k, n):
     """Log Gamma(prior_k + n) - log Gamma(prior_k)."""
     i = int(n) if n < _KEPT else 0
@@ -96,19 +86,9 @@ def _log_likelihoods(own, counts, scores, least, data):
         c = counts[e]
         for k in range(data.size):
             data[k] += c * row[k]
-        if e % _BETWEEN == _BETWEEN - 1 and not data[_largest(data)] > least:
+        if e % _BETWEEN == _BETWEEN - 1 and not data[place_of_largest(data)] > least:
             return False
-    return bool(data[_largest(data)] > least)
-
-
-@_part
-def _smallest(x):
-    """The place of the smallest of the numbers x, the first of equal ones."""
-    best = 0
-    for k in range(1, x.size):
-        if x[k] < x[best]:
-            best = k
-    return best
+    return bool(data[place_of_largest(data)] > least)
 
 
 @_part
@@ -141,12 +121,12 @@ def single_topic(own, counts, mass, scores, prior, least, limit, data, rho):
     n = sum_of(counts) / mass
     scale = 1.0 / mass
     K = rho.size
-    most = _rise(prior, _largest(prior.counts), n)
+    most = _rise(prior, place_of_largest(prior.counts), n)
     if not _log_likelihoods(own, counts, scores, (least - most - math.log(K)) * mass, data):
         return False
     for k in range(K):
         data[k] *= scale
-    lowest = data[_largest(data)] - (most - _rise(prior, _smallest(prior.counts), n)) + math.log(FAINT)
+    lowest = data[place_of_largest(data)] - (most - _rise(prior, place_of_smallest(prior.counts), n)) + math.log(FAINT)
     best = -np.inf
     for k in range(K):
         value = data[k] + _rise(prior, k, n) if data[k] > lowest else -np.inf

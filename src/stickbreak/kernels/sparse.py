@@ -3,6 +3,7 @@
 import numpy as np
 
 from ._jit import jit as _jit
+from .vectors import clear
 
 
 @_jit
@@ -16,7 +17,7 @@ def csr_scores(indptr, indices, data, Wt, C):
     K = C.shape[1]
     for i in range(C.shape[0]):
         row = C[i]
-        row[:] = 0.0
+        clear(row)
         for p in range(indptr[i], indptr[i + 1]):
             value = data[p]
             w = Wt[indices[p]]

@@ -46,7 +46,7 @@ class BagKind(DocumentKind):
 
     def entries(self, X: Any) -> Entries:
         """The counts, where rows of tables are words."""
-        return Entries(X.indptr, X.indices, X.data.astype(np.float64, copy=False))
+        return Entries.of(X.indptr, X.indices, X.data.astype(np.float64, copy=False), X.shape[1])
 
     def log_base(self, likelihood: Likelihood, X: Any) -> float:
         """Zero."""

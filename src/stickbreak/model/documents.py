@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import gammaln, psi
 
 from ..allocations.topics import TopicPrior
@@ -108,6 +109,12 @@ class Entries(NamedTuple):
     indptr: NDArray[np.integer]
     rows: NDArray[np.integer]
     counts: Array
+
+    @classmethod
+    def of(cls, indptr: NDArray[np.integer], rows: NDArray[np.integer], counts: Array, V: int) -> Self:
+        """Entries in rows of a table of V, by indices of 32 bits if these do: kernels are compiled for each kind."""
+        kind = sparse.get_index_dtype(maxval=max(len(rows), V))
+        return cls(indptr.astype(kind, copy=False), rows.astype(kind, copy=False), counts)
 
 
 class Kept(NamedTuple):

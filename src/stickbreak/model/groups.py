@@ -40,7 +40,7 @@ class GroupKind(DocumentKind):
 
     def entries(self, X: Groups) -> Entries:
         """The rows, each once."""
-        return Entries(X.indptr, np.arange(len(X.X)), np.ones(len(X.X)))
+        return Entries.of(X.indptr, np.arange(len(X.X)), np.ones(len(X.X)), len(X.X))
 
     def log_base(self, likelihood: Likelihood, X: Groups) -> float:
         """That of the rows."""
