@@ -117,7 +117,8 @@ def assert_same_model(naive, one, other):
 
 
 @every_kind
-def test_the_bound_never_decreases(family, allocation, kind, turn):
+def test_the_bound_never_decreases(family, turning_allocation, kind, turn):
+    allocation = turning_allocation
     n_batches, dtype = [(1, np.float64), (3, np.float64), (3, np.float32)][turn % 3]
     X = rows(family, kind, seed=KINDS.index(kind), n=90).astype(dtype)
     if isinstance(allocation, DirichletProcess) and n_batches == 3:
@@ -243,10 +244,10 @@ def test_the_first_lap_does_not_depend_on_batches_or_order(family, allocation, n
     naive.assert_same(fit(family, X[order], n_batches=3, init=labels[order], **common).summary_, one.summary_)
 
 
-def test_batches_end_at_the_same_optimum(family, allocation):
+def test_batches_end_at_the_same_optimum(family, turning_allocation):
     X = rows(family, "clusters", seed=4, n=100)
-    common = {"allocation": allocation, "moves": (), "tol": 1e-12, "max_laps": 2000}
-    start = fit(family, X, allocation=allocation, algorithm="full", max_laps=60)
+    common = {"allocation": turning_allocation, "moves": (), "tol": 1e-12, "max_laps": 2000}
+    start = fit(family, X, allocation=turning_allocation, algorithm="full", max_laps=60)
     one = fit(family, X, algorithm="full", init=start, **common)
     for n_batches in (2, 6):
         many = fit(family, X, n_batches=n_batches, init=start, **common)
@@ -349,11 +350,11 @@ def test_few_rows_with_weight_among_many(algorithm, init):
 
 @two_families
 @every_kind
-def test_moves_gain_exactly_what_they_say(family, allocation, naive, kind, turn, monkeypatch):
+def test_moves_gain_exactly_what_they_say(family, turning_allocation, naive, kind, turn, monkeypatch):
     X = rows(family, kind, seed=10, n=120)
-    n_batches = (1, 3)[turn % 2]
+    n_batches = (1, 3)[turn // 2 % 2]
     weights = np.random.default_rng(1).choice([0.5, 1.0, 3.0], len(X))
-    model = Model(family.likelihood(X), allocation)
+    model = Model(family.likelihood(X), turning_allocation)
     sums = naive.summarise(model.likelihood, X, np.ones((len(X), 1)), weights)
     moved, accepted = lap._moved, []
 
@@ -474,7 +475,7 @@ def blobs(rng, sizes, D=2, width=0.5):
     return X[order], labels[order]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_ten_unequal_clusters_are_found_from_one(seed):
     sizes = (12, 15, 20, 30, 40, 60, 90, 140, 200, 300)
     X, labels = blobs(np.random.default_rng(seed), sizes)
@@ -513,9 +514,9 @@ def test_units_and_offsets_of_columns_are_irrelevant(dtype):
 
 
 @pytest.mark.parametrize("n_batches", [1, 4])
-def test_extrapolation_ends_at_the_same_optimum(family, allocation, n_batches):
+def test_extrapolation_ends_at_the_same_optimum(family, turning_allocation, n_batches):
     X = rows(family, "clusters", seed=14)
-    given = fit(family, X, allocation=allocation, algorithm="full", max_laps=6)
+    given = fit(family, X, allocation=turning_allocation, algorithm="full", max_laps=6)
     common = {"n_batches": n_batches, "start": given.summary_, "tol": 1e-9, "max_laps": 1000, "moves": ()}
     fast, plain = (search(given.model_, X, accelerate=accelerate, **common) for accelerate in (True, False))
     assert fast.converged

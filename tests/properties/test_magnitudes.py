@@ -52,7 +52,7 @@ def line_rows(scale):
 
 
 LARGE = {
-    **{f"poisson-{scale:g}": ("poisson", count_rows(scale)) for scale in (1e2, 1e4, 1e5, 1e6, 3e6, 1e7)},
+    **{f"poisson-{scale:g}": ("poisson", count_rows(scale)) for scale in (1e2, 1e5, 1e6, 1e7)},
     **{f"{name}-narrow": (name, narrow_rows(1e-4)) for name in GAUSSIANS},
     **{f"{name}-offset": (name, 1e4 + three_clusters()) for name in GAUSSIANS},
     **{f"{name}-outlier": (name, np.vstack([three_clusters(), [[1e7, -1e7]]])) for name in GAUSSIANS},
@@ -215,12 +215,12 @@ def test_units_too_small_to_be_squared_are_refused(name, scale):
 
 
 @pytest.mark.parametrize("name", ["gaussian", "diagonal_gaussian", "spherical_gaussian", "known_covariance_gaussian"])
-@pytest.mark.parametrize("scale", [1e-130, 1e-30, 1e30, 1e140])
-def test_units_do_not_matter(name, scale):
+def test_units_do_not_matter(name, turn):
     X, one = three_clusters(), of_three_clusters(name)
-    other = Mixture(name, random_state=0, n_jobs=1).fit(scale * X)
-    assert one.n_clusters_ == other.n_clusters_
-    assert other.lower_bound_ == pytest.approx(one.lower_bound_ - X.size * np.log(scale), rel=1e-9)
+    for scale in ((1e-130, 1e30), (1e-30, 1e140))[turn % 2]:
+        other = Mixture(name, random_state=0, n_jobs=1).fit(scale * X)
+        assert one.n_clusters_ == other.n_clusters_
+        assert other.lower_bound_ == pytest.approx(one.lower_bound_ - X.size * np.log(scale), rel=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-130, 1e-30, 1e30, 1e140])
@@ -351,18 +351,18 @@ def test_an_empty_summary_has_parameters_in_single_precision():
     assert parameters.W.dtype == np.float32
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1.0, 1e8, 1e100])
 @pytest.mark.filterwarnings("ignore:not converged")
-def test_rows_are_drawn_in_any_unit(family, scale):
+def test_rows_are_drawn_in_any_unit(family, turn):
     """From every fit that is not refused, and none is refused in ordinary units."""
     X = family.rows(np.random.default_rng(0), 60, 3)
     likelihood = family.make(X.shape[1])
-    try:
-        fitted = Mixture(likelihood, random_state=0, n_jobs=1, max_laps=3).fit(scale * X)
-    except (ValueError, FloatingPointError):
-        assert scale != 1.0
-        return
-    for n in (1, 200):
-        drawn, _ = fitted.sample(n)
-        assert drawn.shape == (n, X.shape[1])
-        assert np.isfinite(drawn.astype(np.float64)).all()
+    for scale in (1.0, (1e-100, 1e-8, 1e8, 1e100)[turn % 4]):
+        try:
+            fitted = Mixture(likelihood, random_state=0, n_jobs=1, max_laps=3).fit(scale * X)
+        except (ValueError, FloatingPointError):
+            assert scale != 1.0
+            continue
+        for n in (1, 200):
+            drawn, _ = fitted.sample(n)
+            assert drawn.shape == (n, X.shape[1])
+            assert np.isfinite(drawn.astype(np.float64)).all()
