@@ -94,7 +94,7 @@ def rows_alone(estimator):
     return dict.fromkeys(["check_methods_sample_order_invariance", "check_methods_subset_invariance"], ORDERED)
 
 
-@parametrize_with_checks([HMM(max_laps=2, moves=(), n_jobs=1)], expected_failed_checks=rows_alone)
+@parametrize_with_checks([HMM(max_laps=2, n_jobs=1)], expected_failed_checks=rows_alone)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

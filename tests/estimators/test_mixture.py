@@ -82,7 +82,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         Mixture("gaussian", n_jobs=1, max_laps=3),
-        *(Mixture(name, learn=False, moves=(), n_jobs=1, max_laps=3) for name in ("multinomial", "auto")),
+        *(Mixture(name, learn=False, n_jobs=1, max_laps=3) for name in ("multinomial", "auto")),
     ],
     expected_failed_checks=expected_failures,
 )

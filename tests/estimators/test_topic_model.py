@@ -56,7 +56,7 @@ def brief(counts):
     return fit(counts, max_laps=BRIEF)
 
 
-@parametrize_with_checks([TopicModel(n_init_topics=3, max_laps=3, moves=(), n_jobs=1)])
+@parametrize_with_checks([TopicModel(n_init_topics=3, max_laps=3, n_jobs=1)])
 def test_scikit_learn_conventions(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

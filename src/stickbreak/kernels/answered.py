@@ -71,7 +71,7 @@ def _log_masses(own, c, E, p):
         Z = 0.0
         for k in range(p.size):
             Z += row[k] * p[k]
-        total += c[e] * np.log(Z)
+        total += c[e] * math.log(Z)
     return total
 
 
@@ -146,7 +146,7 @@ def _objective(own, c, E, prior, g, h, A, x, N, p, room):
     _to_factors(x, p)
     total = _log_masses(own, c, E, p)
     for k in range(x.size):
-        room[k] = N[k] * np.log(p[k])
+        room[k] = N[k] * math.log(p[k])
     return total - sum_of(room) + _gain(N, sum_of(c), prior, g, h, A)
 
 

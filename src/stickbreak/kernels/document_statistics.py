@@ -84,7 +84,7 @@ def _add_shares(table, at, counts, Z, log_mass, acc, logs):
     for e in range(at.size):
         row = table[at[e]]
         s = counts[e] / Z[e]
-        Z[e] = np.log(Z[e])
+        Z[e] = math.log(Z[e])
         part = Z[e] - (log_mass[e] if log_mass.size else 0.0)
         for k in range(acc.size):
             t = s * row[k]
@@ -97,7 +97,7 @@ def add_responsibilities(table, at, own, counts, log_Z, topics, q, R):
     """Add c_e r_ek of a document to the rows of R."""
     for e in range(at.size):
         row = table[at[e]]
-        s = counts[e] * np.exp(-log_Z[e])
+        s = counts[e] * math.exp(-log_Z[e])
         out = R[own[e]]
         if q.size == out.size:
             for k in range(q.size):
@@ -133,7 +133,7 @@ def mixed(table, at, counts, log_Z, log_mass, prior, topics, m, work):
         work.gains[j] = math.lgamma(acc[j] + prior.counts[k]) - prior.log_gamma[k]
     bound = 0.0
     for j in range(m):  # in a loop of its own: see `jit`
-        bound += work.gains[j] - acc[j] * np.log(work.q[j])
+        bound += work.gains[j] - acc[j] * math.log(work.q[j])
     for e in range(counts.size):
         bound += counts[e] * log_Z[e]
     return bound
@@ -152,7 +152,7 @@ def add_mixed(prior, topics, m, work, p, N, sums):
         N[k] = n
         sums[0, k] += digamma(n + prior.counts[k]) - prior.psi[k]
         sums[1, k] += work.gains[j]
-        sums[2, k] += n * np.log(work.q[j])
+        sums[2, k] += n * math.log(work.q[j])
         sums[3, k] += work.logs[j]
 
 
@@ -198,7 +198,7 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, limits
     known = prior_for(prior)
     factor = np.empty(K)
     for k in range(K):
-        f = np.exp(known.psi[k])
+        f = math.exp(known.psi[k])
         factor[k] = f if f > FLOOR else FLOOR
     for d in range(indptr.size - 1):
         some = slice(indptr[d], indptr[d + 1])
@@ -216,7 +216,7 @@ def document_statistics(indptr, rows, counts, log_mass, E, scores, prior, limits
             for k in range(K):
                 n = N[d, k]
                 if n > 0.0:
-                    f = np.exp(digamma(n + prior[k]))
+                    f = math.exp(digamma(n + prior[k]))
                     p[d, k] = f if f > FLOOR else FLOOR
                 else:
                     p[d, k] = 0.0 if limits.size else factor[k]
@@ -247,4 +247,4 @@ def entry_mass(indptr, rows, E, single, p, log_Z, columns, mass):
             total = 0.0
             for k in columns:
                 total += p[d, k] if single[d] else E[rows[e], k] * p[d, k]
-            mass[e] = total if single[d] else total / np.exp(log_Z[e])
+            mass[e] = total if single[d] else total / math.exp(log_Z[e])

@@ -15,7 +15,7 @@ from .document_ascent import bound_before, own_likelihoods, step
 from .documents import FLOOR
 from .own_topics import above, take
 from .single_topic import prior_for, single_topic
-from .vectors import clear, place_of_largest, put, sum_of
+from .vectors import clear, gather, largest_first, place_of_largest, put, sum_of
 
 STEPS = 3  # iterations before topics go
 LEAST = FLOOR**2  # of a mass Z in float64, of which the inverse is a number
@@ -58,6 +58,21 @@ def _fixed_point(table, counts, prior, tol, most, n, Z):
 
 
 @_part
+def _largest(n, kept):
+    """The places of the ``kept`` largest of the counts n (m,), in increasing order; of equal ones those of the first."""
+    order = np.empty(n.size, np.int64)
+    largest_first(n, order)
+    last = order[kept - 1]
+    chosen = np.empty(kept, np.int64)
+    found = 0
+    for k in range(n.size):
+        if n[k] > n[last] or (n[k] == n[last] and k <= last):
+            chosen[found] = k
+            found += 1
+    return chosen
+
+
+@_part
 def _settled(own, counts, E, prior, limit, tol, most, topics, n):
     """Counts n (K,) of a document, NaN or 0 for a cold start, to their fixed point in at most ``limit`` topics.
 
@@ -70,26 +85,28 @@ def _settled(own, counts, E, prior, limit, tol, most, topics, n):
         m = n.size
         for k in range(m):
             topics[k] = k
-    a = prior[topics[:m]]
+    else:
+        take(n, topics[:m])
+    a = np.empty(m)
+    gather(prior, topics[:m], a)
     Z = np.empty(own.size)
     p = np.empty(m)
     acc = np.empty(m)
-    table = own_likelihoods(E, own, topics[:m])
-    if cold:
-        _first_counts(table, counts, a, n, Z)
-    else:
-        take(n, topics[:m])
-    while m > limit:
+    while True:
+        table = own_likelihoods(E, own, topics[:m])
+        if cold:
+            _first_counts(table, counts, a, n, Z)
+            cold = False
+        if m <= limit:
+            return m, _fixed_point(table, counts, a[:m], tol, most, n[:m], Z)
         for _ in range(STEPS):
             step(table, counts, a[:m], n[:m], p[:m], acc[:m], Z)
         kept = max(limit, m // 2)
-        chosen = np.sort(np.argsort(-n[:m], kind="mergesort")[:kept])
-        for values in (a, n):
-            take(values, chosen)
+        chosen = _largest(n[:m], kept)
+        take(a, chosen)
+        take(n, chosen)
         take(topics, chosen)
         m = kept
-        table = own_likelihoods(E, own, topics[:m])
-    return m, _fixed_point(table, counts, a[:m], tol, most, n[:m], Z)
 
 
 @_part
@@ -115,26 +132,26 @@ def kept_counts(indptr, rows, counts, E, scores, prior, limits, tol, most, N):
     K = prior.size
     known = prior_for(prior)
     topics = np.empty(K, np.int64)
-    others = np.empty(K, np.int64)
     n = np.empty(K)
-    trial = np.empty(K)
+    data = np.empty(K)
     for d in range(indptr.size - 1):
         own = rows[indptr[d] : indptr[d + 1]]
         c = counts[indptr[d] : indptr[d + 1]]
         if own.size == 0:
             clear(N[d])
         elif limits[d] == 1:
-            single_topic(own, c, 1.0, scores, known, -np.inf, 1, trial, n)
+            single_topic(own, c, 1.0, scores, known, -np.inf, 1, data, n)
             topics[0] = place_of_largest(n)
             n[0] = sum_of(c)
             _put(n[:1], topics, N[d])
         else:
             put(N[d], n)
             warm = n[place_of_largest(n)] > 0.0
-            m, value = _settled(own, c, E, prior, limits[d], tol, most, topics, n)
-            _put(n[:m], topics, N[d])
-            clear(trial)
-            if warm:
-                m, other = _settled(own, c, E, prior, limits[d], tol, most, others, trial)
-                if other > value:
-                    _put(trial[:m], others, N[d])
+            value = -np.inf
+            for attempt in range(2 if warm else 1):  # once more from none; one call, of which there is one copy
+                if attempt == 1:
+                    clear(n)
+                m, found = _settled(own, c, E, prior, limits[d], tol, most, topics, n)
+                if attempt == 0 or found > value:
+                    value = found
+                    _put(n[:m], topics, N[d])

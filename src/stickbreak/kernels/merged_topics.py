@@ -63,9 +63,9 @@ def _add_entropy(likelihoods, scale, count, p, own, parents, r, entropies):
         r[j] = likelihoods[j] * p[j] * scale if j < p.size else 0.0
     for j in own:
         if j < last and r[j] > FAINT:
-            entropies[j] -= count * r[j] * np.log(r[j])
+            entropies[j] -= count * r[j] * math.log(r[j])
             r[parents[j]] += r[j]
-    entropies[last] -= count * r[last] * np.log(r[last])
+    entropies[last] -= count * r[last] * math.log(r[last])
 
 
 @_jit
@@ -92,4 +92,4 @@ def merged_statistics(indptr, rows, counts, E, prior, single, p, log_Z, N, paren
             continue
         _add_counts(N[d], own, parents, known, room, sums)
         for e in range(indptr[d], indptr[d + 1]):
-            _add_entropy(E[rows[e]], np.exp(-log_Z[e]), counts[e], p[d], own, parents, room, sums[2])
+            _add_entropy(E[rows[e]], math.exp(-log_Z[e]), counts[e], p[d], own, parents, room, sums[2])

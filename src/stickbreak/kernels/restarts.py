@@ -8,6 +8,7 @@ import numpy as np
 from ._jit import jit as _jit
 from ._jit import part as _part
 from .document_ascent import bound_before, own_likelihoods, step
+from .vectors import gather, largest_first, put
 
 LEAST = 0.1  # tokens of a topic that is worth emptying
 STEPS = 5  # iterations after a topic was emptied, before the document is judged
@@ -24,27 +25,30 @@ def _restarted(table, counts, prior, n, most):
     acc = np.empty(m)
     Z = np.empty(counts.size)
     trial = np.empty(m)
-    best = n.copy()
-    step(table, counts, prior, best, p, acc, Z)
-    value = bound_before(counts, prior, best, p, Z)
-    order = np.argsort(n)
+    before = np.empty(m)
+    order = np.empty(m, np.int64)
+    largest_first(n, order)
+    value = -np.inf
     tried = 0
     emptied = 0
-    for k in order:
-        if n[k] <= LEAST:
-            continue
-        if tried == most:
-            break
-        tried += 1
-        trial[:] = n
-        trial[k] = 0.0
-        for _ in range(STEPS):
+    for i in range(m, -1, -1):  # first as it is; one call of each part, of which there is one copy
+        put(n, trial)
+        if i < m:
+            k = order[i]
+            if n[k] <= LEAST:
+                continue
+            if tried == most:
+                break
+            tried += 1
+            trial[k] = 0.0
+        for _ in range(STEPS + 1 if i < m else 1):
+            put(trial, before)
             step(table, counts, prior, trial, p, acc, Z)
-        before = trial.copy()
-        step(table, counts, prior, trial, p, acc, Z)
         other = bound_before(counts, prior, trial, p, Z)
-        if other > value:
-            n[:] = before
+        if i == m:
+            value = other
+        elif other > value:
+            put(before, n)
             value = other
             emptied += 1
     return tried, emptied
@@ -59,6 +63,8 @@ def restart_documents(indptr, rows, counts, E, prior, most, N):
     """
     K = prior.size
     own = np.empty(K, np.int64)
+    n = np.empty(K)
+    a = np.empty(K)
     tried = 0
     emptied = 0
     for d in range(indptr.size - 1):
@@ -70,8 +76,9 @@ def restart_documents(indptr, rows, counts, E, prior, most, N):
         if m < 2:
             continue
         table = own_likelihoods(E, rows[indptr[d] : indptr[d + 1]], own[:m])
-        n = N[d][own[:m]]
-        some = _restarted(table, counts[indptr[d] : indptr[d + 1]], prior[own[:m]], n, most)
+        gather(N[d], own[:m], n)
+        gather(prior, own[:m], a)
+        some = _restarted(table, counts[indptr[d] : indptr[d + 1]], a[:m], n[:m], most)
         tried += some[0]
         emptied += some[1]
         for j in range(m):

@@ -44,3 +44,21 @@ def place_of_smallest(x):
         if x[k] < x[best]:
             best = k
     return best
+
+
+@_part
+def gather(x, places, out):
+    """Write the numbers x[places] to ``out``."""
+    for j in range(places.size):
+        out[j] = x[places[j]]
+
+
+@_part
+def largest_first(x, order):
+    """Write the places of the numbers x to ``order``, the largest first and equal ones in their order; for few numbers."""
+    for k in range(x.size):
+        j = k
+        while j > 0 and x[k] > x[order[j - 1]]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = k
