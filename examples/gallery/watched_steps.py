@@ -2,9 +2,10 @@
 A day of behaviour, of which twenty minutes were watched
 ========================================================
 
-A collar measures how a cow moves, minute by minute; somebody has watched twenty minutes of the day and written down what it
-did. Grazing and resting look different at different times, so each is several states, which the labels of a few minutes
-join. `HMM` takes minutes without a label, too, and the chain carries what is known to the minutes around.
+A collar measures how a cow moves, minute by minute; somebody has watched twenty minutes of the day, some of each behaviour,
+and written down what it did. Grazing and resting look different at different times, so each is several states, which the
+labels of a few minutes join. `HMM` takes minutes without a label, too, and the chain carries what is known to the minutes
+around.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +30,10 @@ state = np.array(state[: 24 * 60])
 signals = rng.normal(MEANS[state], SPREAD[state])
 truth = CLASS[state]
 
-watched = np.sort(rng.choice(24 * 60, 20, replace=False))
+minutes = {"rest": 9, "graze": 8, "walk": 3}
+watched = np.sort(
+    np.concatenate([rng.choice(np.flatnonzero(truth == name), n, replace=False) for name, n in minutes.items()])
+)
 seen = np.isin(np.arange(24 * 60), watched)
 y = np.where(seen, truth, None)
 
