@@ -65,6 +65,6 @@ axes[3].set_yticks(-np.arange(len(rows)), list(rows))
 axes[3].set(xlabel="hour", xlim=(0.0, 24.0))
 for name, colour in colours.items():
     axes[0].scatter([], [], s=30, c=colour, label=name)
-axes[0].legend(ncols=3, loc="upper right", frameon=False, fontsize=9)
-axes[0].set_title(f"{right['HMM']:.0%} of the minutes right, from 20 that were watched", loc="left", fontsize=11)
+axes[0].legend(ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
+axes[0].set_title(f"{right['HMM']:.1%} of the minutes right, from 20 that were watched", loc="left", fontsize=11)
 plt.show()
