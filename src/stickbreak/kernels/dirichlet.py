@@ -166,8 +166,9 @@ def best_shapes(counts, sums, median, variance, y, s, values):
             _spreads(counts[k], y[k], median, variance, s[k])
             values[k] = _climb(counts[k], sums[k], median, variance, y[k], s[k])
         else:
-            y[k] = median + 0.5 * variance
-            s[k] = variance
+            for d in range(median.size):
+                y[k, d] = median[d] + 0.5 * variance
+                s[k, d] = variance
             values[k] = 0.0
 
 

@@ -60,15 +60,13 @@ def _exp_digamma(x, y):
 
 
 @_part
-def _first_factors(N, prior, x, p):
-    """The factors p = exp(psi(N + prior)) for a document's counts N (K,), or the prior where they are NaN."""
-    if math.isnan(N[0]):
-        for k in range(p.size):
-            p[k] = prior[k]
-        return
-    for k in range(N.size):
-        x[k] = N[k] + prior[k]
-    _exp_digamma(x, p)
+def _factors(n, prior, known, x, p):
+    """The factors p = exp(psi(n + prior)) for a document's counts n (m,) if they are known, or the prior."""
+    for k in range(n.size):
+        x[k] = n[k] + prior[k]
+        p[k] = prior[k]
+    if known:
+        _exp_digamma(x, p)
 
 
 @_part
@@ -108,8 +106,7 @@ def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, 
         n[k] = start[k]
         a[k] = prior[k]
         room.topics[k] = k
-    _first_factors(n, prior, x, p)
-    known = not math.isnan(n[0])
+    known = not math.isnan(n[0])  # else the first factors are the prior
     table = E
     at = own
     m = K
@@ -117,6 +114,7 @@ def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, 
     matters = False
     done = 0
     while done < most:
+        _factors(n[:m], a[:m], known, x[:m], p[:m])
         done += 1
         kept = above(p[:m], faint, room.chosen) if leave_out and known else m
         if pays(kept, m, own.size, room):
@@ -139,11 +137,9 @@ def _fixed_point(own, counts, E, prior, tiny, tol, most, leave_out, room, work, 
             change += abs(acc[k] * p[k] - n[k])
         for k in range(m):
             n[k] = acc[k] * p[k]
-            x[k] = n[k] + a[k]
         if change <= tol * K:  # false for NaN, after a cold start
             break
         known = True
-        _exp_digamma(x[:m], p[:m])
     clear(start)
     for j in range(m):
         start[room.topics[j]] = n[j]
