@@ -21,11 +21,12 @@ def readable(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines:
     changed: list[str] = []
     literal = False
     for before, line in zip(["", *lines], lines[:end]):
-        formula = line.startswith(("    ", "|"))
+        table = line.startswith("|") and line.rstrip().endswith("|")
+        formula = table or line.startswith("    ")
         if formula and not before.strip() and changed and not literal:
             changed += ["::", ""]
         literal = formula or (literal and not line.strip())
-        changed.append(f"    {line}" if line.startswith("|") else line if literal else bars_escaped(line))
+        changed.append(f"    {line}" if table else line if literal else bars_escaped(line))
     lines[:] = [*changed, *map(bars_escaped, lines[end:])]
 
 
