@@ -11,7 +11,7 @@ from stickbreak import HMM, load
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.data.labelled_rows import with_classes
-from stickbreak.inference import Threads, states_by_class
+from stickbreak.inference import Streaming, Threads, states_by_class
 from stickbreak.likelihoods import DiagonalGaussian, Labelled, Sample
 from stickbreak.likelihoods.features import features
 from stickbreak.model import Batch, Model, SequenceSummary
@@ -197,6 +197,10 @@ def test_without_a_known_label_the_fit_is_that_without_y_and_impossible_ones_are
     assert with_y.lower_bound_ == without.lower_bound_
     with pytest.raises(ValueError, match="fitted without labels"):
         without.predict_class(X)
+    with pytest.raises(ValueError, match="was fitted to had none"):
+        without.partial_fit(X, np.zeros(60))
+    with pytest.raises(ValueError, match="a stream has no labels"):
+        deepcopy(quick).fit(X, np.zeros(60)).set_params(algorithm=Streaming()).partial_fit(X)
     with pytest.raises(ValueError, match="one label for each of 60 rows"):
         quick.fit(X, np.zeros(3))
     with pytest.raises(ValueError, match="one for each row; see sequence 0"):

@@ -12,7 +12,7 @@ from stickbreak import Mixture, load
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource, SparseSource
 from stickbreak.data.labelled_rows import with_classes
-from stickbreak.inference import Gibbs, LearningSearch, Options, Session, Threads, TruncationFree, by_class
+from stickbreak.inference import Gibbs, LearningSearch, Options, Session, Streaming, Threads, TruncationFree, by_class
 from stickbreak.likelihoods import (
     Background,
     Bernoulli,
@@ -379,15 +379,21 @@ def test_what_labels_cannot_go_with_is_refused(fitted):
         Mixture("gaussian", allocation="finite", n_init_clusters=4, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="the class 4, but no row that counts"):
         Mixture("gaussian", random_state=0).fit(X, y, (y != 4).astype(float))
-    for algorithm in ("sequential", TruncationFree()):
+    for algorithm in ("sequential", TruncationFree(), Streaming()):
         with pytest.raises(ValueError, match="takes no labels"):
             Mixture("gaussian", algorithm=algorithm, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="label_error must be"):
         Mixture(label_error=1.0).fit(X, y)
     with pytest.raises(ValueError, match="no class of the fit"):
         model.class_accuracy(X, np.full(len(X), 7))
+    plain = Mixture("gaussian", moves=(), random_state=0).fit(X[:50])
     with pytest.raises(ValueError, match="fitted without labels"):
-        Mixture("gaussian", moves=(), random_state=0).fit(X[:50]).predict_class(X)
+        plain.predict_class(X)
+    with pytest.raises(ValueError, match="was fitted to had none"):
+        plain.partial_fit(X, y)
+    plain.partial_fit(X, np.full(len(X), -1))
+    with pytest.raises(ValueError, match="a stream has no labels"):
+        deepcopy(model).set_params(algorithm=Streaming()).partial_fit(X)
 
 
 @pytest.mark.parametrize("seed", [0, 2])

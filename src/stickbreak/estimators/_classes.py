@@ -16,7 +16,7 @@ from .._arguments import shown
 from ..data import ArraySource, SequenceSource
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.labelled_rows import with_classes
-from ..inference import Executor, Options, Sequential, TruncationFree, by_class
+from ..inference import Executor, Options, Sequential, Streaming, TruncationFree, by_class
 from ..likelihoods import Labelled
 from ..likelihoods.labelled import OWN
 from ..model import Model, Summary
@@ -115,9 +115,9 @@ def labelled_problem(
 
     Raises
     ------
-    ValueError : the algorithm begins clusters in a pass over rows, which labels cannot keep to.
+    ValueError : the algorithm begins clusters in a pass over rows, or in a stream, which labels cannot keep to.
     """
-    if isinstance(choices.algorithm(estimator), (Sequential, TruncationFree)):
+    if isinstance(choices.algorithm(estimator), (Sequential, Streaming, TruncationFree)):
         raise ValueError(
             f"algorithm={estimator.algorithm!r} takes no labels; leave out y, or use algorithm='memoized', 'full', "
             "'stochastic' or a Gibbs()."
@@ -191,6 +191,14 @@ class Classified:
         if not isinstance(likelihood, Labelled):
             raise NotFittedError("this model was fitted without labels: use fit(X, y).")
         return likelihood
+
+    def _refuse_first_labels(self, y: Any, n: int) -> None:
+        """Refuse labels of n more rows where those before had none, so that clusters have no classes."""
+        if not hasattr(self, "classes_") and classes_of(y, n) is not None:
+            raise ValueError(
+                "y has labels, but the rows that this model was fitted to had none, so its clusters have no classes: leave y "
+                "out, or fit again with labels."
+            )
 
     def _require_labels(self, y: Any) -> None:
         """Refuse to fit a model with labels to rows without, as its clusters would lose their classes."""

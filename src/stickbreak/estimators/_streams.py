@@ -62,11 +62,9 @@ def set_stream(estimator: Any, underway: Underway | None) -> None:
 
 
 def refuse_labels(fitted: Model) -> None:
-    """Refuse a stream of sequences that goes on from a model with labels."""
+    """Refuse a stream that goes on from a model with labels."""
     if isinstance(fitted.likelihood, Labelled):
-        raise ValueError(
-            "a stream of sequences has no labels, and this model was fitted with y; use another algorithm."
-        )
+        raise ValueError("a stream has no labels, and this model was fitted with y; use another algorithm.")
 
 
 def go_on(

@@ -602,10 +602,11 @@ class HMM(ClusterMixin, Classified, Estimator):
     def _add(self, X: Any, y: Any, lengths: Any) -> str | None:
         with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor, y)
+            self._refuse_first_labels(sequences.labels_of(y, X), source.n_rows)
             self._widen(columns.missing)
             algorithm = choices.algorithm(self)
             if isinstance(algorithm, Streaming):
-                refuse_labels(self)
+                refuse_labels(self.model_)
                 unknown = partial(algorithm.unknown, float(self.summary_.N.sum()))
                 go_on(self, source, executor, unknown, partial(self._learner, algorithm))
             else:

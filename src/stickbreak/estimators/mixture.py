@@ -65,7 +65,7 @@ from ._seeds import with_rows
 from ._selection import remembered
 from ._stability import OF_LABELS, Grouped, Stability, stability
 from ._start import choose_start
-from ._streams import begun, go_on, set_stream
+from ._streams import begun, go_on, refuse_labels, set_stream
 from ._told import Told
 
 if TYPE_CHECKING:
@@ -756,12 +756,15 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     def _add(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         with self._executor(X) as executor:
             source, columns = self._known(X, y, executor, sample_weight)
+            if not self.n_targets_:
+                self._refuse_first_labels(y, source.n_rows)
             self._widen(columns.missing)
             algorithm = choices.algorithm(self)
             known = self.summary_
             if isinstance(algorithm, Sequential):
                 known = algorithm.grown(self.model_, known, source, executor)
             if isinstance(algorithm, Streaming):
+                refuse_labels(self.model_)
                 learn = hyperparameters.learnt_again(self)
                 moves = choices.moves(self)
                 unknown = partial(algorithm.nothing, source)
