@@ -21,6 +21,7 @@ import stickbreak
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, Duration, FiniteMarkovChain, HDPMarkovChain
 from stickbreak.inference import Stochastic
+from stickbreak.inference.state_search import TUNING
 from stickbreak.likelihoods import AutoregressiveGaussian, Categorical
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -188,6 +189,14 @@ def test_a_list_of_sequences(data, model):
         fit(parts, LENGTHS)
     with pytest.raises(ValueError, match="all sequences must have the same columns"):
         fit([parts[0], parts[2][:, :1]])
+
+
+def test_an_ascent_does_not_end_while_learning_gains(data):
+    tol = 1e-4
+    history = fit(data[0], LENGTHS, tol=tol).history_
+    bounds = [lap.explored_bound for lap in history if lap.ascent == 1]
+    assert history[-1].ascent > 1
+    assert bounds[-1] - bounds[-2] < 4 * TUNING.per_row * len(data[0])  # of 4 states, to the tolerance of excursions
 
 
 def test_frames_maps_and_short_floats(tmp_path, data, model):
