@@ -45,7 +45,8 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
-    long_lap : rows times pairs of states, beyond which a lap takes so long that there are none on all of many rows
+    long_lap : rows times pairs of states, beyond which a lap takes so long that there are few on all of many rows
+    longest_lap : the same with phrases in place of rows, beyond which there are none
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -69,6 +70,7 @@ class Tuning:
     on_sample: int = 3
     on_all_rows: int = 4
     long_lap: int = 1 << 28
+    longest_lap: int = 1 << 30
     path_rows: int = 1 << 23
 
 
@@ -103,8 +105,9 @@ class StateSearch(Search):
     is learnt anew; where none of these pays, the search ends.
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
-    follow on more rows: they show states that a sample cannot.  If the number of states is given there are no excursions
-    then: there are as many from the beginning (`stickbreak.inference.descent`).
+    follow on more rows: they show states that a sample cannot.  Where laps take long, on all rows these are one of splits and
+    one of pieces.  If the number of states is given there are no excursions then: there are as many from the beginning
+    (`stickbreak.inference.descent`).
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     """
@@ -137,6 +140,8 @@ class StateSearch(Search):
         self.begin(start)
         if not (many and given) and self._has_time():
             self._explore()
+        elif not given and self.sampled:
+            self._add_states()
         self.outcome.polish(self.options.at_last)
 
     def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
@@ -155,10 +160,17 @@ class StateSearch(Search):
             self._in_hand.polish(self._coarse)
 
     def _has_time(self) -> bool:
-        """Whether laps, and looks at paths, are quick enough for excursions."""
+        """Whether laps, and looks at paths, are quick enough for excursions of all kinds."""
         rows = self.source.n_rows
         whole = rows > TUNING.many_rows and not self.sample_rows
         return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
+
+    def _add_states(self) -> None:
+        """One excursion of each kind that shows most of the states that a sample cannot, where laps take long."""
+        for kind in (Kind("splits", self._split), Kind("pieces", self._in_pieces, slow=True)):
+            steps = self.source.n_steps * self.total.K**2
+            if self._may_grow() and self.source.n_rows <= TUNING.path_rows and steps <= TUNING.longest_lap:
+                self._pays(kind)
 
     @property
     def _many(self) -> bool:
