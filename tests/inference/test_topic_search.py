@@ -1,6 +1,7 @@
 """The search for topics where laps take long, and growth from too few."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,14 @@ def corpus(K, n, V, words):
 def test_the_top_of_a_parabola():
     x = np.log([64.0, 128.0, 300.0])
     assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx(5.1)
+
+
+@pytest.mark.parametrize(
+    "bounds, fast, rises", [((-9, -3, -2), False, False), ((-9, -5, -2), False, True), ((-9, -3, -2), True, True)]
+)
+def test_growth_ends_where_laps_take_long_and_the_best_number_is_within_what_was_tried(bounds, fast, rises):
+    growth = SimpleNamespace(_tried=dict(zip((64, 128, 256), bounds)), _is_fast=lambda: fast)
+    assert topic_growth.TopicGrowth._rises(growth) is rises
 
 
 @pytest.mark.parametrize("start", [2, 5])

@@ -26,8 +26,6 @@ class Tuning:
     growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
-    longer : times as many topics as are best in growth, from which the long ascents begin, where laps take long: topics that
-        are merged from more have better optima
     sweeps, split_sweeps, last_sweeps : of annealing, at the start of an ascent from nothing, from split topics, and of the
         last ones
     """
@@ -35,7 +33,6 @@ class Tuning:
     fewest: int = 64
     growth: tuple[float, ...] = (2.0, 1.125)
     worthwhile_topic: float = 0.02
-    longer: float = 1.25
     sweeps: int = 60
     split_sweeps: int = 45
     last_sweeps: int = 180
@@ -49,7 +46,7 @@ class TopicGrowth(TopicAscents):
     """Excursions from more topics of words, each from annealed ones."""
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
-    _wanted: int = 0  # topics from which the first long ascent begins, if growth has told
+    _peak: int = 0  # topics that are best by what growth tells, if it tells
     _grown: Laps | None = None  # the last ascent of the growth, before merges
 
     def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
@@ -61,7 +58,7 @@ class TopicGrowth(TopicAscents):
             self._try_many(chain, options)
         self._double(chain, options)
         while self._is_fast() and self._grow(chain, self._times(TUNING.growth[1]), options):
-            self._wanted = 0
+            self._peak = 0
 
     def _at_random(self, chain: Chain, K: int) -> Annealed:
         """So many topics from nothing, annealed."""
@@ -82,14 +79,21 @@ class TopicGrowth(TopicAscents):
     def _double(self, chain: Chain, options: Options) -> None:
         """Excursions from twice as many topics, until these gain too little; then what all of them tell."""
         self._note(self.outcome)
-        while self._grow(chain, self._times(TUNING.growth[0]), options):
+        while self._rises() and self._grow(chain, self._times(TUNING.growth[0]), options):
             continue
         sizes = sorted(self._tried)
         bounds = [self._tried[K] for K in sizes]
         i = min(int(np.argmax(bounds)), len(sizes) - 2)  # the last may be as good as the one before
         if i > 0:
             top = np.exp(_top(np.log(sizes[i - 1 : i + 2]), bounds[i - 1 : i + 2]))
-            self._wanted = min(int(np.ceil(TUNING.longer * min(top, sizes[i + 1]))), self.model.max_clusters)
+            self._peak = min(int(np.ceil(min(top, sizes[i + 1]))), self.model.max_clusters)
+
+    def _rises(self) -> bool:
+        """Whether more topics than were tried are likely to be better, where laps take long: by the last three bounds."""
+        sizes = sorted(self._tried)[-3:]
+        if len(sizes) < 3 or self._is_fast():
+            return True
+        return bool(_top(np.log(sizes), [self._tried[K] for K in sizes]) >= np.log(sizes[-1]))
 
     def _note(self, laps: Laps) -> None:
         """Keep the bound of an ascent of the growth."""

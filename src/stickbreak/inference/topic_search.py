@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data import SparseSource
 from ..model import Model, Summary
+from ..moves.agglomeration import reduced
 from . import topic_ascents, topic_growth
 from .gibbs import Annealed, Chain
 from .one_topic import OneTopicSearch
@@ -24,7 +25,10 @@ class Tuning:
     coarse : excursions of groups of rows are compared when settled to this multiple of the tolerance
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
+    more : times as many topics as are best in growth, from which the long ascents begin, where laps take long: topics that
+        are merged from more have better optima
     fewer : where laps take long, long ascents follow from ever this share of the topics, merged, while that gains
+    step_sweeps, again_sweeps : of annealing, where laps take long, of topics that are then merged, and of those merged
     unmixed : alpha from which documents of one topic each begin
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
     """
@@ -33,7 +37,10 @@ class Tuning:
     settle: int = 12
     settle_topics: int = 4
     worthwhile: float = 30.0
+    more: float = 1.25
     fewer: float = 0.9
+    step_sweeps: int = 45
+    again_sweeps: int = 90
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
 
@@ -51,6 +58,7 @@ class TopicSearch(TopicGrowth):
     """
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
+    _long: bool = False  # whether the best model is from a long ascent, no longer from the growth
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -92,10 +100,22 @@ class TopicSearch(TopicGrowth):
             begun = self._anneal_first(chain, coarse)
             self._with_one_topic_each(chain, coarse)
         self._anneal_all(chain, coarse, begun)
+        if not self._is_fast():
+            self._finish(options=coarse)
         if self.outcome.options is not self.options:
             self.outcome.polish(self.options)
         while self._is_fast() and self._grows_at_last(chain, coarse):
             self._settle()
+
+    def _finish(self, options: Options) -> None:
+        """Moves, and merges through losses, of the best model, where laps take long."""
+        self._merge_more(self._in_hand, options)
+        best = self._in_hand
+        if not self._removals or self._laps_left <= 0:
+            return
+        last = self._laps(best.model, self._removals, self.options, best, self._laps_left, "settled")
+        last.run(best.total, best.counts)
+        self._keep(best, last)
 
     def _anneal_all(self, chain: Chain, options: Options, begun: bool) -> None:
         """Long ascents: until none merges any topics; or where laps take long, from ever fewer topics, while these gain.
@@ -118,15 +138,19 @@ class TopicSearch(TopicGrowth):
                 self._anneal(chain, fewer, options)
 
     def _anneal_ever_fewer(self, chain: Chain, options: Options) -> None:
-        """Long ascents from ever fewer topics; if already the first gains nothing, one more from all of them."""
+        """Long ascents from ever fewer topics; if already the first gains nothing, one from more.
+
+        One from as many where the best topics are still those of the growth.
+        """
         best = self._in_hand
         gain = np.inf
         while gain > topic_ascents.TUNING.coarse_topics * self.total.K and not self._is_fast() and self._may_merge():
             bound = self.outcome.bound
-            self._anneal(chain, self._somewhat_fewer(), options)
+            self._anneal(chain, self._somewhat_fewer(), options, TUNING.again_sweeps)
             gain = self.outcome.bound - bound
         if self._in_hand is best and self._laps_left > 0:
-            self._anneal(chain, self.total, options)
+            start = self._somewhat_more() if self._long else self.total
+            self._anneal(chain, start, options, TUNING.again_sweeps)
 
     def _somewhat_fewer(self) -> Summary:
         """The topics of the best model, merged at a loss to `Tuning.fewer` of them, or to those that are nearly as good."""
@@ -135,38 +159,59 @@ class TopicSearch(TopicGrowth):
         near = self._nearly_as_good()
         return near if near is not None and wanted > near.K else self._merged_from(self._in_hand, wanted)
 
+    def _somewhat_more(self) -> Summary:
+        """Topics of which those of the best model would be `Tuning.fewer`, merged from those of the growth; or its own."""
+        wanted = int(np.ceil(self.total.K / TUNING.fewer))
+        grown = self._grown
+        return self.total if grown is None or wanted > grown.total.K else self._merged_from(grown, wanted)
+
     def _anneal_first(self, chain: Chain, options: Options) -> bool:
         """Where laps take long, the first long ascent, from as many topics as growth says are best; whether it was made."""
         if self._is_fast() or self._laps_left <= 0:
             return False
-        K = self.total.K
-        grown = self._grown
-        if self._may_merge() and grown is not None and K < self._wanted < grown.total.K:
-            self._anneal(chain, self._merged_from(grown, self._wanted), options)
-        elif self._wanted > K:
-            self._ascend_annealed(
-                chain, self._with_split(chain, self._wanted, topic_growth.TUNING.last_sweeps), options
-            )
+        peak = self._peak
+        most = self._in_hand
+        if self._grown is not None and self._grown.total.K > most.total.K:
+            most = self._grown
+        if self._may_merge() and 0 < peak < most.total.K:
+            start = self._merged_from(most, min(int(np.ceil(TUNING.more * peak)), most.total.K))
+            self._ascend_annealed(chain, self._annealed_down(chain, start, peak), options)
+        elif peak > self.total.K:
+            annealed = self._with_split(chain, peak, topic_growth.TUNING.last_sweeps)
+            self._ascend_annealed(chain, annealed, options)
         else:
             self._anneal(chain, self.total, options)
         return True
 
-    def _anneal(self, chain: Chain, start: Summary, options: Options) -> None:
+    def _annealed_down(self, chain: Chain, start: Summary, wanted: int) -> Annealed:
+        """Topics annealed and merged, a few at a time, down to so many."""
+        K = start.K
+        while wanted < K:
+            K = max(int(TUNING.fewer * K), wanted)
+            annealed = chain.from_summary(start, TUNING.step_sweeps, self.executor)
+            start = reduced(self._in_hand.model, annealed.summary, K)
+        return chain.from_summary(start, TUNING.again_sweeps, self.executor)
+
+    def _anneal(
+        self, chain: Chain, start: Summary, options: Options, sweeps: int = topic_growth.TUNING.last_sweeps
+    ) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
-        self._ascend_annealed(chain, chain.from_summary(start, topic_growth.TUNING.last_sweeps, self.executor), options)
+        self._ascend_annealed(chain, chain.from_summary(start, sweeps, self.executor), options)
 
     def _ascend_annealed(self, chain: Chain, annealed: Annealed, options: Options) -> None:
         """An ascent from annealed topics, and what follows from the best model then."""
         best = self.outcome
+        fast = self._is_fast()
         if self._removals:
             annealed = chain.pruned(annealed, self.executor)
-        trial = self._laps(best.model, self._removals, options, best, TUNING.settle_topics, "annealing")
+        moves = self._removals if fast else ()
+        trial = self._laps(best.model, moves, options, best, TUNING.settle_topics, "annealing")
         trial.run(annealed.summary)
-        self._keep(best, trial)
+        self._long |= self._keep(best, trial) > 0.0
         if self._is_fast():
             self._settle()
-        else:
-            self._merge_more(self._in_hand, options)
+        elif self._in_hand is trial:
+            self._merge_all(trial, options)
 
     def _with_one_topic_each(self, chain: Chain, options: Options) -> None:
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
