@@ -25,7 +25,7 @@ def test_the_top_of_a_parabola():
 
 
 @pytest.mark.parametrize(
-    "bounds, fast, rises", [((-9, -3, -2), False, False), ((-9, -5, -2), False, True), ((-9, -3, -2), True, True)]
+    ("bounds", "fast", "rises"), [((-9, -3, -2), False, False), ((-9, -5, -2), False, True), ((-9, -3, -2), True, True)]
 )
 def test_growth_ends_where_laps_take_long_and_the_best_number_is_within_what_was_tried(bounds, fast, rises):
     growth = SimpleNamespace(_tried=dict(zip((64, 128, 256), bounds)), _is_fast=lambda: fast)
