@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from papers.baselines.methods_2013 import RATES, begun, births, fixed, mixture, trace
+from papers.baselines.methods_2013 import RATES, Watched, begun, births, fixed, mixture, trace
 
 
 @pytest.fixture(scope="module")
@@ -32,3 +32,17 @@ def test_a_trace_ends_with_the_bound_per_row(rows):
     assert max(of_laps["ELBO"]) == pytest.approx(model.lower_bound_ / 60)
     assert of_laps["passes"] == list(range(1, len(model.history_) + 1))
     assert 2 in of_laps["clusters"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_lap_is_looked_at_and_changes_nothing(rows):
+    models = {
+        "births": births("gaussian", 3, 0),
+        "search": mixture("gaussian", 2, 0),
+        "stochastic": fixed("gaussian", 3, "random", 3, 4, 0)["SO-a"],
+    }
+    for name, model in models.items():
+        watched = Watched.of(model, lambda result: result.total.K).fit(rows)
+        assert len(watched.seen) == len(watched.history_) > 1, name
+        assert watched.lower_bound_ == model.fit(rows).lower_bound_
+    assert watched.seen == [lap.n_clusters for lap in watched.history_]

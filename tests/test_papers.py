@@ -3,6 +3,7 @@
 import json
 
 import frame
+import numpy as np
 import pytest
 from frame import Experiment, Outcome
 
@@ -40,3 +41,19 @@ def test_a_picture_is_drawn_again_without_a_run(tmp_path, monkeypatch):
     (tmp_path / "toy_small.png").unlink()
     assert experiment().main(["--small", "--redraw"]) == ran
     assert (tmp_path / "toy_small.png").exists()
+
+
+@pytest.mark.parametrize(("inside", "arguments"), [(True, ["--small"]), (True, []), (False, ["--small"])])
+def test_only_a_small_version_without_its_data_is_skipped(inside, arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(frame, "DATA", tmp_path)
+
+    def measure(small: bool, seeds: int) -> Outcome:
+        np.load((tmp_path if inside else tmp_path.parent) / "absent.npz")
+
+    toy = Experiment("toy", "A toy.", measure, lambda outcome, picture: None)
+    if inside and arguments:
+        assert toy.main(arguments) is None
+        assert "absent.npz is not there" in capsys.readouterr().out
+    else:
+        with pytest.raises(FileNotFoundError):
+            toy.main(arguments)

@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 from matplotlib.figure import Figure
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from common import ROOT, show, write
+from common import DATA, ROOT, show, write
 
 RESULTS = ROOT / "results" / "papers"
 
@@ -54,8 +54,20 @@ class Experiment:
     seeds: int = 1
     small_seeds: int = 1
 
-    def main(self, arguments: Sequence[str] | None = None) -> Outcome:
-        """Run the experiment as the command line says, print its table, and write JSON and picture."""
+    def main(self, arguments: Sequence[str] | None = None) -> Outcome | None:
+        """Run the experiment as the command line says, print its table, and write JSON and picture.
+
+        Returns None, and says so, if the small version needs data that are not there.
+        """
+        try:
+            return self._shown(arguments)
+        except FileNotFoundError as missing:
+            if "--small" not in (arguments or sys.argv) or not Path(missing.filename).is_relative_to(DATA):
+                raise
+            print(f"{self.name}: skipped, as {missing.filename} is not there")
+            return None
+
+    def _shown(self, arguments: Sequence[str] | None) -> Outcome:
         options = self._options(arguments)
         file = RESULTS / f"{self.name}{'_small' if options.small else ''}.json"
         outcome = self._written(file) if options.redraw else self._measured(file, options)

@@ -1,12 +1,17 @@
 """The methods of Hughes and Sudderth 2013 and those they compare with, as values of the library, and the traces of fits."""
 
+import time
 import warnings
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
 from stickbreak import Mixture
-from stickbreak.inference import Memoized, Stochastic
+from stickbreak.inference import Memoized, Session, Stochastic
+from stickbreak.inference.algorithm import Ascending
+from stickbreak.inference.laps import Result
 from stickbreak.likelihoods import Likelihood
 from stickbreak.moves import AdoptedBirth
 
@@ -14,6 +19,38 @@ warnings.filterwarnings("ignore", message="decay=", category=UserWarning)  # two
 
 PUBLISHED = Memoized(accelerate=False)
 RATES = {"SO-a": Stochastic(10.0, 0.5), "SO-b": Stochastic(100.0, 0.5), "SO-c": Stochastic(10.0, 0.9)}
+
+
+class Watched(Mixture):
+    """A mixture whose best model so far is looked at after every lap.
+
+    Attributes
+    ----------
+    seen : what the look returned, by lap
+    seconds : CPU time that looking took
+    """
+
+    @classmethod
+    def of(cls, model: Mixture, look: Callable[[Result], float]) -> Self:
+        """The same model; ``look`` is given the result of the laps so far."""
+        self = cls(**model.get_params(deep=False))
+        self.look = look
+        self.seen = []
+        self.seconds = 0.0
+        return self
+
+    def _best_of(self, streams: Any, begin: Callable[..., Ascending], *others: Any) -> Any:
+        def begin_watched(*args: Any, session: Session, **named: Any) -> Ascending:
+            def on_lap(lap: Any) -> None:
+                session.on_lap(lap)
+                began = time.process_time()
+                self.seen.append(self.look(ascent.result))
+                self.seconds += time.process_time() - began
+
+            ascent = begin(*args, session=replace(session, on_lap=on_lap), **named)
+            return ascent
+
+        return super()._best_of(streams, begin_watched, *others)
 
 
 def mixture(likelihood: Likelihood | str, n_batches: int, seed: int, **parameters: Any) -> Mixture:
