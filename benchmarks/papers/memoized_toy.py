@@ -190,7 +190,8 @@ def draw(outcome: Outcome, picture: Figure) -> None:
     for i, name in enumerate(names):
         of_method = [r for r in outcome.runs if r["method"] == name]
         for r in of_method[:DRAWN] if name not in ONCE else []:
-            lacking = np.maximum(best[r["seed"]] - np.array(r["ELBO"]), LEAST)
+            curve = np.maximum.accumulate(r["ELBO"]) if name in SEARCHES else np.array(r["ELBO"])
+            lacking = np.maximum(best[r["seed"]] - curve, LEAST)
             left.plot(r["passes"], lacking, color=f"C{i}", linewidth=0.8, label=name if r["seed"] == 0 else None)
         spread = 0.5 * (np.arange(len(of_method)) / len(of_method) - 0.5)
         right.plot(i + spread, [r["found"] for r in of_method], "o", color=f"C{i}", markersize=4)

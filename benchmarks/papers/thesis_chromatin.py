@@ -77,7 +77,7 @@ def run(name: str, seed: int, model: HMM, X: np.ndarray, lengths: np.ndarray) ->
         "log evidence per bin": float(model.score(X, lengths=lengths)) / len(X),
         "CPU seconds": seconds,
         "passes": np.cumsum([(lap.sample_rows or len(X)) / len(X) for lap in laps]).tolist(),
-        "states": [lap.explored_clusters for lap in laps],
+        "states": [lap.n_clusters for lap in laps],
         "ELBO": [None if lap.sample_rows else lap.lower_bound / len(X) for lap in laps],
     }
 
