@@ -133,12 +133,13 @@ def measure(small: bool, seeds: int) -> Outcome:
 def draw(outcome: Outcome, picture: Figure) -> None:
     """Means of the clusters (Figure 1), and held-out scores by CPU time (Figure 2)."""
     picture.set_size_inches(9.0, 5.6)
-    top, bottom = picture.subfigures(2, 1, height_ratios=(1.0, 1.8))
+    top, bottom = picture.subfigures(2, 1, height_ratios=(1.2, 1.8))
     first = {r["method"]: r for r in outcome.runs if r["seed"] == 0}
     for axes, name in zip(top.subplots(1, len(DRAWN), sharey=True), DRAWN):
         axes.plot(*APART * GRID.T, "o", color="0.8", markersize=12)
         axes.plot(*np.transpose(first[name]["means"]), "k+", markersize=8)
-        axes.set(title=f"{name}, K = {first[name]['K']}", xlim=(-8.0, 8.0), ylim=(-8.0, 8.0), aspect="equal")
+        axes.set(xlim=(-8.0, 8.0), ylim=(-8.0, 8.0), aspect="equal")
+        axes.set_title(f"{name}, K = {first[name]['K']}", fontsize=9)
     axes = bottom.subplots()
     for i, name in enumerate((*METHODS, "scikit-learn")):
         for r in (r for r in outcome.runs if r["method"] == name):
