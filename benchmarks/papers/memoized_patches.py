@@ -7,7 +7,7 @@ each: memoized (MO) and stochastic at three learning rates (SO).  `memoized_deno
 
     python benchmarks/papers/memoized_patches.py [--small] [--seeds 1]
 
-The full version takes about 20 CPU minutes, the small one (1,500 patches, from 10) 10 seconds.
+The full version takes 30 CPU minutes, the small one (1,500 patches, from 10) 5 seconds.
 """
 
 import time
