@@ -10,7 +10,7 @@ how noisy its bars are.
 
     python benchmarks/papers/thesis_bars.py [--small] [--seeds 3]
 
-The full version takes 3 CPU minutes, the small one (100 documents, from 15) 8 seconds.
+The full version takes 5 CPU minutes, the small one (100 documents, from 15) 8 seconds.
 """
 
 import time
