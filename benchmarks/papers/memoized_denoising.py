@@ -8,7 +8,7 @@ tenth of these patches.
 
     python benchmarks/papers/memoized_denoising.py [--small] [--seeds 1]
 
-The full version takes 20 CPU minutes after the other command, the small one (1,500 patches, 10 components, 128 x 128 pixels of
+The full version takes 15 CPU minutes after the other command, the small one (1,500 patches, 10 components, 128 x 128 pixels of
 one image) 5 seconds.
 """
 
