@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_info
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, RowSearch, Session, Threads
+from stickbreak.inference.bounds import BoundDecreased
 from stickbreak.inference.ending import judged
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
-from stickbreak.inference.lap import BoundDecreased
 from stickbreak.inference.laps import Laps
 from stickbreak.inference.row_search import TUNING
 from stickbreak.inference.sample_sizes import TUNING as SAMPLES

@@ -114,7 +114,7 @@ def test_laps_learn_where_that_gains_and_before_an_ascent_ends(rests, monkeypatc
         calls.append(task)
         return tuned(*task)
 
-    monkeypatch.setattr("stickbreak.inference.lap.tuned", counted)
+    monkeypatch.setattr("stickbreak.inference.lap_end.tuned", counted)
     with Threads(1) as threads:
         problem = Problem(source, threads, Options(1, 50, 1e-3, learn=learn, check=True))
         start = model.ordered(labelled(model.likelihood, source, labels))

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Chunk
-from ..model import Drawn, Memo, Model, Posterior, Rename, Summary, Take
-from ..model.learning import tuned
+from ..model import Drawn, Memo, Model, Posterior, Summary
 from ..moves import MoveRecord, Schedule
 from ..moves.better import NEGLIGIBLE
 from ..moves.verify import Verdict
 from .batch_births import BatchBirths, births_of
+from .bounds import check_bound
 from .ending import judged
+from .lap_end import Record, finished
 from .leap import Leap, leap_from
 from .sight import Sight
 from .state import Problem, State
@@ -32,37 +33,17 @@ class Tuning:
     ----------
     first_step, longest_step : multiples of the last change by which parameters are extrapolated: at first, and at most
     faster, slower : factors of the multiple after a lap that was kept, and after one that was undone
-    rising : share of the bound: while a lap gains more, states are not merged or deleted
-    barren : laps without births, after which learning may begin where it is to be late
-    little : share of the gain of a lap: where learning gains less, the next laps need not learn (`Recipe.rests`), and orders of
-        clusters that gain less wait
-    few_rows : of more rows, or phrases of them, every lap learns: there it takes little of the time
     """
 
     first_step: float = 0.5
     longest_step: float = 20.0
     faster: float = 1.5
     slower: float = 0.4
-    rising: float = 2e-4
-    barren: int = 2
-    little: float = 0.05
-    few_rows: int = 50_000
 
 
 TUNING = Tuning()
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
 NOTHING = np.empty(0, np.int32)
-
-
-class BoundDecreased(AssertionError):
-    """The ELBO went down where it cannot: a defect of a likelihood, an allocation or a move."""
-
-
-class Record(NamedTuple):
-    """What became of the proposals of a lap, by kind, and the speed of its pass."""
-
-    moves: tuple[MoveRecord, ...]
-    rows_per_second: float
 
 
 class Pass(NamedTuple):
@@ -114,7 +95,7 @@ def first_lap(
     posterior = model.posterior(seen.memo.total)
     begun = begun._replace(posterior=posterior, memo=seen.memo, drawn=seen.drawn, near=True)
     begun = begun._replace(owners=seen.owners, outside=seen.outside)
-    return _finished(problem, begun, [], seen.rows_per_second)
+    return finished(problem, begun, [], seen.rows_per_second)
 
 
 def lap(problem: Problem, state: State) -> tuple[State, Record]:
@@ -138,11 +119,11 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
         return _undone(problem, state._replace(before=None, step=seen.step * TUNING.slower, stalled=False), seen)
     if seen.near and posterior.bound < state.bound - problem.rounding(state.bound):
         return state._replace(before=None, near=False, stalled=False), Record((), speed)
-    _check(problem, posterior.bound, state.bound, "a lap")
+    check_bound(problem, posterior.bound, state.bound, "a lap")
     stalled = not leap.taken and not posterior.bound > state.bound
     births = [] if seen.births is None else [seen.births.record]
     if lowered and not state.proposals:  # only rounding is left to gain
-        return _finished(problem, state._replace(before=None, stalled=stalled), births, speed)
+        return finished(problem, state._replace(before=None, stalled=stalled), births, speed)
     before = state.posterior
     if seen.births is not None and seen.births.born > 0:
         state.schedule.add(seen.births.born)
@@ -164,7 +145,7 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
         outside=seen.outside,
     )
     moved, records = _moved(problem, lapped, seen.tracked, posterior.bound - reported)
-    return _finished(problem, moved, births + records, speed, state.bound)
+    return finished(problem, moved, births + records, speed, state.bound)
 
 
 def _undone(problem: Problem, state: State, seen: Pass) -> tuple[State, Record]:
@@ -176,7 +157,7 @@ def _undone(problem: Problem, state: State, seen: Pass) -> tuple[State, Record]:
         return state, Record((), seen.rows_per_second)
     reported = problem.reported(state.bound, state.total.K).bound
     moved, records = _moved(problem, state, seen.tracked, state.bound - reported)
-    return _finished(problem, moved, records, seen.rows_per_second, state.bound)
+    return finished(problem, moved, records, seen.rows_per_second, state.bound)
 
 
 def _pass(
@@ -242,7 +223,7 @@ def _pass(
             continue
         parameters = posterior.parameters(source.dtype)
         if problem.options.check and not sight.near:
-            last = _check(problem, posterior.bound, last, f"a visit to batch {b}")
+            last = check_bound(problem, posterior.bound, last, f"a visit to batch {b}")
     memo.refresh()
     speed = source.n_rows / max(time.perf_counter() - began, 1e-9)
     kept = () if sight.kind is None else tuple(owners)
@@ -281,140 +262,7 @@ def _exchanged(before: Posterior, verdict: Verdict) -> Posterior | None:
     return before.model.posterior(before.summary.exchange(verdict.removed, verdict.added))
 
 
-def _finished(
-    problem: Problem,
-    state: State,
-    records: list[MoveRecord],
-    speed: float,
-    earlier: float = np.inf,
-) -> tuple[State, Record]:
-    """The end of a lap: drop clusters without rows, order the others, learn, and plan the next lap."""
-    options = problem.options
-    source = problem.source
-    state = _without_empty(_renamed(state))
-    state = _ordered(problem, state, state.posterior.bound - earlier)
-    born = any(record.kind == "birth" and record.gains for record in records)
-    barren = 0 if born else state.barren + 1
-    learns = state.learns or (state.total.K > 1 and barren >= TUNING.barren)
-    state = _learnt(problem, state._replace(barren=barren, learns=learns), earlier)
-    posterior = state.posterior
-    bound = _check(problem, posterior.bound, state.bound, "a move, or the end of a lap")
-    fast = max(TUNING.rising * abs(bound), options.tol * state.total.K)  # no ascent ends before moves are tried
-    proposals = state.schedule.plan(
-        posterior,
-        source,
-        state.drawn,
-        problem.executor.map,
-        state.rng,
-        len(problem.batches),
-        settling=state.settle > 0,
-        rising=bound - earlier > fast,
-    )
-    state = state._replace(bound=bound, settle=state.settle - 1, proposals=proposals)
-    return state, Record(tuple(records), speed)
-
-
-def _learnt(problem: Problem, state: State, earlier: float) -> State:
-    """The state with its hyperparameters learnt, where that is likely to gain much beside what laps gain.
-
-    earlier : the bound before the lap
-    """
-    options = problem.options
-    learn = options.learn + (options.learn_late if state.learns else ())
-    posterior = state.posterior
-    risen = posterior.bound - earlier
-    undone = risen == 0.0 and state.before is None
-    if not learn or (state.rests > 0 and (undone or risen > options.tol * state.total.K)):
-        return state._replace(rests=max(state.rests - 1, 0))
-    model, solution = tuned(posterior.model, state.total, learn, problem.source.dtype, posterior.solution)
-    better = Posterior.known(model, state.total, None, solution)
-    few = problem.source.n_steps <= TUNING.few_rows
-    little = few and better.bound - posterior.bound < TUNING.little * risen
-    return state._replace(posterior=better, rests=state.model.kind.recipe.rests if little else 0)
-
-
-def _renamed(state: State) -> State:
-    """Names in advance go to the clusters that they suit best, which only raises the bound."""
-    likelihood = state.model.likelihood
-    S = likelihood.renamed(state.total.N, state.total.S)
-    if S is state.total.S:
-        return state
-    edit = Rename(S[:, likelihood.plain.n_statistics :])
-    memo = state.memo.copy()
-    memo.apply(edit)
-    before = state.before and state.before.model.posterior(edit.applied(state.before.summary, ()))
-    return state._replace(posterior=state.model.posterior(memo.total), memo=memo, before=before)
-
-
-def _without_empty(state: State) -> State:
-    """Clusters without rows cost time and change nothing (nested truncation, Thesis 3.4.3); those with a name stay."""
-    used = np.flatnonzero((state.total.N > 0.0) | state.model.named(state.total))
-    if state.model.kind.recipe.ordered and len(used) < state.total.K:
-        return _taken(state, used)
-    return state
-
-
-def _ordered(problem: Problem, state: State, risen: float) -> State:
-    """Keep clusters in the order with the highest bound; for documents and sequences that is no more than likely.
-
-    risen : what the lap has raised the bound by; where it still rises, orders that would gain little beside it wait
-    """
-    posterior = state.posterior
-    allocation = state.model.allocation
-    order = allocation.order(posterior.summary)
-    if (order == np.arange(len(order))).all():
-        return state
-    if state.model.kind.recipe.ordered:
-        return _taken(state, order)
-    ordered = posterior.summary.without_statistics().take(order)
-    bound = allocation.bound_at(posterior.summary, posterior.solution)
-    if state.model.kind.recipe.rests > 0 and risen > problem.options.tol * state.total.K:
-        solution = allocation.at(ordered, _shares(posterior, order))
-        if allocation.bound_at(ordered, solution) < bound + TUNING.little * risen:
-            return state
-    solution = allocation.solve(ordered)
-    if allocation.bound_at(ordered, solution) < bound:
-        return state
-    state = _taken(state, order)
-    return state._replace(posterior=Posterior.known(state.model, state.memo.total, None, solution))
-
-
-def _taken(state: State, clusters: NDArray[np.integer]) -> State:
-    """Reorder or drop clusters."""
-    memo = state.memo.copy()
-    memo.apply(Take(tuple(map(int, clusters))))
-    state.schedule.take(clusters)
-    before = state.before and _taken_from(state.before, clusters)
-    return state._replace(posterior=state.model.posterior(memo.total), memo=memo, before=before)
-
-
-def _taken_from(posterior: Posterior, clusters: NDArray[np.integer]) -> Posterior:
-    """The posterior of some clusters; where the best shares of all took a search, these stay as they were."""
-    model = posterior.model
-    summary = posterior.summary.take(clusters)
-    if model.kind.recipe.rests == 0 or len(clusters) < posterior.summary.K:
-        return model.posterior(summary)
-    return Posterior.known(model, summary, None, model.allocation.at(summary, _shares(posterior, clusters)))
-
-
-def _shares(posterior: Posterior, order: NDArray[np.integer]) -> Array:
-    """The shares (K + 1,) of all clusters in an order."""
-    return np.append(posterior.solution.shares[order], posterior.solution.shares[-1])
-
-
 def _of_batch(counts: Array | None, batch: list[Chunk]) -> Array | None:
     if counts is None:
         return None
     return np.concatenate([counts[:, chunk.start : chunk.stop] for chunk in batch], axis=1)
-
-
-def _check(problem: Problem, after: float, before: float, step: str) -> float:
-    if not np.isfinite(after):
-        raise FloatingPointError(
-            f"the bound is {after} after {step}: numbers in the data or in sample_weight are too large or too small "
-            "together. Multiply the columns, or the weights, by constants that bring them nearer to one."
-        )
-    slack = 1e-6 if problem.source.dtype == np.float32 else 1e-9
-    if problem.options.check and not after >= before - slack * max(1.0, abs(before)):
-        raise BoundDecreased(f"the bound fell from {before!r} to {after!r} after {step}")
-    return after

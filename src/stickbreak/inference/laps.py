@@ -14,7 +14,8 @@ from ..model import Drawn, Model, Posterior, Summary
 from ..moves import BatchBirth, Proposal, Schedule
 from ..moves.better import accepts
 from .known import check_state
-from .lap import Record, first_lap, lap
+from .lap import first_lap, lap
+from .lap_end import Record
 from .samplers.draws import Sampled
 from .session import Leg, Session
 from .state import Floor, Options, Problem, State
