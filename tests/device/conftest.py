@@ -1,4 +1,4 @@
-"""Devices that there are wherever their library is: NumPy, strict arrays, and torch on processors."""
+"""Devices that there are wherever their library is: NumPy, strict arrays, torch on processors; a card where there is one."""
 
 import pytest
 
@@ -8,11 +8,13 @@ from stickbreak.device import Device, devices, staging
 def needs(name):
     if name != "numpy":
         pytest.importorskip("array_api_compat")
-        pytest.importorskip("torch" if name == "cpu" else name)
+        library = pytest.importorskip("torch" if name in ("cpu", "cuda") else name)
+        if name == "cuda" and not library.cuda.is_available():
+            pytest.skip("no graphics card")
     return Device.parse(name)
 
 
-@pytest.fixture(scope="session", params=["numpy", "array_api_strict", "cpu"])
+@pytest.fixture(scope="session", params=["numpy", "array_api_strict", "cpu", "cuda"])
 def device(request):
     return needs(request.param)
 

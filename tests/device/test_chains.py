@@ -209,7 +209,7 @@ def test_a_whole_fit_finds_the_same_states(device):
     rng = np.random.default_rng(3)
     labels = np.repeat(rng.integers(3, size=15), 20)
     X = rng.normal(6.0 * labels[:, None], 1.0, (300, 2)).astype(np.float32)
-    name = "cpu" if device.library == "torch" else device.library
+    name = device.name if device.library == "torch" else device.library
     how = (
         {} if name != "array_api_strict" else {"init": "blocks", "n_init_states": 3, "moves": ()}
     )  # strict arrays take long

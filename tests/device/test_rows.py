@@ -207,7 +207,7 @@ def test_a_visit_can_be_pickled_and_holds_no_tensors(plain, known_families, naiv
 
 
 def name_of(device):
-    return "cpu" if device.library == "torch" else device.library
+    return device.name if device.library == "torch" else device.library
 
 
 def three(seed=0, n=250, dtype=np.float64):
