@@ -34,12 +34,10 @@ def blocks_of(monkeypatch):
     """A function that leaves a block so many bytes; data no longer stay on devices."""
 
     def limit(size):
-        monkeypatch.setattr(devices, "BLOCK_BYTES", size)
+        monkeypatch.setattr(devices, "_block_bytes", lambda device: size)
         monkeypatch.setattr(staging, "STAYING", 0)
-        devices._block_bytes.cache_clear()
         staging._HELD.clear()
 
     yield limit
     monkeypatch.undo()
-    devices._block_bytes.cache_clear()
     staging._HELD.clear()

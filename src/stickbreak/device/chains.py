@@ -171,23 +171,25 @@ def smoothed(
     G = len(segments.starts)
     new = device.array(fresh)[:, None]
     edges = segments.edges.tolist()
-    ahead = device.empty(L.shape, np.float64)
-    alpha = device.empty(L.shape, np.float64)
-    ahead[:G, :] = xp.where(new, chain.start[None, :], xp.matmul(begin, chain.A))
+    aheads = [xp.where(new, chain.start[None, :], xp.matmul(begin, chain.A))]
+    alphas: list[Any] = []
     for t in range(segments.n_steps):
         a, b = edges[t], edges[t + 1]
         if t > 0:
-            before = edges[t - 1]
-            ahead[a:b, :] = xp.matmul(alpha[before : before + b - a, :], chain.A)
-        message = ahead[a:b, :] * L[a:b, :]
-        alpha[a:b, :] = message / xp.sum(message, axis=1, keepdims=True)
-    beta = device.empty(L.shape, np.float64)
+            aheads.append(xp.matmul(alphas[-1][: b - a, :], chain.A))
+        message = aheads[-1] * L[a:b, :]
+        alphas.append(message / xp.sum(message, axis=1, keepdims=True))
+    betas: list[Any] = []
     waiting = end
     for t in range(segments.n_steps - 1, -1, -1):
         a, b = edges[t], edges[t + 1]
-        beta[a:b, :] = waiting[: b - a, :]
-        message = xp.matmul(beta[a:b, :] * L[a:b, :], chain.At)
-        waiting = xp.concat([message / xp.sum(message, axis=1, keepdims=True), waiting[b - a :, :]], axis=0)
+        betas.append(waiting[: b - a, :])
+        message = xp.matmul(betas[-1] * L[a:b, :], chain.At)
+        message = message / xp.sum(message, axis=1, keepdims=True)
+        waiting = message if b - a == G else xp.concat([message, waiting[b - a :, :]], axis=0)
+    ahead = xp.concat(aheads, axis=0)
+    alpha = xp.concat(alphas, axis=0)
+    beta = xp.concat(betas[::-1], axis=0)
     R = alpha * beta
     R = R / xp.sum(R, axis=1, keepdims=True)
     back = L * beta
@@ -224,7 +226,7 @@ def cut(
         segments = Segments.of(begins, n, LANE)
         fresh = ends.first[segments.starts]
         own = _at_ends(segments, ends)
-        run_ups = RunUps(device, segments, L, arbitrary)
+        run_ups = RunUps(device, segments, device.xp.take(L, device.array(segments.order), axis=0), arbitrary)
         begin = run_ups.forward(own[0], fresh, chain.start, chain.A)
         end = None if begin is None else run_ups.backward(own[1], chain.At)
         if end is not None:

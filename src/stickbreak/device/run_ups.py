@@ -1,5 +1,7 @@
 """Messages to segments of sequences from the rows around them: a chain forgets what is far enough away."""
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,17 +12,18 @@ from .devices import Device
 from .segments import Segments
 
 Array = NDArray[np.floating]
-Flags = NDArray[np.bool_]
+Index = NDArray[np.intp]
 
-LENGTHS = 32, 128  # rows of a run-up, and of a second one where messages still tell of where the first began
+MOST = 128  # rows of the longest run-up: a chain that remembers more has other ways
 
 
 class RunUps:
-    """Messages to the rows at the ends of segments, from two unlike beginnings some rows away.
+    """Messages to the rows at the ends of segments, from two unlike beginnings some segments away.
 
-    Where both became the same, nothing farther away matters  (`stickbreak.model.messages.boundary_messages`).
+    All segments go through their messages at once, and hand them on to their neighbours; that is done again until
+    both beginnings lead to the same  (`stickbreak.model.messages.boundary_messages`).
 
-    L : (n, K) likelihoods, in the order of the rows
+    L : (n, K) likelihoods, in the order of the segments
     arbitrary : (2, K) the two beginnings
     """
 
@@ -29,72 +32,69 @@ class RunUps:
         self.segments = segments
         self.L = L
         self.arbitrary = arbitrary
-        n = L.shape[0]
-        part = np.empty(len(segments.starts), np.intp)
-        for i, own in enumerate(segments.parts):
-            part[own] = i
-        begins = np.array([segments.starts[own[0]] for own in segments.parts])
-        ends = np.append(begins[1:], n)
-        self._before = segments.starts - begins[part]
-        self._after = ends[part] - (segments.starts + segments.lengths)
+        self._passes = -(-MOST // segments.n_steps)
 
-    def forward(self, own: Array, fresh: Flags, start: Any, A: Any) -> Any:
+    def forward(self, own: Array, fresh: NDArray[np.bool_], start: Any, A: Any) -> Any:
         """Messages (G, K) from the row before each segment; None where a chain does not forget.
 
         own : (G, K) those to the first segment of each part, in its row;  fresh : (G,) whether a sequence begins with a segment
         """
         xp = self.device.xp
-        firsts = np.array([part[0] for part in self.segments.parts])
-        known = own[self._of_parts(firsts)]
-        begins = fresh[self._of_parts(firsts)]
+        edges = self.segments.edges.tolist()
+        first = self.device.array(fresh)[None, :, None] if fresh.any() else None
 
-        def step(message: Any, L: Any, first: Any) -> Any:
-            ahead = message @ A
-            if first is not None:
-                ahead = xp.where(first[None, :, None], start[None, None, :], ahead)
-            return ahead * L[None, :, :]
+        def through(messages: Any) -> Any:
+            """Messages after the last rows."""
+            ended = []
+            for t, (a, b) in enumerate(pairwise(edges)):
+                if b - a < messages.shape[1]:
+                    ended.append(messages[:, b - a :, :])
+                    messages = messages[:, : b - a, :]
+                messages = xp.matmul(messages, A)
+                if t == 0 and first is not None:
+                    messages = xp.where(first, start[None, None, :], messages)
+                messages = _normalised(xp, messages * self.L[None, a:b, :])
+            return xp.concat([messages, *ended[::-1]], axis=1) if ended else messages
 
-        return self._settled(self._before, known, begins, step, lambda r: self.segments.starts[None, :] - r)
+        return self._settled(list(self.segments.parts), own, through)
 
     def backward(self, own: Array, At: Any) -> Any:
         """Messages (G, K) to the last row of each segment from those that follow; ``own``: of the last of each part."""
-        lasts = np.array([part[-1] for part in self.segments.parts])
-        known = own[self._of_parts(lasts)]
-        ends = self.segments.starts + self.segments.lengths - 1
+        xp = self.device.xp
+        edges = self.segments.edges.tolist()
 
-        def step(message: Any, L: Any, first: Any) -> Any:
-            return (message * L[None, :, :]) @ At
+        def through(given: Any) -> Any:
+            """Messages to the rows before the first."""
+            messages = given[:, :0, :]
+            for a, b in reversed([*pairwise(edges)]):
+                if b - a > messages.shape[1]:
+                    messages = xp.concat([messages, given[:, messages.shape[1] : b - a, :]], axis=1)
+                messages = _normalised(xp, xp.matmul(messages * self.L[None, a:b, :], At))
+            return messages
 
-        return self._settled(self._after, known, np.zeros(len(known), np.bool_), step, lambda r: ends[None, :] + r)
+        return self._settled([part[::-1] for part in self.segments.parts], own, through)
 
-    def _of_parts(self, ends: NDArray[np.intp]) -> NDArray[np.intp]:
-        """For each segment, the segment at an end of its part."""
-        found = np.empty(len(self.segments.starts), np.intp)
-        for end, own in zip(ends, self.segments.parts):
-            found[own] = end
-        return found
+    def _settled(self, parts: list[Index], own: Array, through: Callable[[Any], Any]) -> Any:
+        """Messages once two unlike beginnings lead to the same, None if they do not in time.
 
-    def _settled(self, rest: NDArray[np.intp], known: Array, begins: Flags, step: Any, row: Any) -> Any:
-        """Messages after a run-up that suffices, None if none does.
-
-        rest : (G,) rows between each segment and the end of its part;  known : (G, K) messages there
-        begins : (G,) whether a sequence begins there;  row : the rows (1, G) that are so many rows away
+        parts : segments, in the order in which they hand messages on;  own : (G, K) to the first of each part
         """
         xp = self.device.xp
-        G = len(rest)
-        for length in LENGTHS:
-            r = min(length, int(rest.max(initial=0)))
-            near = rest <= r
-            message = np.where(near[None, :, None], known, self.arbitrary[:, None, :])
-            held = self.device.array(message)
-            for away in range(r, 0, -1):
-                active = rest >= away
-                rows = np.where(active, row(away)[0], 0)
-                L = xp.take(self.L, self.device.array(rows), axis=0)
-                first = begins & (rest == away)
-                after = step(held, L, self.device.array(first) if first.any() else None)
-                after = after / xp.sum(after, axis=2, keepdims=True)
-                held = after if active.all() else xp.where(self.device.array(active)[None, :, None], after, held)
-            if not G or float(xp.max(xp.abs(held[0, :, :] - held[1, :, :]))) <= SETTLED:
-                return held[0, :, :]
+        given = np.zeros(len(own), np.bool_)
+        given[[part[0] for part in parts]] = True
+        before = np.zeros(len(own), np.intp)
+        for part in parts:
+            before[part[1:]] = part[:-1]
+        is_given = self.device.array(given)[None, :, None]
+        messages = self.device.array(np.where(given[None, :, None], own, self.arbitrary[:, None, :]))
+        known = messages
+        neighbours = self.device.array(before)
+        for _ in range(self._passes):
+            messages = xp.where(is_given, known, xp.take(through(messages), neighbours, axis=1))
+            if float(xp.max(xp.abs(messages[0, :, :] - messages[1, :, :]))) <= SETTLED:
+                return messages[0, :, :]
         return None
+
+
+def _normalised(xp: Any, messages: Any) -> Any:
+    return messages / xp.sum(messages, axis=-1, keepdims=True)

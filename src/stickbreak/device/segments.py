@@ -23,7 +23,7 @@ class Tuning(NamedTuple):
 
 
 TUNING = Tuning()
-LANE, SHORT = 64, 256  # rows of a segment with run-ups; rows of sequences that are not cut
+LANE, SHORT = 32, 256  # rows of a segment with run-ups; rows of sequences that are not cut
 
 
 @dataclass(frozen=True)
