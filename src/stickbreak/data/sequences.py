@@ -17,7 +17,7 @@ HELD_WINDOWS = 32  # and so many a full memory
 STEPS = 1 << 15  # rows in a chunk of short sequences, or at least in a part of a long one
 SHORTER = 2  # phrases are of use where symbols are fewer than one for so many rows
 MOST_ROWS = 1 << 23  # of more rows no phrases are sought
-LONGER = 2  # chunks have at most so many times the rows where rows are in phrases
+LONGER = 4  # chunks have at most so many times the rows where rows are in phrases, whose counts each shares out
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,13 @@ class SequenceSource(ArraySource):
         middle = 0.5 * (self.edges[:-1] + self.edges[1:])
         piece = (middle * (n_batches * pieces) / self.n_rows).astype(int)
         begins = self.edges[np.flatnonzero(np.diff(piece, prepend=-1))]
-        chunks = [_cut(int(a), int(b), self.steps) for a, b in pairwise([*begins, self.n_rows])]
+        chunks = [_cut(int(a), int(b), parts_of(int(b - a), self.steps)) for a, b in pairwise([*begins, self.n_rows])]
         return [[chunk for cut in batch for chunk in cut] for b in range(n_batches) if (batch := chunks[b::n_batches])]
 
     def cut(self, n: int) -> "SequenceSource":
         """The same rows as shorter sequences, so that they can be in n batches; where they are cut the chain is, too."""
         longest = max(self.n_rows // n, self.lags + 1, 2)
-        sizes = [np.diff(_cut(int(a), int(b), longest)).ravel() for a, b in pairwise(self.edges)]
+        sizes = [np.diff(_cut(int(a), int(b), max(1, int(b - a) // longest))).ravel() for a, b in pairwise(self.edges)]
         return self.like(self._given, np.concatenate(sizes), self.lags, self.codes)
 
     def like(self, X: Any, lengths: NDArray[np.integer], lags: int = 0, codes: Any = None) -> "SequenceSource":
@@ -326,10 +326,15 @@ class _Steps(ArraySource):
         return ArraySource(*self.take(np.sort(rng.permutation(rows)[:n])))
 
 
-def _cut(start: int, stop: int, size: int) -> list[Chunk]:
-    """Rows start, ..., stop - 1 in parts of about the same size, at least ``size`` where there are as many."""
-    pieces = max(1, (stop - start) // size)
-    edges = np.linspace(start, stop, pieces + 1).astype(int)
+def parts_of(n: int, size: int) -> int:
+    """Parts of n rows, of at least ``size`` where there are as many: an even number, which keeps two threads level, or one."""
+    parts = max(1, n // size)
+    return parts - parts % 2 if parts > 1 else parts
+
+
+def _cut(start: int, stop: int, parts: int) -> list[Chunk]:
+    """Rows start, ..., stop - 1 in parts of about the same size."""
+    edges = np.linspace(start, stop, parts + 1).astype(int)
     return [Chunk(int(a), int(b)) for a, b in pairwise(edges)]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..data.documents import ROWS_AT_ONCE
 from ..data.phrases import MOST as PHRASES
 from ..data.phrases import OFTEN
-from ..data.sequences import LONGER, STEPS
+from ..data.sequences import LONGER, STEPS, parts_of
 from ..data.sources import CHUNK_NUMBERS, ArraySource, SparseSource
 from ..model.documents import DocumentKind
 from ..model.local import block_rows
@@ -142,7 +142,7 @@ class Chains(Footprint):
     def rows_per_chunk(self, sizes: "Sizes") -> int:
         """Rows in a chunk: those of a batch in parts of about the same size (`stickbreak.data.sequences`)."""
         rows = -(-sizes.rows // sizes.batches)
-        return -(-rows // max(1, rows // (LONGER * STEPS if sizes.coded else STEPS)))
+        return -(-rows // parts_of(rows, LONGER * STEPS if sizes.coded else STEPS))
 
     def chunk(self, sizes: "Sizes", K: int) -> float:
         """Of one chunk: C, L, alpha and features, of all rows or of a block; product, R, G and what R keeps, of a block.
