@@ -1,9 +1,10 @@
 """Default fits of many rows, nobody choosing anything: seconds, clusters, and whether the search ends by itself.
 
-    python benchmarks/many_rows.py gaussians [--millions 1] [--clusters 100] [--columns 32] [--seeds 1]
+    python benchmarks/many_rows.py gaussians [--millions 1] [--clusters 100] [--columns 32] [--seeds 1] [--device cuda]
     python benchmarks/many_rows.py mnist [--seeds 3]
 
 `gaussians` are well separated clusters of unit variance; `mnist` has 60,000 rows of 50 principal components, and their digits.
+Rows are float64, with ``--single`` float32.
 """
 
 import argparse
@@ -29,12 +30,13 @@ def gaussians(N: int, K: int, D: int) -> tuple[np.ndarray, np.ndarray]:
     return means[z] + rng.normal(size=(N, D)), z
 
 
-def measure(X: np.ndarray, truth: np.ndarray, seed: int, n_jobs: int | None) -> dict[str, object]:
+def measure(X: np.ndarray, truth: np.ndarray, seed: int, **how: object) -> dict[str, object]:
     """A default fit."""
     began, busy = time.perf_counter(), time.process_time()
-    fit = Mixture(random_state=seed, n_jobs=n_jobs).fit(X)
+    fit = Mixture(random_state=seed, **how).fit(X)
     return {
         "rows": len(X),
+        "on": how["device"] or "processors",
         "seed": seed,
         "seconds": time.perf_counter() - began,
         "CPU seconds": time.process_time() - busy,
@@ -63,6 +65,9 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=32, metavar="D")
     parser.add_argument("--seeds", type=int, metavar="N", help="1 of gaussians, 3 of mnist")
     parser.add_argument("--jobs", type=int, metavar="N", help="threads, by default one for each processor")
+    parser.add_argument("--likelihood", default="auto")
+    parser.add_argument("--device", help='such as "cuda"')
+    parser.add_argument("--single", action="store_true", help="rows in float32")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", DataWarning)
@@ -70,9 +75,11 @@ def main() -> None:
         X, truth = mnist50()
     else:
         X, truth = gaussians(int(options.millions * 1e6), options.clusters, options.columns)
-    Mixture(random_state=0, max_laps=3, n_jobs=options.jobs).fit(X[:WARM])
+    X = X.astype(np.float32) if options.single else X
+    how = {"likelihood": options.likelihood, "n_jobs": options.jobs, "device": options.device}
+    Mixture(random_state=0, max_laps=3, **how).fit(X[:WARM])
     seeds = options.seeds or (3 if options.rows == "mnist" else 1)
-    report(f"many_rows_{options.rows}", [measure(X, truth, seed, options.jobs) for seed in range(seeds)])
+    report(f"many_rows_{options.rows}", [measure(X, truth, seed, **how) for seed in range(seeds)])
 
 
 if __name__ == "__main__":
