@@ -45,6 +45,18 @@ def test_phrases_are_the_rows_and_no_sequence_begins_within_one(seed, few):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
+def test_the_first_phrases_alone_are_the_same_rows(seed):
+    codes, U, _, whole = made(seed, 2)
+    for n in {0, len(whole.parts) // 2, len(whole.parts)}:
+        found = whole.first(n, U)
+        again, rows = spelt(found, U, found.symbols)
+        np.testing.assert_array_equal(again, codes)
+        np.testing.assert_array_equal(np.diff(found.begins), [len(rows[symbol]) for symbol in found.symbols])
+        assert found.symbols.max() < U + n
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1))
 def test_a_part_of_the_rows_has_the_symbols_of_these_rows(seed):
     codes, U, _, found = made(seed, 2)
     rng = np.random.default_rng(seed)

@@ -60,6 +60,19 @@ class Phrases(NamedTuple):
             sizes = np.concatenate([sizes, sizes[made].sum(axis=1)])
         return cls(parts, symbols, np.append(begins, len(codes)))
 
+    def first(self, n: int, U: int) -> "Phrases":
+        """The same sequences with the first n phrases alone, which are the most frequent ones."""
+        sizes = self.sizes(U)
+        symbols, begins = self.symbols, self.begins[:-1]
+        while (late := symbols >= U + n).any():
+            at = np.flatnonzero(late)
+            parts = self.parts[symbols[at] - U]
+            second = at + np.arange(1, len(at) + 1)
+            symbols, begins = np.repeat(symbols, 1 + late), np.repeat(begins, 1 + late)
+            symbols[second - 1], symbols[second] = parts.T
+            begins[second] += sizes[parts[:, 0]]
+        return Phrases(self.parts[:n], symbols, np.append(begins, self.begins[-1]))
+
     def sizes(self, U: int) -> NDArray[np.int64]:
         """The rows of each symbol, of which U are rows, (U + P,)."""
         sizes = np.ones(U + len(self.parts), np.int64)

@@ -16,6 +16,7 @@ WINDOWS = 128  # at least so many pieces make a sample
 HELD_WINDOWS = 32  # and so many a full memory
 STEPS = 1 << 15  # rows in a chunk of short sequences, or at least in a part of a long one
 SHORTER = 2  # phrases are of use where symbols are fewer than one for so many rows
+HALVINGS = 4  # numbers of phrases to choose from
 MOST_ROWS = 1 << 23  # of more rows no phrases are sought
 LONGER = 4  # chunks have at most so many times the rows where rows are in phrases, whose counts each shares out
 
@@ -134,6 +135,15 @@ class SequenceSource(ArraySource):
             return None
         found = Phrases.of(np.asarray(self.codes), len(self.X), self.edges)
         return found if SHORTER * len(found.symbols) <= self.n_rows else None
+
+    @cached_property
+    def fewer_phrases(self) -> tuple[Phrases, ...]:
+        """The phrases, half of them, a quarter, and so on, the most frequent ones: more steps, and fewer matrices."""
+        found = self.phrases
+        if found is None:
+            return ()
+        numbers = [len(found.parts) >> i for i in range(HALVINGS)]
+        return (found, *(found.first(n, len(self.X)) for n in numbers[1:] if n > 0))
 
     @property
     def n_steps(self) -> int:

@@ -24,9 +24,8 @@ from ..kernels.phrases import backward_symbols, forward_symbols, scale_matrix
 
 Array = NDArray[np.floating]
 
-MADE = (
-    1 << 18
-)  # multiply-adds that take as long as to make a phrase and to share out its counts, without their products
+MADE = 1 << 18  # multiply-adds of messages in the time of making a phrase and sharing out its counts, products apart
+PRODUCT = 0.2  # the time of a multiply-add in such a product, beside one that messages take forth and back
 MATRICES = 1 << 23  # numbers in the matrices of all phrases, at most
 MESSAGES = 1 << 23  # numbers in the messages of a chunk, at most
 
@@ -78,17 +77,16 @@ class Smooth(NamedTuple):
 
 
 def matrices(source: SequenceSource, A: Array, L: Array) -> Matrices | None:
-    """The matrices of the phrases of a source, where they save more than they cost."""
-    phrases = source.phrases
-    if phrases is None:
-        return None
+    """The matrices of the phrases of a source, or of the most frequent ones, where they save more than they cost."""
     Kp = len(A)
-    P = len(phrases.parts)
-    saved = (source.n_rows - len(phrases.symbols)) * Kp**2
     chunks = -(-source.n_rows // source.steps)
-    if saved < P * MADE * chunks or P * Kp**2 > MATRICES or len(phrases.symbols) // chunks * Kp > MESSAGES:
-        return None
-    return Matrices.of(phrases, A, L)
+    best, least = None, float(source.n_rows * Kp**2)
+    for phrases in source.fewer_phrases:
+        P = len(phrases.parts)
+        cost = len(phrases.symbols) * Kp**2 + P * (chunks * MADE + (1 + 2 * chunks) * PRODUCT * Kp**3)
+        if cost < least and P * Kp**2 <= MATRICES and len(phrases.symbols) // chunks * Kp <= MESSAGES:
+            best, least = phrases, cost
+    return None if best is None else Matrices.of(best, A, L)
 
 
 def smooth_symbols(
