@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import BagSource
 from ..model import Model, Summary
 from ..moves.agglomeration import Level, level_start, levels_of
 from ..moves.better import WORTH
@@ -13,6 +14,7 @@ from .document_survey import DocumentSurvey, document_survey
 from .laps import Laps
 from .merging import MergingSearch
 from .state import Options
+from .word_restarts import words_restarted
 
 Array = NDArray[np.floating]
 
@@ -28,12 +30,14 @@ class Tuning:
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
     fast : tokens times topics, beyond which laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
+    word_restarts : ascents in a row from words that begin in other topics
     """
 
     coarse_topics: float = 3.0
     fresh_patience: float = 30.0
     fast: int = 1 << 24
     refreshes: int = 4
+    word_restarts: int = 4
 
 
 TUNING = Tuning()
@@ -59,6 +63,22 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
             while tries > 0 and self._refresh() > WORTH * self.total.K:
                 tries -= 1
             if not self._merge_more(self._in_hand, self.options):
+                break
+
+    def _restart_words(self) -> None:
+        """Ascents from words that begin in other topics, until these gain nothing."""
+        for _ in range(TUNING.word_restarts if isinstance(self.source, BagSource) else 0):
+            best = self.outcome
+            counts = best.counts
+            if self._laps_left <= 0 or counts is None or self.total.K == 1:
+                break
+            assert isinstance(self.source, BagSource)
+            start = words_restarted(best.model, best.total, self.source, counts, self.executor)
+            if start is None:
+                break
+            again = self._laps(best.model, (), self.options, best, origin="words")
+            again.run(start, counts)
+            if self._keep(best, again) <= WORTH * self.total.K:
                 break
 
     def _refresh(self) -> float:

@@ -67,6 +67,8 @@ class TopicSearch(TopicGrowth):
             self._run_coarse(start)
         else:
             self._run_annealed(chain, start)
+        if self.moves:
+            self._restart_words()
         if self.total.K == 1 and self.options.learn_late and self._laps_left > 0:
             self.outcome.polish(self.options.at_last)
 
