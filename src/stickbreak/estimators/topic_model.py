@@ -53,7 +53,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
     Maximises a lower bound on the evidence of all documents (ELBO).  For counts of words every ascent starts with sweeps of
     Gibbs sampling, which leave poor local optima behind; topics are split while that raises the ELBO by enough, and merged,
-    several at once, or deleted where it rises at all.
+    several at once, or deleted where it rises at all.  At the end words begin in other topics where that is better.
 
     Parameters
     ----------

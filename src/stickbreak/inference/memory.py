@@ -27,6 +27,7 @@ from .gibbs import TOKENS
 from .lap import LOCAL
 from .sample_sizes import most_larger, sample_rows
 from .sight import BYTES as OWNERS
+from .word_restarts import MOST as MOST_FACTORS
 
 NUMBER = 8  # bytes
 SMALL = 1 << 28  # bytes; a fit that needs less is not worth asking how much there is
@@ -103,13 +104,16 @@ class Documents(Footprint):
     def search(self, sizes: "Sizes", K: int) -> float:
         """Anchors: the counts turned, twice, and four tables; or sweeps: tables, counts of some chunks, and tokens; or merges.
 
+        Or words that begin elsewhere: the counts turned, tables, and two numbers for each topic of each document.
+
         Sweeps have the counts, as they were and smoothed, and in float32 likelihoods, sums of these, and the counts of each
         chunk; of each token its word, its topic before and after, and what sorts it by its document.
         """
         V = sizes.statistics
         entries = sizes.rows * sizes.columns
         merges = 3 * K * V + 4 * min(PAIRS, NEAREST * K * (K + V))  # copies of the statistics, and those of pairs
-        anchors = max(merges, 4 * K * V + 4 * entries)
+        words = 4 * K * V + 4 * entries + 4 * K * sizes.rows if K * sizes.rows <= MOST_FACTORS else 0.0
+        anchors = max(merges, words, 4 * K * V + 4 * entries)
         if not sizes.tokens:
             return anchors
         tokens = min(sizes.tokens, TOKENS)

@@ -21,6 +21,7 @@ from .executor import Executor
 Array = NDArray[np.floating]
 
 ENTRIES = 1 << 15  # of a part
+MOST = 1 << 25  # documents times topics, for each of which there are two numbers: 512 MiB
 
 
 class Part(NamedTuple):
@@ -36,10 +37,12 @@ class Part(NamedTuple):
 def words_restarted(
     model: Model, total: Summary, source: BagSource, counts: Array, executor: Executor
 ) -> Summary | None:
-    """The topics (K, V) of a summary, with the tokens of words where they are better; None where none are.
+    """The topics of a summary with tokens of words elsewhere; None where none are better there, or documents are too many.
 
     counts : (K, N) of the documents
     """
+    if counts.size > MOST:
+        return None
     likelihood = model.likelihood.plain
     assert isinstance(likelihood, Multinomial)
     V = source.n_columns
