@@ -45,8 +45,8 @@ class Tuning:
     many_rows : a search of more begins on a sample
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
-    long_lap : rows times pairs of states, beyond which a lap takes so long that there are few on all of many rows
-    longest_lap : the same with phrases in place of rows, beyond which there are none
+    long_lap : rows times pairs of states, beyond which a lap takes so long that there are few excursions
+    longest_lap : the same of an excursion with phrases in place of rows, beyond which there are none
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -70,7 +70,7 @@ class Tuning:
     on_sample: int = 3
     on_all_rows: int = 4
     long_lap: int = 1 << 28
-    longest_lap: int = 1 << 30
+    longest_lap: int = 1 << 31
     path_rows: int = 1 << 23
 
 
@@ -105,9 +105,10 @@ class StateSearch(Search):
     is learnt anew; where none of these pays, the search ends.
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
-    follow on more rows: they show states that a sample cannot.  Where laps take long, on all rows these are one of splits and
-    one of pieces.  If the number of states is given there are no excursions then: there are as many from the beginning
-    (`stickbreak.inference.descent`).
+    follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once,
+    and on all rows all states are halved, once.  Either ends with the prior of rows learnt anew, since the states
+    settled under that of fewer.  If the number of states is given there are no excursions on all rows: there are as many from
+    the beginning (`stickbreak.inference.descent`).
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     """
@@ -138,10 +139,12 @@ class StateSearch(Search):
                 self.at_first = self.patience = TUNING.on_all_rows
             self.sampled = True
         self.begin(start)
-        if not (many and given) and self._has_time():
-            self._explore()
-        elif not given and self.sampled:
-            self._add_states()
+        if self.source.n_rows <= TUNING.path_rows and not (many and given):
+            if not self._long or self.sample_rows:
+                self._explore()
+            elif self.sampled:
+                self._long_excursion(Kind("halves", self._halved), 2 * self.total.K)
+                self._long_excursion(self._anew, self.total.K)
         self.outcome.polish(self.options.at_last)
 
     def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
@@ -159,18 +162,16 @@ class StateSearch(Search):
         if not self.converged and self._laps_left > 0:
             self._in_hand.polish(self._coarse)
 
-    def _has_time(self) -> bool:
-        """Whether laps, and looks at paths, are quick enough for excursions of all kinds."""
+    @property
+    def _long(self) -> bool:
+        """Whether laps take so long that there are few excursions."""
         rows = self.source.n_rows
-        whole = rows > TUNING.many_rows and not self.sample_rows
-        return rows <= TUNING.path_rows and not (whole and rows * self.total.K**2 > TUNING.long_lap)
+        return rows > TUNING.many_rows and rows * self.total.K**2 > TUNING.long_lap
 
-    def _add_states(self) -> None:
-        """One excursion of each kind that shows most of the states that a sample cannot, where laps take long."""
-        for kind in (Kind("splits", self._split), Kind("pieces", self._in_pieces, slow=True)):
-            steps = self.source.n_steps * self.total.K**2
-            if self._may_grow() and self.source.n_rows <= TUNING.path_rows and steps <= TUNING.longest_lap:
-                self._pays(kind)
+    def _long_excursion(self, kind: Kind, K: int) -> None:
+        """An excursion with K states at first, unless its laps take too long."""
+        if self._may_grow() and self.source.n_steps * K**2 <= TUNING.longest_lap:
+            self._pays(kind)
 
     @property
     def _many(self) -> bool:
@@ -191,11 +192,17 @@ class StateSearch(Search):
         )
 
     def _explore(self) -> None:
-        """Excursions of all kinds in turn, until none pays, not even those that change all states at once."""
+        """Excursions of all kinds in turn, until none pays, not even those that change all states at once.
+
+        Where laps take long, the prior is learnt anew in place of these, and that is all.
+        """
         kinds = cycle(self._kinds())
         patience = self.at_first
         while self._may_grow():
             self._in_turn(kinds, patience)
+            if self._long and self._may_grow():
+                self._pays(self._anew)
+                return
             paid = [self._pays(kind) for kind in self._last_kinds()]
             if not any(paid):
                 return
@@ -241,12 +248,16 @@ class StateSearch(Search):
             return [kind for pair in zip(added, cycle(anew)) for kind in pair]
         return [kind for pair in zip(cycle(anew), added) for kind in pair]
 
+    @property
+    def _anew(self) -> Kind:
+        return Kind("prior as given", self._learning_anew, given=True)
+
     def _last_kinds(self) -> list[Kind]:
         """Those that are tried once all others fail: they change all states at once.
 
         On all rows after a sample states are not halved: laps take four times as long then.
         """
-        last = [Kind("softened", self._softened), Kind("prior as given", self._learning_anew, given=True)]
+        last = [Kind("softened", self._softened), self._anew]
         if not self._many:
             last = [*2 * [Kind("pieces", self._in_pieces, slow=True)], *last]
         return last if self.sampled and not self.sample_rows else [Kind("halves", self._halved), *last]
