@@ -7,17 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
-from ..likelihoods import Labelled
 from ..likelihoods.features import features
 from ..model import Model, Parameters, Summary
 from ..model.cluster_classes import cluster_classes
 from ..model.local import responsibilities_of
 from ..model.seeding import hard_summary
+from .class_graph import propagated
 from .labelled_search import most_of_each
 from .learning_search import LearningSearch
 from .row_search import RowSearch
 
 Array = NDArray[np.floating]
+
+COMPARED = 1 << 31  # numbers that are looked at where all rows are compared with each other, at most
 
 
 @dataclass
@@ -25,9 +27,13 @@ class ClassSearch(LearningSearch):
     """Find the best mixture of rows with labels (see `LearningSearch`), also by births inside the classes.
 
     Clusters that were found without labels, and taken apart by them, cut classes where these are alike.  So where laps are
-    quick, each row gets the class that is most probable given labels and clusters, rows of each class are searched for
-    clusters by themselves, from one and with the prior in hand, and an ascent from the clusters of all classes together is
-    kept if its bound is higher: labels that are known hold, and all other rows are free again.
+    quick, each row gets a class, rows of each class are searched for clusters by themselves, from one and with the prior in
+    hand, and an ascent from the clusters of all classes together is kept if its bound is higher: labels that are known hold,
+    and all other rows are free again.  Then the clusters from before and those of the classes are crossed: each cuts the other
+    where one of them is right (`stickbreak.inference.crossing`).
+
+    The class of a row is the one that labels of rows near it say (`stickbreak.inference.class_graph`), or, of more rows than
+    can all be compared with each other, the most probable one given clusters and its label.
     """
 
     def _improve(self) -> None:
@@ -51,14 +57,23 @@ class ClassSearch(LearningSearch):
         start = best.model.ordered(best.model.start(N[chosen], S[chosen]))
         trial = self._laps(best.model, self.moves, self.options, best, origin="classes")
         trial.run(start)
-        return self._keep(best, trial) > 0.0
+        self._keep(best, trial)
+        self._cross_with(best, trial, self._fine, best.model.max_clusters)
+        if self._in_hand is not best:
+            self._again(self.options)
+        return self._in_hand is not best
 
     def _row_classes(self, model: Model, total: Summary) -> NDArray[np.intp]:
         """The most probable class of each row, given its label, if it has one, (N,)."""
         parameters = model.parameters(total, self.source.dtype)
-        task = partial(_most_probable, model, parameters, cluster_classes(model, total))
+        task = partial(_chances, model, parameters, cluster_classes(model, total))
         chunks = [chunk for batch in self.source.batches(1) for chunk in batch]
-        return np.concatenate(list(self.executor.over(self.source, task, chunks)))
+        chances = np.concatenate(list(self.executor.over(self.source, task, chunks)))
+        N = self.source.n_rows
+        if N * N * model.likelihood.n_columns <= COMPARED:
+            X, _ = self.source.take(np.arange(N))
+            chances = propagated(model.likelihood, X, chances)
+        return np.asarray(chances.argmax(axis=1), np.intp)
 
     def _inside(self, model: Model, rows: NDArray[np.intp]) -> Summary:
         """The clusters of some rows by themselves."""
@@ -71,14 +86,8 @@ class ClassSearch(LearningSearch):
         return search.total
 
 
-def _most_probable(
-    model: Model, parameters: Parameters, chances: Array, source: ArraySource, chunk: Chunk
-) -> NDArray[np.intp]:
-    """The most probable class of the rows of a chunk, given those of clusters (K, C)."""
-    likelihood = model.likelihood
-    assert isinstance(likelihood, Labelled)
+def _chances(model: Model, parameters: Parameters, of_clusters: Array, source: ArraySource, chunk: Chunk) -> Array:
+    """The probability of each class of the rows of a chunk, given that of each cluster (K, C), and labels, (n, C)."""
     X, _ = source.read(chunk)
     source.release()
-    R = responsibilities_of(likelihood, parameters, X)
-    found = (R @ chances).argmax(axis=1)
-    return np.asarray(found, np.intp)
+    return np.asarray(responsibilities_of(model.likelihood, parameters, X) @ of_clusters)

@@ -167,6 +167,7 @@ class LearningSearch(RowSearch):
         in_vain = 0
         agreed = 0
         differed = False
+        fine = self._fine
         for times in cycle(TUNING.crossed):
             best = self._in_hand
             seeds = min(max(TUNING.seeds, times * best.total.K), best.model.max_clusters)
@@ -179,19 +180,26 @@ class LearningSearch(RowSearch):
             other = self._compete(best.model, distant, self._coarse(seeds), origin="seeds", least=TUNING.least)
             if other is None:
                 break
-            fine = replace(self.options, tol=TUNING.fine * self.options.tol)
             if other.total.K == best.total.K and abs(other.bound - best.bound) < fine.tol * best.total.K:
                 agreed += 1
                 continue
             differed = True
-            both = self._assignment(best), self._assignment(other)
-            pieces = crossed(best.model, *both, self.source, self.executor, seeds)
-            if pieces.K > best.total.K:
-                start = best.model.ordered(pieces)
-                self._compete(best.model, start, fine, origin="crossing", least=TUNING.least)
+            self._cross_with(best, other, fine, seeds)
             if self._in_hand.bound - best.bound > self._worthwhile(best):
                 in_vain = 0
         return differed
+
+    @property
+    def _fine(self) -> Options:
+        """How well ascents from pieces settle."""
+        return replace(self.options, tol=TUNING.fine * self.options.tol)
+
+    def _cross_with(self, best: Laps, other: Laps, options: Options, most: int) -> None:
+        """An ascent from the pieces, ``most`` at most, into which the clusters of two ascents cut each other."""
+        both = self._assignment(best), self._assignment(other)
+        pieces = crossed(best.model, *both, self.source, self.executor, most)
+        if pieces.K > best.total.K:
+            self._compete(best.model, best.model.ordered(pieces), options, origin="crossing", least=TUNING.least)
 
     def _assignment(self, laps: Laps) -> Assignment:
         """The responsibilities of rows under the parameters of an ascent."""
