@@ -63,3 +63,36 @@ def test_one_class_is_not_searched_by_itself():
         search.best = search._laps(model, (), Options(max_laps=2))
         search.best.run(model.start(start.N[:1], start.S[:1]))
         assert not search._search_inside_classes()
+
+
+def test_a_crossing_has_what_either_of_two_ascents_found():
+    """Each has two of the four clusters as one: one of the pairs in the one, the other in the other."""
+    model, source, _ = problem(share=0.0)
+    rows, weights = source.take(np.arange(240))
+    T = np.asarray(features(model.likelihood, rows))
+    with Threads(1) as threads:
+        moves = "merge", "delete"
+        search = ClassSearch(model, source, moves, Session(threads), np.random.default_rng(0), Options(max_laps=200))
+        found = []
+        for clusters in ([0, 1, 2, 2], [0, 0, 1, 2]):
+            start = hard_summary(T, weights, np.repeat(clusters, 60))
+            search.best = search._laps(model, (), Options(max_laps=3))
+            search.best.run(model.start(start.N, start.S))
+            found.append(search.best)
+        search._cross_with(found[1], found[0], search.options, 4)
+    assert [ascent.total.K for ascent in found] == [3, 3]
+    assert search.total.K == 4
+    assert search.best.bound > max(ascent.bound for ascent in found) + 20.0
+    np.testing.assert_allclose(np.sort(search.total.N), 60.0, atol=1.0)
+
+
+def test_labels_of_near_rows_give_classes_where_clusters_hold_two():
+    """One cluster of all rows says nothing of classes; labels of rows near each other do."""
+    model, source, _ = problem(share=0.2)
+    rows, weights = source.take(np.arange(240))
+    one = hard_summary(np.asarray(features(model.likelihood, rows)), weights, np.zeros(240, np.intp))
+    with Threads(1) as threads:
+        moves = "birth", "merge", "delete"
+        search = ClassSearch(model, source, moves, Session(threads), np.random.default_rng(0), Options(max_laps=200))
+        classes = search._row_classes(model, model.start(one.N, one.S))
+    assert (classes == np.repeat([0, 1, 0, 1], 60)).mean() > 0.97

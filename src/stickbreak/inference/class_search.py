@@ -30,18 +30,22 @@ class ClassSearch(LearningSearch):
     quick, each row gets a class, rows of each class are searched for clusters by themselves, from one and with the prior in
     hand, and an ascent from the clusters of all classes together is kept if its bound is higher: labels that are known hold,
     and all other rows are free again.  Then the clusters from before and those of the classes are crossed: each cuts the other
-    where one of them is right (`stickbreak.inference.crossing`).
+    where one of them is right (`stickbreak.inference.crossing`).  All this is repeated until it gains next to nothing.
 
     The class of a row is the one that labels of rows near it say (`stickbreak.inference.class_graph`), or, of more rows than
     can all be compared with each other, the most probable one given clusters and its label.
     """
 
     def _improve(self) -> None:
-        self._search_inside_classes()
+        gain = np.inf
+        while gain > self._worthwhile(self._in_hand):
+            bound = self._in_hand.bound
+            self._search_inside_classes()
+            gain = self._in_hand.bound - bound
         super()._improve()
 
     def _search_inside_classes(self) -> bool:
-        """An ascent from the clusters that rows of each class have by themselves; whether it beat the best model."""
+        """An ascent from clusters of each class by themselves, crossed with those in hand; whether the best model changed."""
         best = self._in_hand
         if not self._may_grow() or self._is_large(best.total.K):
             return False
@@ -76,13 +80,13 @@ class ClassSearch(LearningSearch):
         return np.asarray(chances.argmax(axis=1), np.intp)
 
     def _inside(self, model: Model, rows: NDArray[np.intp]) -> Summary:
-        """The clusters of some rows by themselves."""
+        """The clusters of some rows by themselves, as far as a first ascent finds them: crossings and rounds mend the rest."""
         source = self.source.taken(rows)
         X, weights = source.take(np.arange(len(rows)))
         one = hard_summary(features(model.likelihood, X), weights, np.zeros(len(rows), np.intp))
         options = replace(self.options, learn=(), n_batches=1)
         search = RowSearch(model, source, self.moves, self.session.aside(), self.rng.spawn(1)[0], options)
-        search.run(model.start(one.N, one.S))
+        search.begin(model.start(one.N, one.S))
         return search.total
 
 
