@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
+from ..likelihoods import Labelled
 from ..likelihoods.features import features
 from ..model import Model, Parameters, Summary
 from ..model.cluster_classes import cluster_classes
@@ -69,14 +70,16 @@ class ClassSearch(LearningSearch):
 
     def _row_classes(self, model: Model, total: Summary) -> NDArray[np.intp]:
         """The most probable class of each row, given its label, if it has one, (N,)."""
+        likelihood = model.likelihood
+        assert isinstance(likelihood, Labelled)
         parameters = model.parameters(total, self.source.dtype)
         task = partial(_chances, model, parameters, cluster_classes(model, total))
         chunks = [chunk for batch in self.source.batches(1) for chunk in batch]
         chances = np.concatenate(list(self.executor.over(self.source, task, chunks)))
         N = self.source.n_rows
-        if N * N * model.likelihood.n_columns <= COMPARED:
+        if N * N * likelihood.n_columns <= COMPARED:
             X, _ = self.source.take(np.arange(N))
-            chances = propagated(model.likelihood, X, chances)
+            chances = propagated(likelihood, X, chances)
         return np.asarray(chances.argmax(axis=1), np.intp)
 
     def _inside(self, model: Model, rows: NDArray[np.intp]) -> Summary:
