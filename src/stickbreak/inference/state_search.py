@@ -105,10 +105,10 @@ class StateSearch(Search):
     is learnt anew; where none of these pays, the search ends.
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
-    follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once,
-    and on all rows all states are halved, once.  Either ends with the prior of rows learnt anew, since the states
-    settled under that of fewer.  If the number of states is given there are no excursions on all rows: there are as many from
-    the beginning (`stickbreak.inference.descent`).
+    follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once;
+    on all rows all states are halved, and then some are in two at random.  The prior of rows is learnt anew at the end of the
+    former, and after each of the latter that has paid, since states settle under the prior of fewer.  If the number is
+    given there are no excursions on all rows: there are as many from the beginning (`stickbreak.inference.descent`).
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     """
@@ -143,8 +143,9 @@ class StateSearch(Search):
             if not self._long or self.sample_rows:
                 self._explore()
             elif self.sampled:
-                self._long_excursion(Kind("halves", self._halved), 2 * self.total.K)
-                self._long_excursion(self._anew, self.total.K)
+                for kind, times in ((Kind("halves", self._halved), 2.0), (Kind("pieces", self._in_pieces), 4.0 / 3.0)):
+                    if self._long_excursion(kind, times):
+                        self._long_excursion(self._anew, 1.0)
         self.outcome.polish(self.options.at_last)
 
     def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
@@ -168,10 +169,10 @@ class StateSearch(Search):
         rows = self.source.n_rows
         return rows > TUNING.many_rows and rows * self.total.K**2 > TUNING.long_lap
 
-    def _long_excursion(self, kind: Kind, K: int) -> None:
-        """An excursion with K states at first, unless its laps take too long."""
-        if self._may_grow() and self.source.n_steps * K**2 <= TUNING.longest_lap:
-            self._pays(kind)
+    def _long_excursion(self, kind: Kind, times: float) -> bool | None:
+        """Whether an excursion pays that has so many times the states at first; None where its laps would take too long."""
+        quick = self.source.n_steps * (times * self.total.K) ** 2 <= TUNING.longest_lap
+        return self._pays(kind) if quick and self._may_grow() else None
 
     @property
     def _many(self) -> bool:
