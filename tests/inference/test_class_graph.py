@@ -78,3 +78,8 @@ def test_rows_that_no_label_is_tied_to_keep_what_clusters_say():
 def test_two_rows_are_enough():
     likelihood, rows = labelled(np.array([[0.0], [1.0]]), np.array([2, 0]))
     np.testing.assert_allclose(propagated(likelihood, rows, np.full((2, 2), 0.5)), [[0.0, 1.0], [0.0, 1.0]], atol=1e-6)
+
+
+def test_a_single_row_has_no_neighbours():
+    likelihood, rows = labelled(np.zeros((1, 2)), np.array([2]))
+    np.testing.assert_array_equal(propagated(likelihood, rows, np.full((1, 2), 0.5)), [[0.0, 1.0]])

@@ -61,4 +61,4 @@ def _walk(likelihood: Labelled, X: Rows) -> sparse.csr_array:
         nearest[rows] = np.argpartition(apart, k - 1, axis=1)[:, :k]
     one_way = sparse.csr_array((np.ones(n * k), nearest.ravel(), np.arange(n + 1) * k), (n, n))
     either = one_way + one_way.T
-    return sparse.diags_array(1.0 / either.sum(axis=1)) @ either
+    return sparse.diags_array(1.0 / np.maximum(either.sum(axis=1), 1.0)) @ either  # a single row has no neighbours
