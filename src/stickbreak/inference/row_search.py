@@ -35,6 +35,7 @@ class Tuning:
     nothing : nats: a change made in vain is not made again before so much was gained
     chance : times what parameters gain on rows of one cluster: what a split must gain, to be worth an excursion
     fast : numbers that a lap looks at, beyond which laps take long
+    sampled : the same, beyond which as many clusters as on a sample are not looked for again in every way
     vast : the same, beyond which what a telling sample shows is not looked for again: each lap takes minutes
     telling : rows of a sample, for each cluster, in which splits and merges that pay show
     """
@@ -48,7 +49,8 @@ class Tuning:
     worthwhile: float = 30.0
     nothing: float = 0.1
     chance: float = 1.5
-    fast: int = 1 << 24
+    fast: int = 1 << 30
+    sampled: int = 1 << 24
     vast: int = 1 << 37
     telling: int = 10_000
 
@@ -144,8 +146,8 @@ class RowSearch(MergingSearch[Survey]):
         self.best.run(start)
 
     def _known(self, K: int) -> bool:
-        """Whether as many clusters were found on a sample, or as many as there are to find, and laps take long."""
-        return self._is_large(K) and (self._found_on_sample == K or self._has_been_told(K))
+        """Whether as many clusters were found on a sample, or as many as there are to find, and laps are not the shortest."""
+        return self._numbers(K) > TUNING.sampled and (self._found_on_sample == K or self._has_been_told(K))
 
     def _has_been_told(self, K: int) -> bool:
         """Whether laps take minutes, and a sample has shown all that one can show."""
