@@ -34,7 +34,8 @@ class Tuning:
     worthwhile : a round that gains less than this multiple of the tolerance, for each cluster, is the last
     nothing : nats: a change made in vain is not made again before so much was gained
     chance : times what parameters gain on rows of one cluster: what a split must gain, to be worth an excursion
-    fast : numbers that a lap looks at, beyond which laps take long
+    fast : numbers that a lap looks at, beyond which laps take long, with as many clusters as there are
+    to_come : or with so many, since a search that begins with few may find more
     sampled : the same, beyond which as many clusters as on a sample are not looked for again in every way
     vast : the same, beyond which what a telling sample shows is not looked for again: each lap takes minutes
     telling : rows of a sample, for each cluster, in which splits and merges that pay show
@@ -50,6 +51,7 @@ class Tuning:
     nothing: float = 0.1
     chance: float = 1.5
     fast: int = 1 << 30
+    to_come: int = 32
     sampled: int = 1 << 24
     vast: int = 1 << 37
     telling: int = 10_000
@@ -154,7 +156,7 @@ class RowSearch(MergingSearch[Survey]):
         return self._numbers(K) > TUNING.vast and self._rows_of_sample >= TUNING.telling * K
 
     def _is_large(self, K: int) -> bool:
-        return self._numbers(K) > TUNING.fast
+        return self._numbers(max(K, TUNING.to_come)) > TUNING.fast
 
     def _numbers(self, K: int) -> int:
         """The numbers that a lap looks at."""
