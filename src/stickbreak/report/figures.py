@@ -59,7 +59,7 @@ def plot_fit(
         _draw_clusters(halves[1], *_ordered(images, weights, captions))
     if path is not None:
         with named_errors(path):
-            figure.savefig(path, dpi=150)
+            figure.savefig(path, dpi=150, bbox_inches="tight")  # the legend may be wider than its axes
     drawn: Figure = figure
     return drawn
 
