@@ -132,7 +132,7 @@ def test_blocks_within_sequences(device, scan, blocks_of, monkeypatch):
 
 @pytest.mark.parametrize("forgets", [True, False])
 def test_run_ups_are_longer_where_they_must_be(device, scan, forgets, monkeypatch):
-    """A chain that stays long in its states needs the second length; one that needs more has a scan, or whole sequences."""
+    """A chain that stays long in its states needs several segments; one that needs more has a scan, or whole sequences."""
     asked = []
     original = chains.RunUps.backward
     monkeypatch.setattr(chains.RunUps, "backward", lambda *a: asked.append(original(*a)) or asked[-1])
