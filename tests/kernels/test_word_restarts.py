@@ -14,7 +14,7 @@ from stickbreak import TopicModel
 from stickbreak.data import BagSource
 from stickbreak.inference import Threads
 from stickbreak.inference import word_restarts as restarts
-from stickbreak.kernels.word_restarts import restart_words
+from stickbreak.kernels.word_restarts import _begin, restart_words
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -83,6 +83,15 @@ def fit(X, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return TopicModel(**{"random_state": 0, "n_jobs": 1, **parameters}).fit(X)
+
+
+def test_starts_are_the_word_as_it_is_spread_in_one_topic_and_without_each_of_its_topics():
+    n = np.array([3.0, 0.0, 1.0, 2.0])
+    order, trial = np.empty(4, np.int64), np.empty(4)
+    starts = [trial.tolist() for i in range(8) if _begin(i, n, 2, order, trial)]
+    alone = [[6.0, 0.0, 0.0, 0.0], [0.0, 6.0, 0.0, 0.0]]
+    without = [[3.0, 0.0, 0.0, 2.0], [3.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
+    assert starts == [n.tolist(), [1.5] * 4, *alone, *without]
 
 
 def test_a_fit_ends_with_words_where_they_are_best():
