@@ -62,6 +62,9 @@ ADDED = {  # columns that go after two good ones, and the findings, by the numbe
     "two copies": (lambda rng, X: np.column_stack([X[:, 0], -X[:, 0]]), [("repeated", 0, 2, 3)]),
     "copy with 0.1% of noise": (lambda rng, X: noisy(rng, X[:, 0], 0.001), [("repeated", 0, 2)]),
     "copy with 2% of noise": (lambda rng, X: noisy(rng, X[:, 0], 0.02), [("repeated", 0, 2)]),
+    "logarithm": (lambda rng, X: on_two_scales(rng.gamma(9.0, 1.0, N), np.log10), [("repeated", 2, 3)]),
+    "rounded logarithm": (lambda rng, X: on_two_scales(rng.gamma(9.0, 1.0, N), rounded_log), [("repeated", 2, 3)]),
+    "power": (lambda rng, X: on_two_scales(rng.gamma(9.0, 1.0, N), lambda x: x**-1.5), [("repeated", 2, 3)]),
     "sum": (lambda rng, X: X.sum(axis=1), [("collinear", 0, 1, 2)]),
     "rounded sum": (lambda rng, X: np.round(X.sum(axis=1), 2), [("collinear", 0, 1, 2)]),
     "shares of a whole": (lambda rng, X: rng.dirichlet(np.ones(4), N), [("collinear", 2, 3, 4, 5)]),
@@ -80,6 +83,14 @@ ADDED = {  # columns that go after two good ones, and the findings, by the numbe
 }
 
 
+def on_two_scales(x, other):
+    return np.column_stack([x, other(x)])
+
+
+def rounded_log(x):
+    return np.round(np.log(x), 3)
+
+
 def noisy(rng, x, share):
     return x + share * x.std() * rng.standard_normal(len(x))
 
@@ -92,6 +103,13 @@ def test_what_is_there_is_found_by_its_columns(rng, name, dtype):
     table = np.column_stack([X, added(rng, X)]).astype(dtype)
     assert found(table) == expected
     assert found(table, lk.DiagonalGaussian()) == expected
+
+
+def test_positive_columns_of_clusters_far_apart_are_on_no_common_scale(rng):
+    for gap in (5.0, 50.0, 1e4):
+        z = rng.integers(3, size=(N, 1))
+        table = np.exp(0.1 * gap * z / 50.0) * (100.0 + gap * z + rng.standard_normal((N, 3)))
+        assert not [kind for kind, *_ in found(table) if kind == "repeated"]
 
 
 def test_one_row_far_away_is_found(rng):

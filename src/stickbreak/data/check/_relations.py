@@ -9,6 +9,7 @@ from ._finding import SEEN, Array, Finding, Table
 
 MOST_COLUMNS = 500  # of which pairs are compared
 EXACT = 1e-6  # standard deviations: a column that is never further from another, shifted and scaled, repeats it
+ROUNDED = 1e-2  # the same, where one of the two is a logarithm, which has been rounded, or was rounded before
 SIMILAR = 0.999  # the correlation of columns that may be the same but for noise
 DEPENDENT = 1e-5  # the variance of a combination of standardised columns that is next to constant
 FEWEST_OFF = 10  # rows that are not at the median: fewer may be alike by chance
@@ -23,11 +24,17 @@ FEWEST_PER_COLUMN = 2  # rows for each column, from which dependence may be seen
 
 
 def repeated(table: Table, found: Sequence[Finding]) -> list[Finding]:
-    """Columns that are another, shifted and scaled, or that with a little noise; categories that are others by new names."""
+    """Columns that are another, shifted and scaled, or that with a little noise; categories that are others by new names.
+
+    Numbers on another scale are the logarithms or powers of others: wherever clusters are found on the log scale, they repeat
+    these.
+    """
     findings = [_repeats(table, group, "the same categories in {}") for group in _same_categories(table)]
     exact, near = _copies(table)
     findings += [_repeats(table, group, "the same numbers, but for their units, in {}") for group in exact]
     findings += [_repeats(table, group, "almost the same numbers, but for their units, in {}") for group in near]
+    known = {d for finding in findings for d in finding.columns[1:]}
+    findings += [_repeats(table, group, "the same numbers on other scales in {}") for group in _rescaled(table, known)]
     return findings
 
 
@@ -110,6 +117,38 @@ def _copies(table: Table) -> tuple[list[list[int]], list[list[int]]]:
             grouped.add(j)
     exact_groups, near_groups = ([columns[group].tolist() for group in kind.values()] for kind in groups)
     return exact_groups, near_groups
+
+
+def _rescaled(table: Table, known: set[int]) -> list[list[int]]:
+    """Groups of columns of numbers that are logarithms or powers of each other, without those ``known`` to repeat others."""
+    numbers = table.numeric & table.varied & (table.sample.n_off_median >= FEWEST_OFF)
+    numbers[list(known)] = False
+    columns = np.flatnonzero(numbers)
+    positive = np.flatnonzero(table.sample.least[columns] > 0.0)
+    if not 1 < len(columns) <= MOST_COLUMNS or not len(positive):
+        return []
+    X = table.near[:, columns]
+    Z = _standardised(np.hstack([X, np.log(X[:, positive])]))
+    owners = np.concatenate([np.arange(len(columns)), positive])
+    r = _correlations(Z)
+    alike = np.abs(np.triu(r, 1)) > SIMILAR
+    alike[:, : len(columns)] = False  # of which neither is a logarithm
+    if not alike.any():
+        return []
+    local = _correlations(_between_neighbours(Z, SEVERAL))
+    groups: dict[int, list[int]] = {}
+    grouped: set[int] = set()
+    for a, b in zip(*(places.tolist() for places in np.nonzero(alike))):
+        i, j = sorted((int(owners[a]), int(owners[b])))
+        if i == j or i in grouped or j in grouped:
+            continue
+        pair = Z[:, [a, b]]
+        one, other = _standardised(pair[~np.isnan(pair).any(axis=1)]).T
+        same = np.abs(other - np.sign(r[a, b]) * one).max() <= ROUNDED
+        if same and local[a, b] * np.sign(r[a, b]) > 1.0 - LOCAL**2:
+            groups.setdefault(i, [i]).append(j)
+            grouped.add(j)
+    return [columns[group].tolist() for group in groups.values()]
 
 
 def _standardised(X: Array) -> Array:
