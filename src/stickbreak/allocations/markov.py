@@ -174,7 +174,8 @@ class ChainPrior(OneBound, ABC):
         at = self.transition_concentration, self.stickiness, self.start_concentration
         gains = np.empty(len(first))
         merged = self._merged_share(shares[first], shares[second])
-        kernels.transition_merges(summary.transitions, shares, *at, first, second, merged, gains)
+        pairs = np.ascontiguousarray(first), np.ascontiguousarray(second)  # one kind of arrays, one compilation
+        kernels.transition_merges(summary.transitions, shares, *at, *pairs, merged, gains)
         return gains
 
     def merged_shares(self, shares: Array, a: int, b: int) -> Array:

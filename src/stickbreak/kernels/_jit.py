@@ -18,6 +18,7 @@ import numba
 from numba.extending import register_jitable
 
 from .._collector import paused
+from ._unrolling import without_unrolling
 
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
 NOT_KEPT = "compiled code cannot be kept"
@@ -35,7 +36,7 @@ def jit(function: Any) -> Any:
     """
     compiled: Any = numba.njit(**_OPTIONS)(function)
     if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT
-        compiled.compile = paused()(compiled.compile)
+        compiled.compile = paused()(without_unrolling()(compiled.compile))
         try:
             compiled._cache = _cache_of(function, compiled)
         except RuntimeError:

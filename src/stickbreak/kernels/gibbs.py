@@ -6,6 +6,7 @@ import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
+from .vectors import clear
 
 TINY, HUGE = 1e-200, 1e200  # a product of masses is not taken further; each mass is a number of float32
 
@@ -69,7 +70,8 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
     seed : a number for each sweep and chunk
     """
     K = E.shape[1]
-    n = np.zeros(K, np.float32)
+    n = np.empty(K, np.float32)
+    clear(n)
     place = np.empty(K, np.int64)
     present = np.empty(K, np.int64)
     weight = np.empty(K, np.float32)
@@ -110,7 +112,8 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
                     j += 1
                 new = present[j]
             else:
-                new = min(_first_at_least(cumulative[words[i]], u - total), K - 1)
+                new = _first_at_least(cumulative[words[i]], u - total)
+                new = new if new < K else K - 1
             if n[new] == 0.0:
                 present[many], place[new] = new, many
                 many += 1
