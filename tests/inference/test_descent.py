@@ -147,6 +147,22 @@ def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn
     assert model.n_states_ == 4
 
 
+def test_where_laps_take_long_few_precede_halves_and_removals_wait(monkeypatch):
+    tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, long_lap=0)
+    monkeypatch.setattr(state_search, "TUNING", replace(tuning, long_first=3, long_settle=4, long_removals=2))
+    rng, z = chain(7, [2500, 1500])
+    X = rng.standard_normal((len(z), 2)) + 2.5 * np.eye(3, 2)[z]
+    model = HMM(learn=False, tol=1e-9, random_state=0, max_laps=400).fit(X, lengths=[2500, 1500])
+    laps = [lap for lap in model.history_ if lap.sample_rows == 0]
+    origins = [lap.origin for lap in laps]
+    assert origins[:4] == ["start"] * 3 + ["halves"]
+    for kind in ("halves", "pieces"):
+        own = [lap for lap in laps if lap.origin == kind][:6]
+        assert not any(move.tried for lap in own[:4] for move in lap.moves)
+        assert len(own) > 0
+        assert origins.count(kind) <= 6 or origins[-1] == kind  # which the last laps go on from
+
+
 @pytest.mark.parametrize("learn", [(), ("likelihood.scale",)])
 def test_the_prior_as_given_is_learnt_anew_where_it_is_learnt(learn):
     model, source, z = problem("gaussian", 0, allocation=HDPMarkovChain(2.0, 5.0))

@@ -36,7 +36,9 @@ class Tuning:
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
     settle : laps before the states of an excursion, or of a given start, must pay
     longer : the same of excursions where rows are not many: states that last two rows part slowly
-    longest_excursion : laps of an excursion after these
+    long_settle : the same where laps take long: asking whether a removal pays takes as long as a lap
+    long_first : laps before excursions there
+    longest_excursion, long_removals : laps of an excursion after these, and where laps take long
     hopeless : an excursion is over if it would take more laps than this, each like the last, to reach the model in hand
     most_quiet : quiet laps, after which moves that are left are not tried
     several : states, of which a part is not all
@@ -57,7 +59,10 @@ class Tuning:
     coarsest: float = 0.5
     settle: int = 5
     longer: int = 15
+    long_settle: int = 20
+    long_first: int = 10
     longest_excursion: int = 25
+    long_removals: int = 10
     hopeless: float = 10.0
     most_quiet: int = 2
     several: int = 3
@@ -106,9 +111,9 @@ class StateSearch(Search):
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
     follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once;
-    on all rows all states are halved, and then some are in two at random.  The prior of rows is learnt anew at the end of the
-    former, and after each of the latter that has paid, since states settle under the prior of fewer.  If the number is
-    given there are no excursions on all rows: there are as many from the beginning (`stickbreak.inference.descent`).
+    on all rows all states are halved after a few laps, and then some are in two at random.  The prior of rows is learnt anew
+    at the end of the former, and after each of the latter that has paid, since states settle under the prior of fewer.  If the
+    number is given there are no excursions on all rows: there are as many from the beginning (`stickbreak.inference.descent`).
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     """
@@ -138,14 +143,15 @@ class StateSearch(Search):
             if not self.sample_rows:
                 self.at_first = self.patience = TUNING.on_all_rows
             self.sampled = True
-        self.begin(start)
-        if self.source.n_rows <= TUNING.path_rows and not (many and given):
-            if not self._long or self.sample_rows:
-                self._explore()
-            elif self.sampled:
-                for kind, times in ((Kind("halves", self._halved), 2.0), (Kind("pieces", self._in_pieces), 4.0 / 3.0)):
-                    if self._long_excursion(kind, times):
-                        self._long_excursion(self._anew, 1.0)
+        may = self.source.n_rows <= TUNING.path_rows and not (many and given)
+        if may and self.sampled and self._few_excursions(start.K) and self._quick(2.0 * start.K) and self._may_grow():
+            self._begin_briefly(start)
+        else:
+            self.begin(start)
+        if may and not self._few_excursions(self.total.K):
+            self._explore()
+        elif may and self.sampled:
+            self._explore_long()
         self.outcome.polish(self.options.at_last)
 
     def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
@@ -163,16 +169,30 @@ class StateSearch(Search):
         if not self.converged and self._laps_left > 0:
             self._in_hand.polish(self._coarse)
 
-    @property
-    def _long(self) -> bool:
-        """Whether laps take so long that there are few excursions."""
+    def _is_long(self, K: int) -> bool:
+        """Whether laps with so many states take so long that there are few excursions."""
         rows = self.source.n_rows
-        return rows > TUNING.many_rows and rows * self.total.K**2 > TUNING.long_lap
+        return rows > TUNING.many_rows and rows * K**2 > TUNING.long_lap
 
-    def _long_excursion(self, kind: Kind, times: float) -> bool | None:
-        """Whether an excursion pays that has so many times the states at first; None where its laps would take too long."""
-        quick = self.source.n_steps * (times * self.total.K) ** 2 <= TUNING.longest_lap
-        return self._pays(kind) if quick and self._may_grow() else None
+    def _few_excursions(self, K: int) -> bool:
+        """Whether that is so on all rows."""
+        return not self.sample_rows and self._is_long(K)
+
+    def _quick(self, K: float) -> bool:
+        """Whether laps with so many states are not too long for an excursion."""
+        return self.source.n_steps * K**2 <= TUNING.longest_lap
+
+    def _begin_briefly(self, start: Summary) -> None:
+        """A few laps without moves, which suffice before an excursion that changes all states."""
+        few = replace(self._coarse, max_laps=min(self.options.max_laps, len(self.history) + TUNING.long_first))
+        self.best = self._laps(self.model, self._removals, few, settle=TUNING.long_first)
+        self.best.run(start)
+
+    def _explore_long(self) -> None:
+        """The excursions where laps take long: halves and pieces, and after each that pays the prior is learnt anew."""
+        for kind, times in ((Kind("halves", self._halved), 2.0), (Kind("pieces", self._in_pieces), 4.0 / 3.0)):
+            if self._quick(times * self.total.K) and self._may_grow() and self._pays(kind) and self._may_grow():
+                self._pays(self._anew)
 
     @property
     def _many(self) -> bool:
@@ -201,7 +221,7 @@ class StateSearch(Search):
         patience = self.at_first
         while self._may_grow():
             self._in_turn(kinds, patience)
-            if self._long and self._may_grow():
+            if self._is_long(self.total.K) and self._may_grow():
                 self._pays(self._anew)
                 return
             paid = [self._pays(kind) for kind in self._last_kinds()]
@@ -279,7 +299,11 @@ class StateSearch(Search):
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
         settle = TUNING.settle if self._many else TUNING.longer
-        limit = min(self.options.max_laps, len(self.history) + settle + TUNING.longest_excursion)
+        longest = TUNING.longest_excursion
+        if self._few_excursions(start.K):
+            settle = TUNING.long_settle
+            longest = TUNING.long_removals
+        limit = min(self.options.max_laps, len(self.history) + settle + longest)
         tol = TUNING.coarse * self.options.tol if slow and not self._many else coarse.tol
         options = replace(coarse, max_laps=limit, tol=tol)
         trial = self._laps(
