@@ -25,6 +25,13 @@ NOT_KEPT = "compiled code cannot be kept"
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
 _CHANGED = (ImportError, AttributeError, TypeError, NotImplementedError)  # errors of a numba with other parts
 
+try:
+    from ._inlined import InlinedCompiler
+
+    _ONLY_INLINED: Any = {"pipeline_class": InlinedCompiler}
+except _CHANGED:
+    _ONLY_INLINED = {}
+
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": _SAFE_MATH, "no_cfunc_wrapper": True}
 
 
@@ -61,7 +68,7 @@ def part(function: Any) -> Any:
     It is always inlined.  Otherwise its machine code would be in the files of all kernels that call it, compiled along with
     each, and which of them runs, and so the last bits of results, would depend on the order in which they are loaded.
     """
-    inlined: Any = register_jitable(forceinline=True, **_OPTIONS)
+    inlined: Any = register_jitable(forceinline=True, **_OPTIONS, **_ONLY_INLINED)
     return inlined(function)
 
 

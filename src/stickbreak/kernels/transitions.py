@@ -25,7 +25,8 @@ def transition_bound(counted, m, alpha, kappa, first, slope):
     """
     K = counted.shape[1]
     value = 0.0
-    log, psi = np.empty((2, K))  # of Gamma(alpha m), which the transitions from all other states share
+    log = np.empty(K)  # of Gamma(alpha m), which the transitions from all other states share
+    psi = np.empty(K)
     for k in range(K + 1):
         slope[k] = 0.0
     for k in range(K):
@@ -86,7 +87,7 @@ def transition_merges(counted, m, alpha, kappa, first, a, b, merged, gains):
                 strength = first if j == 0 else alpha
                 gain += _gamma_rise(counted[j, x] + counted[j, y], strength * share) - columns[j, x] - columns[j, y]
         for k in range(K):
-            if k not in (x, y):
+            if k != x and k != y:
                 gain += _gamma_rise(counted[x + 1, k] + counted[y + 1, k], alpha * m[k])
         gains[i] = gain
 

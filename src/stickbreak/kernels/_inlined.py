@@ -1,0 +1,54 @@
+"""Compilation of functions that are always inlined: no machine code of their own, and optimised only within their callers.
+
+It is made of parts of numba that another release may not have: then the import of this file fails.
+"""
+
+from llvmlite.binding import create_pass_builder
+from numba.core.codegen import CPUCodegen, JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+
+_NEEDED = (
+    create_pass_builder,  # where this is, `_module_pass_manager` returns passes and their builder
+    CPUCodegen._module_pass_manager,
+    JITCodeLibrary._ensure_finalized,
+    JITCodeLibrary._finalize_dynamic_globals,
+    JITCodeLibrary._finalize_final_module,
+    JITCodeLibrary._optimize_final_module,
+)
+
+
+class _Nowhere:
+    """In place of a code generator: where there is no machine code, nothing in it is to be set."""
+
+    def set_env(self, name, environment):
+        pass
+
+
+class _Inlined(JITCodeLibrary):
+    """The code of one function, which others take in."""
+
+    @property
+    def codegen(self):
+        return _Nowhere()
+
+    def get_pointer_to_function(self, name):
+        self._ensure_finalized()
+        return 0
+
+    def _optimize_final_module(self):
+        options = {"loop_vectorize": False, "slp_vectorize": False, "opt": self._codegen._opt_level}
+        passes, builder = self._codegen._module_pass_manager(cost="cheap", **options)
+        passes.run(self._final_module, builder)
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class InlinedCompiler(CompilerBase):
+    """Numba's pipeline of passes, into a library of this kind."""
+
+    def define_pipelines(self):
+        codegen = self.state.targetctx.codegen()
+        self.state.library = _Inlined(codegen, self.state.func_id.func_qualname)
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]

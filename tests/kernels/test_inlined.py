@@ -1,0 +1,60 @@
+"""Parts of kernels have no machine code of their own."""
+
+import importlib
+
+import numpy as np
+import pytest
+from numba.core import codegen
+
+from stickbreak.kernels import _inlined, _jit
+
+
+def a_kernel():
+    """A kernel that was not compiled before, and its part."""
+
+    @_jit.part
+    def total(x):
+        found = 0.0
+        for k in range(x.size):
+            found += x[k]
+        return found
+
+    @_jit.jit
+    def twice(x):
+        return total(x[1:]) + total(x)
+
+    twice._cache._cache.load_overload = lambda *arguments: None
+    return twice
+
+
+def machine_code(monkeypatch):
+    """The names of the libraries for which machine code is made from now on."""
+    seen = []
+    finish = codegen.JITCodeLibrary._finalize_specific
+
+    def noted(library):
+        seen.append(library.name.split(".")[-1])
+        return finish(library)
+
+    monkeypatch.setattr(codegen.JITCodeLibrary, "_finalize_specific", noted)
+    return seen
+
+
+def test_only_kernels_have_machine_code(monkeypatch):
+    seen = machine_code(monkeypatch)
+    assert a_kernel()(np.arange(4.0)) == 12.0
+    assert "twice" in seen
+    assert "total" not in seen
+
+
+def test_another_numba_compiles_parts_as_ever(monkeypatch):
+    monkeypatch.setattr(_jit, "_ONLY_INLINED", {})
+    seen = machine_code(monkeypatch)
+    assert a_kernel()(np.arange(4.0)) == 12.0
+    assert {"twice", "total"} <= set(seen)
+
+
+def test_what_is_needed_of_numba_is_looked_for(monkeypatch):
+    monkeypatch.delattr(codegen.CPUCodegen, "_module_pass_manager")
+    with pytest.raises(AttributeError, match="_module_pass_manager"):
+        importlib.reload(_inlined)
