@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stickbreak import TopicModel
-from stickbreak.inference import topic_ascents, topic_growth
+from stickbreak.inference import topic_ascents, topic_growth, topic_search
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -21,7 +21,8 @@ def corpus(K, n, V, words):
 
 def test_the_top_of_a_parabola():
     x = np.log([64.0, 128.0, 300.0])
-    assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx(5.1)
+    assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx((5.1, 3.0))
+    assert topic_growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == (x[2], np.inf)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,32 @@ def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkey
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     assert abs(found.n_topics_ - 30) <= 1
     assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_
+
+
+@pytest.mark.parametrize(
+    ("bounds", "fast", "pace"), [((-9, -3, -2), True, 2.0), ((-9, -5, -2), False, 2.0), ((-9, -3, -1.9), False, 1.25)]
+)
+def test_growth_goes_little_beyond_the_top_where_laps_take_long(bounds, fast, pace):
+    growth = SimpleNamespace(
+        _tried=dict(zip((64, 128, 256), bounds)), _is_fast=lambda: fast, total=SimpleNamespace(K=256)
+    )
+    assert topic_growth.TopicGrowth._pace(growth) == pytest.approx(pace)
+
+
+@pytest.mark.parametrize(
+    ("bend", "K", "flat"), [(100.0, 100, True), (1e6, 100, False), (100.0, 60, False), (np.inf, 100, False)]
+)
+def test_long_ascents_from_other_numbers_follow_where_growth_tells_that_they_matter(bend, K, flat):
+    search = SimpleNamespace(_bend=bend, _peak=80, _long=True, total=SimpleNamespace(K=K))
+    assert topic_search.TopicSearch._is_flat(search) is flat
+
+
+def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(300, 0.05), 6)
+    X = np.stack([rng.multinomial(30, topics[k]) for k in rng.integers(6, size=300)])
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    origins = [lap.origin for lap in found.history_]
+    assert "one topic each" in origins
+    assert "annealing" not in origins[origins.index("one topic each") :]
+    assert found.n_topics_ == 6

@@ -57,17 +57,20 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         return bool(self.source.total_weight * self.total.K <= TUNING.fast)
 
     def _settle(self) -> None:
-        """Ascents from the topics alone and from fewer of them, until these gain nothing."""
-        while True:
+        """Ascents from the topics alone and from fewer of them, until these gain nothing, or too little to begin again."""
+        gain = np.inf
+        while gain > WORTH * self.total.K:
             tries = TUNING.refreshes if self._is_fast() else 1
             while tries > 0 and self._refresh() > WORTH * self.total.K:
                 tries -= 1
-            if not self._merge_more(self._in_hand, self.options):
-                break
+            bound = self.outcome.bound
+            while self._merge_more(self._in_hand, self.options):
+                continue
+            gain = self.outcome.bound - bound
 
-    def _restart_words(self) -> None:
+    def _restart_words(self, options: Options) -> None:
         """Ascents from words that begin in other topics, until these gain nothing."""
-        for _ in range(TUNING.word_restarts if isinstance(self.source, BagSource) else 0):
+        for _ in range(TUNING.word_restarts if self.moves and isinstance(self.source, BagSource) else 0):
             best = self.outcome
             counts = best.counts
             if self._laps_left <= 0 or counts is None or self.total.K == 1:
@@ -76,9 +79,9 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
             start = words_restarted(best.model, best.total, self.source, counts, self.executor)
             if start is None:
                 break
-            again = self._laps(best.model, (), self.options, best, origin="words")
+            again = self._laps(best.model, (), options, best, origin="words")
             again.run(start, counts)
-            if self._keep(best, again) <= WORTH * self.total.K:
+            if self._keep(best, again) <= max(WORTH, options.tol) * self.total.K:
                 break
 
     def _refresh(self) -> float:
@@ -123,23 +126,13 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
 
     def _levels_in_hand(self) -> list[Level]:
         """The best model with ever fewer topics, merged as they are."""
-        return self._levels_down(self._in_hand)
-
-    def _levels_down(self, laps: Laps) -> list[Level]:
-        """The same of an ascent."""
-        surveyed = self._survey(laps)
-        return levels_of(laps.model, surveyed.seen.total, surveyed.steps, surveyed.seen.nodes)
+        surveyed = self._survey(self._in_hand)
+        return levels_of(self._in_hand.model, surveyed.seen.total, surveyed.steps, surveyed.seen.nodes)
 
     def _merged_to(self, level: Level) -> Summary:
         """The topics of one of the levels of the best model."""
         seen = self._survey(self._in_hand).seen
         return level_start(self._in_hand.model, seen.total, seen.nodes, level)[0]
-
-    def _merged_from(self, laps: Laps, wanted: int) -> Summary:
-        """The topics of an ascent, merged to so many."""
-        seen = self._survey(laps).seen
-        level = self._levels_down(laps)[laps.total.K - wanted]
-        return level_start(laps.model, seen.total, seen.nodes, level)[0]
 
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> DocumentSurvey:
         return document_survey(laps.model, laps.total, self.source, self.executor, parents, laps.counts)

@@ -25,10 +25,12 @@ class Tuning:
     coarse : excursions of groups of rows are compared when settled to this multiple of the tolerance
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
-    more : times as many topics as are best in growth, from which the long ascents begin, where laps take long: topics that
-        are merged from more have better optima
+    more : times as many topics as are best in growth, from which the long ascents begin, where laps take long: more topics
+        take longer to settle than growth has time for
     fewer : where laps take long, long ascents follow from ever this share of the topics, merged, while that gains
-    step_sweeps, again_sweeps : of annealing, where laps take long, of topics that are then merged, and of those merged
+    last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
+        topics cost
+    again_sweeps : of annealing, where laps take long, of merged topics
     unmixed : alpha from which documents of one topic each begin
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
     """
@@ -39,8 +41,8 @@ class Tuning:
     worthwhile: float = 30.0
     more: float = 1.25
     fewer: float = 0.9
-    step_sweeps: int = 45
-    again_sweeps: int = 90
+    last_share: float = 3e-4
+    again_sweeps: int = 150
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
 
@@ -58,6 +60,7 @@ class TopicSearch(TopicGrowth):
     """
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
+    _one_each: bool = False  # whether the best model is from documents of one topic each
     _long: bool = False  # whether the best model is from a long ascent, no longer from the growth
 
     def run(self, start: Summary) -> None:
@@ -67,8 +70,7 @@ class TopicSearch(TopicGrowth):
             self._run_coarse(start)
         else:
             self._run_annealed(chain, start)
-        if self.moves:
-            self._restart_words()
+        self._restart_words(self._last_options())
         if self.total.K == 1 and self.options.learn_late and self._laps_left > 0:
             self.outcome.polish(self.options.at_last)
 
@@ -101,13 +103,22 @@ class TopicSearch(TopicGrowth):
             self._grow_from(chain, start, coarse)
             begun = self._anneal_first(chain, coarse)
             self._with_one_topic_each(chain, coarse)
-        self._anneal_all(chain, coarse, begun)
-        if not self._is_fast():
-            self._finish(options=coarse)
-        if self.outcome.options is not self.options:
-            self.outcome.polish(self.options)
-        while self._is_fast() and self._grows_at_last(chain, coarse):
+        if self._one_each:  # annealing mixes
             self._settle()
+        else:
+            self._anneal_all(chain, coarse, begun)
+        if not self._is_fast():
+            self._restart_words(coarse)
+            self._finish(options=coarse)
+        last = self._last_options()
+        if self.outcome.options != last:
+            self.outcome.polish(last)
+        while self._is_fast() and not self._one_each and self._grows_at_last(chain, coarse):
+            self._settle()
+
+    def _last_options(self) -> Options:
+        """How far the search settles in the end."""
+        return self.options if self._is_fast() else replace(self.options, share=TUNING.last_share)
 
     def _finish(self, options: Options) -> None:
         """Moves, and merges through losses, of the best model, where laps take long."""
@@ -115,7 +126,7 @@ class TopicSearch(TopicGrowth):
         best = self._in_hand
         if not self._removals or self._laps_left <= 0:
             return
-        last = self._laps(best.model, self._removals, self.options, best, self._laps_left, "settled")
+        last = self._laps(best.model, self._removals, self._last_options(), best, self._laps_left, "settled")
         last.run(best.total, best.counts)
         self._keep(best, last)
 
@@ -127,7 +138,8 @@ class TopicSearch(TopicGrowth):
         if not self._is_fast():
             if not begun:
                 self._anneal(chain, self.total, options)
-            self._anneal_ever_fewer(chain, options)
+            if not self._is_flat():
+                self._anneal_ever_fewer(chain, options)
             return
         K = self.total.K + 1
         while self._laps_left > 0 and self.total.K < K:
@@ -154,18 +166,24 @@ class TopicSearch(TopicGrowth):
             start = self._somewhat_more() if self._long else self.total
             self._anneal(chain, start, options, TUNING.again_sweeps)
 
+    def _is_flat(self) -> bool:
+        """Whether somewhat fewer or more topics change the bound by next to nothing, as growth tells of those it found best."""
+        change = self._bend * np.log(TUNING.fewer) ** 2
+        found = TUNING.fewer * TUNING.more * self._peak <= self.total.K
+        return self._long and found and bool(change < topic_ascents.TUNING.coarse_topics * self.total.K)
+
     def _somewhat_fewer(self) -> Summary:
         """The topics of the best model, merged at a loss to `Tuning.fewer` of them, or to those that are nearly as good."""
         K = self.total.K
         wanted = max(int(TUNING.fewer * K), 1)
         near = self._nearly_as_good()
-        return near if near is not None and wanted > near.K else self._merged_from(self._in_hand, wanted)
+        return near if near is not None and wanted > near.K else reduced(self._in_hand.model, self.total, wanted)
 
     def _somewhat_more(self) -> Summary:
         """Topics of which those of the best model would be `Tuning.fewer`, merged from those of the growth; or its own."""
         wanted = int(np.ceil(self.total.K / TUNING.fewer))
         grown = self._grown
-        return self.total if grown is None or wanted > grown.total.K else self._merged_from(grown, wanted)
+        return self.total if grown is None else reduced(grown.model, grown.total, wanted)
 
     def _anneal_first(self, chain: Chain, options: Options) -> bool:
         """Where laps take long, the first long ascent, from as many topics as growth says are best; whether it was made."""
@@ -176,23 +194,14 @@ class TopicSearch(TopicGrowth):
         if self._grown is not None and self._grown.total.K > most.total.K:
             most = self._grown
         if self._may_merge() and 0 < peak < most.total.K:
-            start = self._merged_from(most, min(int(np.ceil(TUNING.more * peak)), most.total.K))
-            self._ascend_annealed(chain, self._annealed_down(chain, start, peak), options)
+            start = reduced(most.model, most.total, int(np.ceil(TUNING.more * peak)))
+            self._anneal(chain, start, options, TUNING.again_sweeps)
         elif peak > self.total.K:
             annealed = self._with_split(chain, peak, topic_growth.TUNING.last_sweeps)
             self._ascend_annealed(chain, annealed, options)
         else:
             self._anneal(chain, self.total, options)
         return True
-
-    def _annealed_down(self, chain: Chain, start: Summary, wanted: int) -> Annealed:
-        """Topics annealed and merged, a few at a time, down to so many."""
-        K = start.K
-        while wanted < K:
-            K = max(int(TUNING.fewer * K), wanted)
-            annealed = chain.from_summary(start, TUNING.step_sweeps, self.executor)
-            start = reduced(self._in_hand.model, annealed.summary, K)
-        return chain.from_summary(start, TUNING.again_sweeps, self.executor)
 
     def _anneal(
         self, chain: Chain, start: Summary, options: Options, sweeps: int = topic_growth.TUNING.last_sweeps
@@ -233,6 +242,7 @@ class TopicSearch(TopicGrowth):
         trial.run(first.kind.start(found.topics), found.counts)
         if self._keep(best, trial) > 0.0:
             self._first = first
+            self._one_each = True
         self._merge_all(trial, options)
 
     def _unmixed(self, model: Model) -> Model:
