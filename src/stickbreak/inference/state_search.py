@@ -23,7 +23,6 @@ from .laps import Laps
 from .paths import best_paths
 from .search import Search
 from .state import Options
-from .state_crossing import crossed_states
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,6 @@ class Tuning:
     settle : laps before the states of an excursion, or of a given start, must pay
     longer : the same of excursions where rows are not many: states that last two rows part slowly
     long_settle : the same where laps take long: asking whether a removal pays takes as long as a lap
-    long_pause : laps there without removals after one in which none has paid
     long_first : laps before excursions there
     longest_excursion, long_removals : laps of an excursion after these, and where laps take long
     hopeless : an excursion is over if it would take more laps than this, each like the last, to reach the model in hand
@@ -62,7 +60,6 @@ class Tuning:
     settle: int = 5
     longer: int = 15
     long_settle: int = 20
-    long_pause: int = 4
     long_first: int = 10
     longest_excursion: int = 25
     long_removals: int = 10
@@ -92,14 +89,12 @@ class Kind(NamedTuple):
     change : makes a start of the model in hand, or None where there is none of the kind
     given : whether the prior of rows is again as it was before any was learnt
     slow : whether the states part slowly: where rows are not many, the tolerance does not grow with them
-    afresh : whether they begin without the states in hand; where they pay and rows are many, both are then crossed
     """
 
     origin: str
     change: Callable[[Laps], Summary | None]
     given: bool = False
     slow: bool = False
-    afresh: bool = False
 
 
 @dataclass
@@ -115,12 +110,10 @@ class StateSearch(Search):
     is learnt anew; where none of these pays, the search ends.
 
     Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
-    follow on more rows: they show states that a sample cannot.  States from pairs of nearby rows that are better than those in
-    hand are then crossed with these (`stickbreak.inference.state_crossing`).  Where laps take long, on a sample each kind has
-    its turns once; on all rows all states are halved after a few laps, and then some are in two at random.  The prior of rows
-    is learnt anew at the end of the former, and after each of the latter that has paid, since states settle under the prior of
-    fewer.  If the number is given there are no excursions on all rows: there are as many from the beginning
-    (`stickbreak.inference.descent`).
+    follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once;
+    on all rows all states are halved after a few laps, and then some are in two at random.  The prior of rows is learnt anew
+    at the end of the former, and after each of the latter that has paid, since states settle under the prior of fewer.  If the
+    number is given there are no excursions on all rows: there are as many from the beginning (`stickbreak.inference.descent`).
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     """
@@ -249,21 +242,13 @@ class StateSearch(Search):
 
     def _pays(self, kind: Kind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
-        in_hand = self.outcome
-        start = kind.change(in_hand)
+        before = self.outcome.bound
+        start = kind.change(self.outcome)
         if start is None:
             return None
         self._excursion(start, kind.origin, kind.given, kind.slow)
-        if kind.afresh and self._many and self.outcome is not in_hand:
-            self._cross(self.outcome, in_hand)
         least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
-        return self.outcome.bound - in_hand.bound > least * self.outcome.total.K
-
-    def _cross(self, laps: Laps, other: Laps) -> None:
-        """An excursion from the pieces into which the states in hand and those of another ascent cut each other."""
-        start = crossed_states(laps.model, self._sequences, self._path(laps), self._path(other))
-        if start is not None:
-            self._excursion(start, "crossed")
+        return self.outcome.bound - before > least * self.outcome.total.K
 
     def _kinds(self) -> list[Kind]:
         """What excursions begin with, and how they are made, in their order.
@@ -278,7 +263,7 @@ class StateSearch(Search):
             Kind("pieces", self._in_pieces, slow=True),
         ]
         if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
-            anew.insert(0, Kind("pairs of rows", self._from_pairs, afresh=True))
+            anew.insert(0, Kind("pairs of rows", self._from_pairs))
             added.append(Kind("pairs added", self._with_pairs))
         if self._many:
             return [kind for pair in zip(added, cycle(anew)) for kind in pair]
@@ -315,24 +300,14 @@ class StateSearch(Search):
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
         settle = TUNING.settle if self._many else TUNING.longer
         longest = TUNING.longest_excursion
-        pause = 0
         if self._few_excursions(start.K):
             settle = TUNING.long_settle
             longest = TUNING.long_removals
-            pause = TUNING.long_pause
         limit = min(self.options.max_laps, len(self.history) + settle + longest)
         tol = TUNING.coarse * self.options.tol if slow and not self._many else coarse.tol
         options = replace(coarse, max_laps=limit, tol=tol)
         trial = self._laps(
-            model,
-            self._removals,
-            options,
-            best,
-            settle,
-            origin,
-            TUNING.most_quiet,
-            patience=TUNING.hopeless,
-            pause=pause,
+            model, self._removals, options, best, settle, origin, TUNING.most_quiet, patience=TUNING.hopeless
         )
         trial.run(model.ordered(start))
         self._keep(best, trial)

@@ -47,7 +47,6 @@ class Schedule:
     tries : failures after which nothing is tried again, where that is fewer than usual
     draws : whether rows are drawn, which births are fitted to
     many : whether clusters may hold many others, as where a search begins; if not, births have few children at first
-    pause : laps without moves of states after one in which all that were tried have failed
     ids : the identities of the clusters
     """
 
@@ -56,11 +55,9 @@ class Schedule:
     tries: int = sys.maxsize
     draws: bool = True
     many: bool = True
-    pause: int = 0
     ids: list[int] = field(default_factory=list)
     _failed: dict[tuple[str, tuple[int, ...]], Failures] = field(default_factory=dict)
     _issued: int = 0
-    _waits: int = 0
 
     def copy(self) -> Self:
         """The same, to go on with."""
@@ -148,7 +145,6 @@ class Schedule:
         counts = posterior.summary.N
         decide = verify_whole if self.recipe.whole else verify
         verdict = decide(posterior, proposals, tracked, slack)
-        self._waits = 0 if verdict.gains else self.pause
         for i, proposal in enumerate(proposals):
             if verdict.gains and proposal.whole:
                 break  # only one could be accepted
@@ -171,10 +167,7 @@ class Schedule:
         rng: np.random.Generator,
         rising: bool,
     ) -> list[Proposal]:
-        """Candidates for all states (`stickbreak.moves.states`) that have not failed before; none in a pause."""
-        if self._waits > 0:
-            self._waits -= 1
-            return []
+        """Candidates for all states (`stickbreak.moves.states`) that have not failed before."""
         found: list[tuple[str, states.Candidate]] = []
         model = posterior.model
         total = posterior.summary
