@@ -1,11 +1,17 @@
 """Compilation of functions that are always inlined: no machine code of their own, and optimised only within their callers.
 
-It is made of parts of numba that another release may not have: then the import of this file fails.
+It is made of parts of numba that another release may not have, or may use in another way: then the import of this file fails.
 """
 
+import numba
 from llvmlite.binding import create_pass_builder
 from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+
+_NEWEST = (0, 68)  # release of numba that is known to work so
+
+if tuple(int(number) for number in numba.__version__.split(".")[:2]) > _NEWEST:
+    raise ImportError(f"numba {numba.__version__} may compile in another way.")
 
 _NEEDED = (
     create_pass_builder,  # where this is, `_module_pass_manager` returns passes and their builder
