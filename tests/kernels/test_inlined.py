@@ -2,6 +2,7 @@
 
 import importlib
 
+import numba
 import numpy as np
 import pytest
 from numba.core import codegen
@@ -57,4 +58,11 @@ def test_another_numba_compiles_parts_as_ever(monkeypatch):
 def test_what_is_needed_of_numba_is_looked_for(monkeypatch):
     monkeypatch.delattr(codegen.CPUCodegen, "_module_pass_manager")
     with pytest.raises(AttributeError, match="_module_pass_manager"):
+        importlib.reload(_inlined)
+
+
+@pytest.mark.parametrize("version", ["0.61.2", "0.69.0rc1", "1.0.0"])
+def test_numbas_that_are_not_known_compile_parts_as_ever(monkeypatch, version):
+    monkeypatch.setattr(numba, "__version__", version)
+    with pytest.raises(ImportError, match="another way"):
         importlib.reload(_inlined)

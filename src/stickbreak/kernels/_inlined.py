@@ -4,17 +4,15 @@ It is made of parts of numba that another release may not have, or may use in an
 """
 
 import numba
-from llvmlite.binding import create_pass_builder
 from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
-_NEWEST = (0, 68)  # release of numba that is known to work so
+_KNOWN = (0, 62), (0, 68)  # the first and the last release of numba that compiles so
 
-if tuple(int(number) for number in numba.__version__.split(".")[:2]) > _NEWEST:
+if not _KNOWN[0] <= tuple(int(number) for number in numba.__version__.split(".")[:2]) <= _KNOWN[1]:
     raise ImportError(f"numba {numba.__version__} may compile in another way.")
 
 _NEEDED = (
-    create_pass_builder,  # where this is, `_module_pass_manager` returns passes and their builder
     CPUCodegen._module_pass_manager,
     JITCodeLibrary._ensure_finalized,
     JITCodeLibrary._finalize_dynamic_globals,
