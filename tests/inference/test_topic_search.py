@@ -65,9 +65,29 @@ def test_growth_goes_little_beyond_the_top_where_laps_take_long(bounds, fast, pa
 @pytest.mark.parametrize(
     ("bend", "K", "flat"), [(100.0, 100, True), (1e6, 100, False), (100.0, 60, False), (np.inf, 100, False)]
 )
-def test_long_ascents_from_other_numbers_follow_where_growth_tells_that_they_matter(bend, K, flat):
+def test_long_ascents_from_more_topics_follow_where_growth_tells_that_they_matter(bend, K, flat):
     search = SimpleNamespace(_bend=bend, _peak=80, _long=True, total=SimpleNamespace(K=K))
     assert topic_search.TopicSearch._is_flat(search) is flat
+
+
+@pytest.mark.parametrize(("flat", "starts"), [(True, ["fewer"]), (False, ["fewer", "more"])])
+def test_a_long_ascent_from_fewer_topics_follows_whatever_growth_tells(flat, starts):
+    made = []
+    search = SimpleNamespace(
+        _in_hand=None, _laps_left=1, _long=True, outcome=SimpleNamespace(bound=0.0), total=SimpleNamespace(K=9)
+    )
+    answers = {
+        "_is_fast": False,
+        "_may_merge": True,
+        "_is_flat": flat,
+        "_somewhat_fewer": "fewer",
+        "_somewhat_more": "more",
+    }
+    for name, answer in answers.items():
+        setattr(search, name, lambda answer=answer: answer)
+    search._anneal = lambda chain, start, *rest: made.append(start)
+    topic_search.TopicSearch._anneal_ever_fewer(search, None, None)
+    assert made == starts
 
 
 def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():

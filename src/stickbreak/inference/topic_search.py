@@ -138,8 +138,7 @@ class TopicSearch(TopicGrowth):
         if not self._is_fast():
             if not begun:
                 self._anneal(chain, self.total, options)
-            if not self._is_flat():
-                self._anneal_ever_fewer(chain, options)
+            self._anneal_ever_fewer(chain, options)
             return
         K = self.total.K + 1
         while self._laps_left > 0 and self.total.K < K:
@@ -152,9 +151,9 @@ class TopicSearch(TopicGrowth):
                 self._anneal(chain, fewer, options)
 
     def _anneal_ever_fewer(self, chain: Chain, options: Options) -> None:
-        """Long ascents from ever fewer topics; if already the first gains nothing, one from more.
+        """Long ascents from ever fewer topics; if the first gains nothing, one from more.
 
-        One from as many where the best topics are still those of the growth.
+        One from as many where the best topics are still those of the growth; and none where growth tells that more are in vain.
         """
         best = self._in_hand
         gain = np.inf
@@ -162,12 +161,12 @@ class TopicSearch(TopicGrowth):
             bound = self.outcome.bound
             self._anneal(chain, self._somewhat_fewer(), options, TUNING.again_sweeps)
             gain = self.outcome.bound - bound
-        if self._in_hand is best and self._laps_left > 0:
+        if self._in_hand is best and self._laps_left > 0 and not self._is_flat():
             start = self._somewhat_more() if self._long else self.total
             self._anneal(chain, start, options, TUNING.again_sweeps)
 
     def _is_flat(self) -> bool:
-        """Whether somewhat fewer or more topics change the bound by next to nothing, as growth tells of those it found best."""
+        """Whether somewhat more topics change the bound by next to nothing, as growth tells of those it found best."""
         change = self._bend * np.log(TUNING.fewer) ** 2
         found = TUNING.fewer * TUNING.more * self._peak <= self.total.K
         return self._long and found and bool(change < topic_ascents.TUNING.coarse_topics * self.total.K)
