@@ -41,7 +41,7 @@ class Tuning:
     worthwhile: float = 30.0
     more: float = 1.25
     fewer: float = 0.9
-    last_share: float = 3e-4
+    last_share: float = 1e-4
     again_sweeps: int = 150
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
