@@ -1,13 +1,16 @@
 """Parts of kernels have no machine code of their own."""
 
 import importlib
+from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
 from numba.core import codegen
 
-from stickbreak.kernels import _inlined, _jit
+from stickbreak.kernels import _jit
+
+_inlined = pytest.importorskip("stickbreak.kernels._inlined", reason="another numba", exc_type=ImportError)
 
 
 def a_kernel():
@@ -61,8 +64,8 @@ def test_what_is_needed_of_numba_is_looked_for(monkeypatch):
         importlib.reload(_inlined)
 
 
-@pytest.mark.parametrize("version", ["0.61.2", "0.69.0rc1", "1.0.0"])
+@pytest.mark.parametrize("version", [(0, 61), (0, 69), (1, 0)])
 def test_numbas_that_are_not_known_compile_parts_as_ever(monkeypatch, version):
-    monkeypatch.setattr(numba, "__version__", version)
+    monkeypatch.setattr(numba, "version_info", SimpleNamespace(short=version))
     with pytest.raises(ImportError, match="another way"):
         importlib.reload(_inlined)

@@ -9,7 +9,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 _KNOWN = (0, 62), (0, 68)  # the first and the last release of numba that compiles so
 
-if not _KNOWN[0] <= tuple(int(number) for number in numba.__version__.split(".")[:2]) <= _KNOWN[1]:
+if not _KNOWN[0] <= numba.version_info.short <= _KNOWN[1]:
     raise ImportError(f"numba {numba.__version__} may compile in another way.")
 
 _NEEDED = (

@@ -1,7 +1,6 @@
 """Compilation without unrolled loops.
 
-LLVM spends a fifth of its time on copies of the bodies of loops, which gain nothing here: loops over numbers are vectorised,
-and what is left is short.
+Copies of the bodies of loops cost LLVM time and gain little here: loops over numbers are vectorised, and what is left is short.
 """
 
 from collections.abc import Iterator
