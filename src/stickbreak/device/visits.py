@@ -131,6 +131,8 @@ def refusal(kind: Kind, likelihood: Likelihood, sparse: bool) -> str | None:
     if isinstance(kind, DocumentKind):
         return _refused_documents(kind)
     name = type(likelihood).__name__
+    if likelihood.cells is not None:
+        return f"{name} has missing values, which devices do not fill in; leave out device=, or use DiagonalGaussian()."
     if likelihood.latent is not None:
         return f"{name} has a latent variable for each row, which devices do not compute; leave out device=, or use Gaussian()."
     if not likelihood.portable:

@@ -41,14 +41,16 @@ NUMBERS: dict[str, type[Likelihood]] = {  # those whose clusters the others star
     "student_t": StudentT,
 }
 INDEPENDENT = "diagonal_gaussian"
+FULL = "gaussian"
 NETWORK = "gaussian_network"
 SCALED = "student_t"
-WHOLE = ("gaussian", SCALED)  # with covariances of all columns
+WHOLE = (FULL, SCALED)  # with covariances of all columns
 CORRELATED = (NETWORK, *WHOLE)
 FEW_CORRELATED, MOST_CORRELATED = 200, 300  # columns of numbers of which all covariances are tried: always, and ever
 AFFORDABLE = (
     2e9  # products of columns, in all rows, that a lap may look at for each cluster where columns are more than few
 )
+MOST_FILLED = 8.0  # times the products of columns: what filling in missing values of a row may take for each cluster
 MOST_LINKED = 1000  # columns of which a network is tried
 FEW = 10.0
 FEWEST_IDENTIFIED = 20  # rows whose values are identifiers where each has its own
@@ -65,6 +67,7 @@ class Reading:
     n_rows : N
     note : what the names of families say of this reading
     latent : whether rows may have latent variables
+    gaps : (n, D) where values are missing in a sample of the rows
     """
 
     kinds: NDArray[Any]
@@ -73,7 +76,8 @@ class Reading:
     names: Sequence[str]
     n_rows: int
     note: str = ""
-    latent: bool = True
+    latent: bool = False
+    gaps: NDArray[np.bool_] | None = None
 
     def families(self, logs: Sequence[int] = (), among: Collection[str] = tuple(NUMBERS)) -> dict[str, Likelihood]:
         """The likelihoods of the table by name, with the columns ``logs`` of numbers on the log scale.
@@ -86,8 +90,10 @@ class Reading:
             name = " and ".join(PARTS[kind].__name__.lower() for kind in held)
             return {name + self.note: self._likelihood(DiagonalGaussian(), logs)}
         fit = set(among)
-        if numbers.sum() == 1 or self.missing[numbers].any():
+        if numbers.sum() == 1:
             fit &= {INDEPENDENT}
+        if self.missing[numbers].any():
+            fit &= {INDEPENDENT, FULL} if self.latent and self._affords_filling(numbers) else {INDEPENDENT}
         fit -= {NETWORK} if self._affords_covariances(int(numbers.sum())) else set(WHOLE)
         if numbers.sum() > MOST_LINKED:
             fit -= {NETWORK}
@@ -99,6 +105,18 @@ class Reading:
     def _affords_covariances(self, D: int) -> bool:
         """Whether laps with all covariances of D columns are quick enough."""
         return D <= FEW_CORRELATED or (D <= MOST_CORRELATED and self.n_rows * D * (D + 1) // 2 <= AFFORDABLE)
+
+    def _affords_filling(self, numbers: NDArray[np.bool_]) -> bool:
+        """Whether laps that fill in missing values of these columns cost no more than `MOST_FILLED` times those without."""
+        if self.gaps is None:
+            return True
+        D = int(numbers.sum())
+        gaps = self.gaps[:, numbers]
+        patterns = np.unique(gaps, axis=0)
+        m = gaps.sum(axis=1)
+        of_patterns = patterns.sum(axis=1)
+        work = (2.0 * m * (D + m)).sum() + (of_patterns**3 / 3.0 + 2.0 * of_patterns * D).sum()
+        return bool(work <= MOST_FILLED * len(gaps) * 0.5 * D * (D + 1))
 
     def only(self) -> Likelihood:
         """The first of them."""
@@ -146,12 +164,13 @@ def readings(
         with np.errstate(all="ignore"):  # infinite values are refused later
             positive = (facts.least > 0.0) & long_tailed(sample)
     shown = [str(d) if names is None else str(names[d]) for d in range(len(kinds))]
-    first = Reading(kinds, facts.missing, positive & (kinds == "numbers"), shown, source.n_rows)
+    gaps = None if sample is None else np.isnan(sample.X)
+    first = Reading(kinds, facts.missing, positive & (kinds == "numbers"), shown, source.n_rows, gaps=gaps)
     if "counts" not in kinds:
         return [first]
     measured = np.where(kinds == "counts", "numbers", kinds)  # counts may as well be measurements, such as grey values
     as_numbers = positive & (measured == "numbers")
-    second = Reading(measured, facts.missing, as_numbers, shown, source.n_rows, ", counts too")
+    second = Reading(measured, facts.missing, as_numbers, shown, source.n_rows, ", counts too", gaps=gaps)
     return [first, second]
 
 

@@ -107,7 +107,7 @@ def usable(likelihood: Likelihood, X: Any, may_miss: NDArray[np.bool_]) -> NDArr
 
 
 def survey(
-    estimator: BaseEstimator,
+    estimator: Any,
     likelihood: Likelihood,
     source: ArraySource,
     executor: Executor,
@@ -118,7 +118,8 @@ def survey(
     watch : is shown all dense rows, for the data check
     """
     may_miss = likelihood.may_miss(source.n_columns)
-
+    if not estimator._takes_latent:
+        may_miss &= ~likelihood.fills_in(source.n_columns)
     missing = np.zeros(source.n_columns, np.bool_)
     largest, smallest = (np.full(source.n_columns, np.nan) for _ in range(2))
     look = partial(_look, likelihood, may_miss, watch)

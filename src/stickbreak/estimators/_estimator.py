@@ -33,7 +33,7 @@ from ..inference.samplers.draws import Sampled
 from ..inference.session import OUTCOME, NoJournal
 from ..inference.trace import shortened
 from ..inference.visit import visit
-from ..likelihoods import REGISTRY
+from ..likelihoods import REGISTRY, Gaussian
 from ..model import Kind, Model, Summary
 from ..moves import MoveRecord
 from . import _choices as choices
@@ -83,6 +83,7 @@ class Estimator(Presented, ABC):
     max_memory: float | None
     executor: Any
     device: str | None
+    _takes_latent = False  # whether rows may have latent variables
     _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:
@@ -108,7 +109,10 @@ class Estimator(Presented, ABC):
         tags = super().__sklearn_tags__()
         family = REGISTRY.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)
         tags.input_tags.sparse = self.likelihood == "auto" or bool(getattr(family, "takes_sparse", False))
-        tags.input_tags.allow_nan = self.likelihood == "auto" or bool(getattr(family, "takes_missing", False))
+        takes_missing = bool(getattr(family, "takes_missing", False))
+        if isinstance(family, type) and issubclass(family, Gaussian):
+            takes_missing &= self._takes_latent
+        tags.input_tags.allow_nan = self.likelihood == "auto" or takes_missing
         tags.input_tags.positive_only = not getattr(family, "takes_negative", True)
         return tags
 

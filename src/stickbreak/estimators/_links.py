@@ -85,6 +85,11 @@ def check_links(estimator: Any, X: Any, source: ArraySource, likelihood: Likelih
         raise ValueError("seeds and groups cannot be used together; leave one of them out.")
     if estimator.device is not None:
         raise ValueError(f"groups are visited on processors alone; leave out device={estimator.device!r}.")
+    if likelihood.cells is not None:
+        raise ValueError(
+            f"groups need complete rows, or a family of independent columns such as DiagonalGaussian: a "
+            f"{type(likelihood).__name__} takes missing values for latent variables of rows."
+        )
     if likelihood.latent is not None:
         raise ValueError(
             f"groups need a family without latent variables of rows, such as Gaussian or DiagonalGaussian; got "

@@ -19,6 +19,8 @@ from ..model.local import Responsibilities, dense, latent_means_of, most_probabl
 
 Array = NDArray[np.floating]
 
+BLOCK = 1 << 22  # numbers in the features of rows that are filled in at once
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -86,7 +88,10 @@ class Reader:
     def impute(self, X: Array) -> Array:
         """Rows with their missing values filled in, (n, D)."""
         R = self.responsibilities(X)
-        return self.model.likelihood.impute(X, R, self.summary.N, self.summary.S)
+        rows = max(1, BLOCK // self.model.likelihood.n_statistics)
+        blocks = [slice(start, start + rows) for start in range(0, len(X), rows)]
+        own = self.summary.N, self.summary.S
+        return np.concatenate([self.model.likelihood.impute(X[block], R[block], *own) for block in blocks] or [X])
 
 
 def by_chunk(source: ArraySource, executor: Executor, task: Callable[[Rows], Any]) -> Iterator[Any]:

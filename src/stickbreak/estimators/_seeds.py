@@ -64,6 +64,11 @@ def with_rows(estimator: Any, model: Model, source: ArraySource, columns: Column
         return model
     _check_room(seeds, model)
     family = model.likelihood
+    if family.cells is not None:
+        raise ValueError(
+            f"seeds need complete rows, or a family of independent columns such as DiagonalGaussian: a "
+            f"{type(family).__name__} takes missing values for latent variables of rows."
+        )
     if family.latent is not None or not family.conjugate:
         raise ValueError(
             f"seeds need a conjugate family without latent variables of rows, such as Gaussian, DiagonalGaussian or a "

@@ -81,7 +81,8 @@ def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource
         known = copy(source)
         known.X = translate(source.X)
         survey(other, other.model_.likelihood, known.flat, executor)
-        reader = SequenceReader.of(other.model_, other.summary_, known, may_miss(source.n_columns))
+        without = may_miss(source.n_columns) & ~other.model_.likelihood.fills_in(source.n_columns)
+        reader = SequenceReader.of(other.model_, other.summary_, known, without)
         parameters = reader.model.parameters(reader.summary, known.dtype)
         seen = visit(reader.model, parameters, known, known.batches(1)[0], executor).summary
         return replace(seen, S=_statistics(reader, known, model, source, executor))

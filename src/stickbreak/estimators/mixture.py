@@ -245,6 +245,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     2 to 4; Hughes and Sudderth, Memoized online variational inference for Dirichlet process mixture models, 2013.
     """
 
+    _takes_latent = True
+
     def __init__(
         self,
         likelihood: str | Likelihood = "auto",

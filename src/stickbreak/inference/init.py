@@ -20,6 +20,7 @@ Array = NDArray[np.floating]
 
 SAMPLE_ROWS = 5000
 SAMPLE_NUMBERS = 1 << 23
+FILLED = 3  # times that missing cells are filled in by clusters of given responsibilities
 
 
 def one_cluster(model: Model) -> Summary:
@@ -73,8 +74,11 @@ def from_responsibilities(
 
     means : of the latent variables of rows (n, K), where they are known
     """
-    chunks = (chunk for batch in source.batches(1) for chunk in batch)
-    total = executor.total(source, partial(_assigned, model, given, means), chunks)
+    chunks = [chunk for batch in source.batches(1) for chunk in batch]
+    total: Summary = executor.total(source, partial(_assigned, model, given, means, None), chunks)
+    for _ in range(FILLED if model.likelihood.cells is not None else 0):
+        W = model.likelihood.weights(total.N, total.S)[0]
+        total = executor.total(source, partial(_assigned, model, given, means, W), chunks)
     return total.take(np.flatnonzero(total.N > 0.0))
 
 
@@ -82,10 +86,11 @@ def _assigned(
     model: Model,
     given: Callable[[Chunk, Rows], Array],
     means: Callable[[Rows], Array] | None,
+    W: Array | None,
     source: ArraySource,
     chunk: Chunk,
 ) -> Summary:
-    """The summary of one chunk, given responsibilities."""
+    """The summary of one chunk, given responsibilities; where missing cells are latent, those of the weights W, if known."""
     X, weights = source.read(chunk)
     R = np.asarray(given(chunk, X) * weights[:, None], dtype=np.float64)
     S = np.zeros((R.shape[1], model.likelihood.n_statistics))
@@ -93,6 +98,10 @@ def _assigned(
     latent = model.likelihood.latent
     if latent is None or means is None:
         add_product(R, T, S)
+        if W is not None and model.likelihood.cells is not None:
+            of_rows = sparse.csr_array(R)
+            indptr = of_rows.indptr.astype(np.int64)
+            model.likelihood.cells.add(indptr, of_rows.indices, of_rows.data, np.ones(len(R)), T, W, S)
     else:
         U = means(X)
         kept = sparse.csr_array(R)

@@ -122,11 +122,14 @@ def _poor(
     owners(*kept, owner, share)
     scores = model.likelihood.log_base(X) + parameters.bias[owner]
     dtype = parameters.W.dtype
+    cells = model.likelihood.cells
     rows = block_rows(model.likelihood.n_statistics, 1)
     for start in range(0, n, rows):
         block = slice(start, min(start + rows, n))
         with np.errstate(over="ignore", invalid="ignore"):  # rows too far for a density are not drawn
             T = features(model.likelihood, X[block], dtype)
+            if cells is not None:
+                T = cells.filled(T, parameters.W, owner[block])
             scores[block] += row_products(T, parameters.W, owner[block])
     return _worst([Poor(owner, np.arange(first, first + n), share, scores)], most)
 

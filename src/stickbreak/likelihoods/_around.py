@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._base import Array, Likelihood
+from ._cells import Cells
 from ._latent import Latent
 from ._profile import Profile
 from ._rows import Rows
@@ -68,6 +69,11 @@ class Around(Likelihood):
     def latent(self) -> Latent | None:
         """Those of the family."""
         return self.family.latent
+
+    @property
+    def cells(self) -> Cells | None:
+        """Those of the family."""
+        return self.family.cells
 
     @property
     def n_statistics(self) -> int:
@@ -153,6 +159,10 @@ class Around(Likelihood):
     def may_miss(self, D: int) -> NDArray[np.bool_]:
         """As the family."""
         return self.family.may_miss(D)
+
+    def fills_in(self, D: int) -> NDArray[np.bool_]:
+        """As the family."""
+        return self.family.fills_in(D)
 
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """As the family."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ._cells import Cells
 from ._hyperparameters import LARGEST
 from ._latent import Latent
 from ._learnt import Learnt
@@ -127,6 +128,10 @@ class Likelihood(Learnt, NamedClusters, Stored):
         """The columns (D,) in which values may be missing, because they can be integrated out exactly."""
         return np.zeros(D, np.bool_)
 
+    def fills_in(self, D: int) -> NDArray[np.bool_]:
+        """The columns (D,) in which missing values are latent (`cells`), so that statistics of rows depend on parameters."""
+        return np.zeros(D, np.bool_)
+
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """The columns (D,) that may hold codes of categories."""
         return np.zeros(D, np.bool_)
@@ -160,6 +165,18 @@ class Likelihood(Learnt, NamedClusters, Stored):
     def latent(self) -> Latent | None:
         """The latent variables of its rows, one in each cluster; None where rows have none."""
         return None
+
+    @property
+    def cells(self) -> Cells | None:
+        """The missing cells of its rows, which are latent; None where there are none, or columns are independent."""
+        return None
+
+    @property
+    def hidden(self) -> str | None:
+        """What is latent of its rows, in words: their statistics depend on parameters; None if nothing is."""
+        if self.latent is not None:
+            return "a latent variable for each row"
+        return None if self.cells is None else "latent values in place of missing ones"
 
     def row_counts(self, N: Array, S: Array) -> Array:
         """The rows of each cluster, (K,): the counts, unless these are of groups of rows."""

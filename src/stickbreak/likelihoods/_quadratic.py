@@ -51,6 +51,13 @@ def upper_triangle(D: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.triu_indices(D)
 
 
+@lru_cache(maxsize=16)
+def squares(D: int) -> NDArray[np.intp]:
+    """Which of the distinct products are squares, (D,)."""
+    a, b = upper_triangle(D)
+    return np.flatnonzero(a == b)
+
+
 def embedded(values: Array, columns: NDArray[np.intp], D: int) -> Array:
     """Vectors (n, J) or matrices (n, J, J) of some columns as those of all D, zero elsewhere."""
     if len(columns) == D:
@@ -75,10 +82,9 @@ def scatters(
     return B.swapaxes(1, 2)
 
 
-def spread_out(P: Array, squares: Array) -> None:
-    """Add ``squares`` (n, D) to those of each column among packed products P (n, at least D (D + 1) / 2)."""
-    a, b = upper_triangle(squares.shape[1])
-    P[:, np.flatnonzero(a == b)] += squares
+def spread_out(P: Array, variances: Array) -> None:
+    """Add ``variances`` (n, D) to those of each column among packed products P (n, at least D (D + 1) / 2)."""
+    P[:, squares(variances.shape[1])] += variances
 
 
 def pack_quadratic(M: Array) -> Array:

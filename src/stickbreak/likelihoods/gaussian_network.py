@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,8 @@ class GaussianNetwork(Gaussian):
     Geiger and Heckerman 1994, "Learning Gaussian networks", sections 3 and 4; Dawid and Lauritzen 1993, "Hyper Markov laws",
     Annals of Statistics 21, section 7; Art, Gnanadesikan and Kettenring 1982, "Data-based metrics for cluster analysis".
     """
+
+    takes_missing: ClassVar[bool] = False
 
     n_parents: int = 4
     parents: Any = None

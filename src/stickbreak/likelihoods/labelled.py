@@ -208,6 +208,10 @@ class Labelled(Around):
         """As the family; a column of labels has no missing values."""
         return self._columnwise(self.family.may_miss(self.n_columns), D)
 
+    def fills_in(self, D: int) -> NDArray[np.bool_]:
+        """As the family."""
+        return self._columnwise(self.family.fills_in(self.n_columns), D)
+
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """As the family."""
         return self._columnwise(self.family.nominal(self.n_columns), D)

@@ -48,7 +48,9 @@ class Linked(Around):
 
     def __post_init__(self) -> None:
         require(isinstance(self.family, Likelihood), "family", self.family, "a likelihood")
-        require(self.family.latent is None, "family", type(self.family).__name__, "without latent variables of rows")
+        fits = self.family.latent is None and not (self.summed and self.family.cells is not None)
+        wanted = "without latent variables of rows, nor missing values in place of which these are"
+        require(fits, "family", type(self.family).__name__, wanted)
         require(self.n_columns >= 1, "n_columns", self.n_columns, "at least 1")
         self._take_over()
 

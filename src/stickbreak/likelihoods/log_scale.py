@@ -11,6 +11,7 @@ from ._around import Around
 from ._base import Array, Likelihood
 from ._column_names import column_numbers
 from ._hyperparameters import LARGEST, SMALLEST, require
+from ._missing_cells import MissingCells
 from ._profile import Profile
 from ._sample import Sample
 from ._size import Size
@@ -173,10 +174,16 @@ class LogScale(Around):
         return own
 
     def impute(self, X: Array, R: Array, N: Array, S: Array) -> Array:
-        """As the family; on the log scale missing values become the means of the `profile`."""
+        """As the family; on the log scale the means of log-normals: of the `profile`, or given the observed values."""
         filled = np.array(self.family.impute(X, R, N, S))
         logs = self._columns
-        filled[:, logs] = np.where(np.isnan(X[:, logs]), R @ self.profile(N, S).means[:, logs], X[:, logs])
+        means = R @ self.profile(N, S).means[:, logs]
+        if isinstance(self.family, MissingCells):
+            given = self.family.given_observed(self.rows_of(X), N, S)
+            with np.errstate(over="ignore"):
+                each = [np.exp(m[:, logs] + 0.5 * s2[:, logs]) for m, s2 in given]
+            means = sum(R[:, [k]] * np.minimum(mean, LARGEST) for k, mean in enumerate(each))
+        filled[:, logs] = np.where(np.isnan(X[:, logs]), means, X[:, logs])
         return filled
 
     def anew(self) -> Self:

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ._arrays import like, namespace
 from ._base import Array, Likelihood
+from ._cells import Cells
 from ._column_names import column_numbers
 from ._hyperparameters import require
 from ._profile import Profile
@@ -98,8 +99,20 @@ class Product(Likelihood):
         return sum(part.n_statistics for part, _ in self._parts)
 
     @property
+    def cells(self) -> Cells | None:
+        """Those of the parts, among statistics side by side."""
+        parts = [part for part, _ in self.parts.values()]
+        cells = [part.cells for part in parts]
+        if not any(cells):
+            return None
+        places = np.cumsum([0, *(part.n_statistics for part in parts)])
+        return Cells(tuple(block for one, place in zip(cells, places) if one for block in one.shifted(int(place)).blocks))
+
+    @property
     def row_entries(self) -> int:
-        """The sum of those of the parts."""
+        """The sum of those of the parts; all statistics, where missing cells of a row are latent."""
+        if self.cells is not None:
+            return self.n_statistics
         return sum(part.row_entries if prefers_sparse(part) else part.n_statistics for part, _ in self._parts)
 
     @property
@@ -190,6 +203,10 @@ class Product(Likelihood):
         for part, columns in self._parts:
             may[columns] &= part.may_miss(len(columns))
         return may
+
+    def fills_in(self, D: int) -> NDArray[np.bool_]:
+        """As the parts that describe the columns."""
+        return self._said(D, lambda part, d: part.fills_in(d))
 
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """The columns in which a part allows it, and those of no part."""

@@ -74,6 +74,7 @@ class StudentT(Gaussian):
     "Robust Bayesian mixture modelling", Neurocomputing 64, section 3.
     """
 
+    takes_missing: ClassVar[bool] = False
     tunable: ClassVar[tuple[str, ...]] = ("tails", *Gaussian.tunable)
 
     tails: Any = None

@@ -174,13 +174,21 @@ def summed_step(
     if latent is not None:
         return _latent_step(likelihood, latent, parameters, X, T, scores, weights, mass, summary, most)
     dtype = parameters.W.dtype
+    cells = likelihood.cells
+    if cells is not None:
+        cells.integrate(T, parameters.W, scores)
     kept = softmax(scores, parameters.bias, responsibility_threshold(dtype), largest_terms(dtype))
     if kept is None:
         T, scores, _ = exact_scores(likelihood, parameters, X)
+        if cells is not None:
+            cells.integrate(T, parameters.W, scores)
+            np.nan_to_num(scores, copy=False, nan=-FARTHEST, posinf=FARTHEST, neginf=-FARTHEST)
         kept = softmax(scores, np.zeros(len(parameters.bias)), responsibility_threshold(scores.dtype), np.inf)
         assert kept is not None
     kept = limited(kept, scores, most)
     _add(kept, T, scores, weights, mass, summary)
+    if cells is not None:
+        cells.add(*kept, weights * mass, T, parameters.W, summary.S)
     return kept
 
 

@@ -40,9 +40,10 @@ class Model:
     def __post_init__(self) -> None:
         if not isinstance(self.allocation, self.kind.allocations):
             raise TypeError(f"{self.allocation!r} is not an allocation of {self.kind.units}.")
-        if self.likelihood.latent is not None and not self.kind.takes_latent:
+        hidden = self.likelihood.hidden
+        if hidden is not None and not self.kind.takes_latent:
             raise ValueError(
-                f"{type(self.likelihood).__name__} has a latent variable for each row, which only Mixture can use; "
+                f"{type(self.likelihood).__name__} has {hidden}, which only Mixture can use; "
                 "use Gaussian, or DiagonalGaussian."
             )
 
@@ -172,11 +173,12 @@ class Posterior:
         """Global step: the optimal parameters (Thesis Eq. 3.41 and 3.43).
 
         They are rounded to ``dtype``, the precision of the data, if that is enough: features and scores of rows are
-        formed in the precision of W.
+        formed in the precision of W.  Missing cells that are latent take float64.
         """
         W, b = self.weights
         bias = b + self.step.log_weights
-        if not (dtype == np.float64 or _fits(dtype, self.summary, W, bias)):
+        in_less = self.model.likelihood.cells is None and _fits(dtype, self.summary, W, bias)
+        if not (dtype == np.float64 or in_less):
             dtype = np.dtype(np.float64)
         response = self.model.response.reading(self.summary)
         return self.model.kind.rounded(Parameters(W, bias, self.step.prior, response), dtype)

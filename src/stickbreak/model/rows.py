@@ -82,7 +82,7 @@ class RowKind:
         C = self.candidates
         if C is None or TUNING.many * C > K or source.n_rows * K * likelihood.n_statistics < TUNING.large:
             return None
-        if likelihood.latent is not None or prefers_sparse(likelihood) or isinstance(source, SparseSource):
+        if likelihood.hidden is not None or prefers_sparse(likelihood) or isinstance(source, SparseSource):
             return None
         found = divergences()
         return NearRows(

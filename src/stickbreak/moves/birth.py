@@ -1,7 +1,7 @@
 """Birth: one cluster becomes several, found by a fresh fit to a sample of its rows (Thesis 4.2)."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +144,7 @@ class _First(NamedTuple):
 
 def _whole(model: Model, target: Target, sample: Sampled) -> Summary:
     """The rows of a sample as one cluster, with the latent variables that the target gives them, if any."""
-    if model.likelihood.latent is not None:
+    if model.likelihood.hidden is not None:
         return refined(model, target.summary, sample)[0]
     return hard_summary(sample.T, sample.weights, np.zeros(len(sample.weights), np.intp))
 
@@ -158,7 +158,8 @@ def _begun(
     """
     odd = slice(0, len(sample.weights) if start.odd is None else start.odd)
     smallest = TUNING.smallest_share * float(target.weights[odd].sum())
-    children = hard_summary(sample.T, target.weights, _first_labels(model, target, start, rng))
+    T = _first_features(model, target, sample)
+    children = hard_summary(T, target.weights, _first_labels(model, target, start, rng))
     while children.K > 1:
         steps = _steps(children, first.rows, TUNING.rough)
         children, kept = _settled(model, children, first.rows, smallest, steps, others=first.others)
@@ -167,6 +168,15 @@ def _begun(
             break
         children = found
     return children, smallest
+
+
+def _first_features(model: Model, target: Target, sample: Sampled) -> Any:
+    """Features of the rows; missing cells that are latent are as the target has them."""
+    cells = model.likelihood.cells
+    if cells is None:
+        return sample.T
+    W = model.likelihood.weights(target.summary.N, target.summary.S)[0]
+    return cells.filled(sample.T, W, np.zeros(len(sample.T), np.intp))
 
 
 def _steps(children: Summary, sample: Sampled, fewest: int) -> int:

@@ -77,6 +77,7 @@ def poor_targets(
     Several children begin among all of those rows, or one with the worst 500, 125, 31 or 7.
     """
     W = model.likelihood.weights(total.N, total.S)[0]
+    cells = model.likelihood.cells
     source = _held(source, drawn, poor.rows)
     sorted_ = by_cluster(drawn)
     found = []
@@ -90,7 +91,10 @@ def poor_targets(
         if len(odd_weights) < 2 or not (left > 0.0 and weights.sum() > 0.0):
             continue
         with np.errstate(over="ignore", invalid="ignore"):  # of rows too far for a density
-            scores = model.likelihood.log_base(odd) + product_with(features(model.likelihood, odd), W[[k]])[:, 0]
+            T = features(model.likelihood, odd)
+            if cells is not None:
+                T = cells.filled(T, W, np.full(len(T), k))
+            scores = model.likelihood.log_base(odd) + product_with(T, W[[k]])[:, 0]
         order = np.argsort(scores, kind="stable")
         odd = odd[order]
         odd_weights = odd_weights[order]

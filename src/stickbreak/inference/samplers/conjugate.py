@@ -12,11 +12,13 @@ def require_no_latent(model: Model, algorithm: str) -> None:
     ValueError
         If the rows of the model have latent variables.
     """
-    if model.likelihood.latent is not None:
-        family = type(model.likelihood).__name__
+    likelihood = model.likelihood
+    if likelihood.hidden is not None:
+        family = type(likelihood).__name__
+        what = "each row of a {} has a latent variable" if likelihood.cells is None else "of a {} missing values are latent"
         raise ValueError(
-            f"algorithm={algorithm}(...) needs a conjugate likelihood, but each row of a {family} has a latent variable; use "
-            "Gaussian, or DiagonalGaussian."
+            f"algorithm={algorithm}(...) needs a conjugate likelihood, but {what.format(family)}; use "
+            f"{'Gaussian, or ' if likelihood.cells is None else ''}DiagonalGaussian."
         )
 
 

@@ -1,0 +1,306 @@
+"""Missing cells of Gaussian rows as latent variables: their best distributions, and what these add to statistics.
+
+With precisions Q and natural means h of a cluster, both read from its weights W, and the values z of the observed cells,
+
+    q(z_m) = Normal(mu, Q_mm^-1),   Q_mm mu = g = h_m - Q_mo z_o
+
+Features have z_a z_b (a <= b) from the number ``first`` on, then z, then 1 where a cell of the columns ``holes`` is missing, and
+last half the log determinant of the covariance of q.  Without parameters missing cells are Normal(0, 1) each: z = 0, square 1.
+`integrate_cells_reference` and `add_cells_reference` are the plain NumPy statements.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._jit import jit as _jit
+from ._jit import part as _part
+
+Array = NDArray[np.floating]
+
+LEAST = 1e-15  # of its precision, that is left of a cell's precision given the cells before it, as rounding has it
+
+
+@_part
+def _cells_of(T, row, flags, holes, cells):
+    """Write the missing cells of a row; returns how many there are."""
+    count = 0
+    for j in range(holes.size):
+        if T[row, flags + j] > 0.0:
+            cells[count] = holes[j]
+            count += 1
+    return count
+
+
+@_part
+def _are_alike(T, one, other, flags, H):
+    """Whether the same cells of two rows are missing."""
+    for j in range(H):
+        if T[one, flags + j] != T[other, flags + j]:
+            return False
+    return True
+
+
+@_part
+def _factor(W, k, first, D, cells, count, L):
+    """Write the Cholesky factor of Q_mm; returns half its log determinant."""
+    half = 0.0
+    for i in range(count):
+        row = L[i]
+        for j in range(i + 1):
+            b = cells[j]
+            left = -W[k, first + b * D - b * (b + 1) // 2 + cells[i]]
+            if i == j:
+                left *= 2.0
+            least = LEAST * left
+            other = L[j]
+            for t in range(j):
+                left -= row[t] * other[t]
+            if i == j:
+                left = np.sqrt(max(left, least))
+                half += np.log(left)
+                row[i] = left
+            else:
+                row[j] = left / other[j]
+    return half
+
+
+@_part
+def _gather(W, k, first, D, cells, count, M, h):
+    """Write -Q_mo, in the columns of the observed cells, and h_m."""
+    linear = first + D * (D + 1) // 2
+    for i in range(count):
+        a = cells[i]
+        row = M[i]
+        for b in range(a):
+            row[b] = W[k, first + b * D - b * (b + 1) // 2 + a]
+        start = first + a * D - a * (a + 1) // 2
+        for b in range(a, D):
+            row[b] = W[k, start + b]
+        h[i] = W[k, linear + a]
+
+
+@_part
+def _half_solved(z, L, M, h, count, y):
+    """Write y = L^-1 g."""
+    for i in range(count):
+        left = h[i]
+        row = M[i]
+        for b in range(z.size):
+            left += row[b] * z[b]
+        factor = L[i]
+        for t in range(i):
+            left -= factor[t] * y[t]
+        y[i] = left / factor[i]
+
+
+@_part
+def _solved(L, count, y):
+    """Write mu = L'^-1 y in its place."""
+    for back in range(count):
+        i = count - 1 - back
+        left = y[i]
+        for t in range(i + 1, count):
+            left -= L[t, i] * y[t]
+        y[i] = left / L[i, i]
+
+
+@_part
+def _inverse(L, count, X, V):
+    """Write V = Q_mm^-1 = X' X, lower triangle, with X = L^-1."""
+    for i in range(count):
+        row = X[i]
+        factor = 1.0 / L[i, i]
+        for b in range(i):
+            row[b] = 0.0
+        for a in range(i):
+            share = -factor * L[i, a]
+            other = X[a]
+            for b in range(a + 1):
+                row[b] += share * other[b]
+        row[i] = factor
+    for i in range(count):
+        for b in range(i + 1):
+            V[i, b] = 0.0
+    for i in range(count):
+        row = X[i]
+        for a in range(i + 1):
+            share = row[a]
+            sums = V[a]
+            for b in range(a + 1):
+                sums[b] += share * row[b]
+
+
+@_jit
+def integrate_cells(T, order, first, D, holes, W, C):
+    """Add to scores what the best q of missing cells gains over Normal(0, 1):  y' y / 2 - log |L| - |m| / 2 + tr(Q_mm) / 2.
+
+    T : (n, F) in, features;  order : the rows with missing cells, alike ones together;  W : (K, F) in;  C : (n, K) in and out
+    """
+    H = holes.size
+    linear = first + D * (D + 1) // 2
+    cells = np.empty(H, np.int64)
+    L = np.empty((H, H))
+    M = np.empty((H, D))
+    h = np.empty(H)
+    y = np.empty(H)
+    i = 0
+    while i < order.size:
+        count = _cells_of(T, order[i], linear + D, holes, cells)
+        end = i + 1
+        while end < order.size and _are_alike(T, order[i], order[end], linear + D, H):
+            end += 1
+        for k in range(W.shape[0]):
+            gain = -_factor(W, k, first, D, cells, count, L) - 0.5 * count
+            for j in range(count):
+                a = cells[j]
+                gain -= W[k, first + a * D - a * (a + 1) // 2 + a]
+            _gather(W, k, first, D, cells, count, M, h)
+            for p in range(i, end):
+                row = order[p]
+                _half_solved(T[row, linear : linear + D], L, M, h, count, y)
+                square = 0.0
+                for j in range(count):
+                    square += y[j] * y[j]
+                C[row, k] += gain + 0.5 * square
+        i = end
+
+
+@_jit
+def add_cells(T, order, first, D, holes, W, indptr, indices, values, weights, S):
+    """Add to sums what features of the best q of missing cells have more than those of Normal(0, 1).
+
+    Responsibilities are sparse, clusters of each row in ascending order.
+
+    T : (n, F) in, features;  order : the rows with missing cells, alike ones together;  W : (K, F) in
+    weights : (n,) in;  S : (K, F) in and out, float64
+    """
+    H = holes.size
+    linear = first + D * (D + 1) // 2
+    last = linear + D + H
+    cells = np.empty(H, np.int64)
+    L = np.empty((H, H))
+    M = np.empty((H, D))
+    X = np.empty((H, H))
+    V = np.empty((H, H))
+    h = np.empty(H)
+    mu = np.empty(H)
+    across = np.empty((H, D))
+    within = np.empty((H, H))
+    means = np.empty(H)
+    place = np.empty(order.size, np.int64)
+    for p in range(order.size):
+        place[p] = indptr[order[p]]
+    i = 0
+    while i < order.size:
+        count = _cells_of(T, order[i], linear + D, holes, cells)
+        end = i + 1
+        while end < order.size and _are_alike(T, order[i], order[end], linear + D, H):
+            end += 1
+        for k in range(W.shape[0]):
+            total = 0.0
+            half = 0.0
+            begun = False
+            for p in range(i, end):
+                row = order[p]
+                q = place[p]
+                if q == indptr[row + 1] or indices[q] != k:
+                    continue
+                place[p] = q + 1
+                if not begun:
+                    begun = True
+                    half = _factor(W, k, first, D, cells, count, L)
+                    _gather(W, k, first, D, cells, count, M, h)
+                    across[:count] = 0.0
+                    within[:count] = 0.0
+                    means[:count] = 0.0
+                z = T[row, linear : linear + D]
+                _half_solved(z, L, M, h, count, mu)
+                _solved(L, count, mu)
+                r = weights[row] * np.float64(values[q])
+                total += r
+                for j in range(count):
+                    share = r * mu[j]
+                    means[j] += share
+                    sums = across[j]
+                    for b in range(D):
+                        sums[b] += share * z[b]
+                    sums = within[j]
+                    for b in range(j + 1):
+                        sums[b] += share * mu[b]
+            if not begun:
+                continue
+            _inverse(L, count, X, V)
+            sums = S[k]
+            for j in range(count):
+                a = cells[j]
+                start = first + a * D - a * (a + 1) // 2
+                for b in range(a):
+                    sums[first + b * D - b * (b + 1) // 2 + a] += across[j, b]
+                for b in range(a, D):
+                    sums[start + b] += across[j, b]
+                for b in range(j + 1):
+                    c = cells[b]
+                    sums[first + c * D - c * (c + 1) // 2 + a] += within[j, b] + total * V[j, b]
+                sums[start + a] -= total
+                sums[linear + a] += means[j]
+            sums[last] -= total * half
+        i = end
+
+
+@_jit
+def fill_cells(T, order, first, D, holes, W, owners):
+    """Make features those of the best q of missing cells under the cluster ``owners[n]`` of each row.
+
+    T : (n, F) in and out;  order : the rows with missing cells, alike ones of the same cluster together;  W : (K, F) in
+    """
+    H = holes.size
+    linear = first + D * (D + 1) // 2
+    last = linear + D + H
+    cells = np.empty(H, np.int64)
+    L = np.empty((H, H))
+    M = np.empty((H, D))
+    X = np.empty((H, H))
+    V = np.empty((H, H))
+    h = np.empty(H)
+    mu = np.empty(H)
+    count = 0
+    half = 0.0
+    for p in range(order.size):
+        row = order[p]
+        k = owners[row]
+        if p == 0 or owners[order[p - 1]] != k or not _are_alike(T, order[p - 1], row, linear + D, H):
+            count = _cells_of(T, row, linear + D, holes, cells)
+            half = _factor(W, k, first, D, cells, count, L)
+            _gather(W, k, first, D, cells, count, M, h)
+            _inverse(L, count, X, V)
+        features = T[row]
+        z = features[linear : linear + D]
+        _half_solved(z, L, M, h, count, mu)
+        _solved(L, count, mu)
+        for j in range(count):
+            a = cells[j]
+            start = first + a * D - a * (a + 1) // 2
+            for b in range(a):
+                features[first + b * D - b * (b + 1) // 2 + a] = mu[j] * z[b]
+            for b in range(a, D):
+                features[start + b] = mu[j] * z[b]
+        for j in range(count):
+            a = cells[j]
+            for b in range(j + 1):
+                c = cells[b]
+                features[first + c * D - c * (c + 1) // 2 + a] = mu[j] * mu[b] + V[j, b]
+        for j in range(count):
+            z[cells[j]] = mu[j]
+        features[last] = -half
+
+
+def best_cells_reference(W: Array, z: Array, cells: Array, first: int) -> tuple[Array, Array]:
+    """Means and covariance of the best q of the missing ``cells`` of one row z (D,) under weights W (F,)."""
+    D = len(z)
+    Q = np.zeros((D, D))
+    Q[np.triu_indices(D)] = -W[first : first + D * (D + 1) // 2]
+    Q = Q + Q.T
+    h = W[first + D * (D + 1) // 2 :][:D]
+    others = np.setdiff1d(np.arange(D), cells)
+    V = np.linalg.inv(Q[np.ix_(cells, cells)])
+    return V @ (h[cells] - Q[np.ix_(cells, others)] @ z[others]), V
