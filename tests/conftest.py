@@ -19,6 +19,7 @@ from scipy.special import entr, expit, psi, roots_legendre, softmax, xlogy
 
 from stickbreak import likelihoods as lk
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
+from stickbreak.kernels.cells import best_cells_reference
 from stickbreak.likelihoods.autoregressive_gaussian import AutoregressiveGaussian
 from stickbreak.likelihoods.features import features as features_of
 from stickbreak.likelihoods.linear_regression import LinearRegression
@@ -456,7 +457,8 @@ def variants():
         yield f"{known.name}-default", default
         if known.kind.takes_missing or known.name == "linear_regression":
             kept = {"linear_regression": lambda D: np.arange(D) == D - 1}.get(known.name, lambda D: np.ones(D, bool))
-            yield f"{known.name}-missing", replace(known, rows=holes(known.rows, kept))
+            latent = known.kind is lk.Gaussian
+            yield f"{known.name}-missing", replace(known, rows=holes(known.rows, kept), latent=latent)
     known = {family.name: family for family in families()}
     for name, (of, rows, everything, always) in SETTINGS.items():
         changed = replace(known[of], rows=rows, prior=lambda D: {}, everything=everything, always=always)
@@ -561,13 +563,37 @@ def squares(model, parameters, X):
 
 
 def latent(model, parameters, X):
-    """The best q(u) of rows with latent variables: shape a and rates (n, K) of scales, and E[t] (n, K) of bits; or None."""
+    """The best q(u) of rows with latent variables: shape a and rates (n, K) of scales, and E[t] (n, K) of bits; or None.
+
+    With missing cells that are latent, features (n, K, F).
+    """
     found = model.likelihood.latent
+    if model.likelihood.cells is not None:
+        return filled(model.likelihood, parameters.W, X)
     if found is None:
         return None
     if isinstance(found, lk.Dust):
         return None, expit(features(model.likelihood, X) @ parameters.W.T)
     return 0.5 * (found.tails + found.columns), 0.5 * (found.tails + squares(model, parameters, X))
+
+
+def filled(likelihood, W, X):
+    """Features (n, K, F) of rows under each cluster, with the best q of their missing cells."""
+    T = np.repeat(features(likelihood, X)[:, None], len(W), axis=1)
+    for first, D, holes in likelihood.cells.blocks:
+        square = first + D * (D + 1) // 2
+        a, b = np.triu_indices(D)
+        for n, k in np.ndindex(T.shape[:2]):
+            cells = holes[T[n, k, square + D :][: len(holes)] > 0.0]
+            if len(cells):
+                z = T[n, k, square : square + D]
+                z[cells], V = best_cells_reference(W[k], z, cells, first)
+                T[n, k, first:square] = z[a] * z[b]
+                products = np.zeros((D, D))
+                products[np.ix_(cells, cells)] = V
+                T[n, k, first:square] += products[a, b]
+                T[n, k, square + D + len(holes)] = 0.5 * np.linalg.slogdet(V)[1]
+    return T
 
 
 def latent_terms(likelihood, q):
@@ -587,6 +613,8 @@ def summarise(likelihood, X, R, weights=None, q=None):
     T = features(likelihood, X)
     if q is None:
         S = wR.T @ T
+    elif likelihood.cells is not None:
+        S = np.einsum("nk,nkf->kf", wR, q)
     else:
         means, own = latent_terms(likelihood, q)
         S = (wR * means).T @ T
@@ -600,6 +628,8 @@ def scores(model, parameters, X):
     T, q = features(model.likelihood, X), latent(model, parameters, X)
     if q is None:
         return T @ parameters.W.T + parameters.bias
+    if model.likelihood.cells is not None:
+        return np.einsum("nkf,kf->nk", q, parameters.W) + parameters.bias
     means, own = latent_terms(model.likelihood, q)
     return means * (T @ parameters.W.T) + parameters.bias + sum(own[c] * parameters.W[:, c] for c in own)
 

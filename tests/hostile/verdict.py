@@ -268,7 +268,7 @@ def check_kind(case: Case, inputs: Inputs, fitted: Any) -> None:
 def check_evidence(case: Case, inputs: Inputs, fitted: Any) -> None:
     """The bound is below the log evidence, which few rows without latent variables allow to enumerate."""
     X = _dense(case, fitted)
-    if X is None or fitted.model_.likelihood.latent is not None:
+    if X is None or fitted.model_.likelihood.hidden is not None:
         return
     if len(X) > FEW_ROWS or case.weights not in ("none", "ones") or case.algorithm == "stochastic":
         return

@@ -42,7 +42,7 @@ def test_hard_assignments_are_settled(family):
     model, X, start = begun(family, "k-means")
     after, _ = local_step(model.likelihood, model.parameters(start, FLOAT), X, np.ones(len(X)), most_kept=1)
     np.testing.assert_allclose(after.N, start.N, atol=1e-9)
-    if model.likelihood.latent is None:
+    if model.likelihood.hidden is None:
         np.testing.assert_allclose(after.S, start.S, rtol=1e-9, atol=1e-9)
 
 

@@ -49,7 +49,11 @@ def dense_summaries(p, naive, parameters, proposal, R, handed):
     A, family = list(proposal.removed), p.model.likelihood
     q = naive.latent(p.model, parameters, p.X)
     before = naive.summarise(family, p.X, R, p.weights, q)
-    if q is not None:
+    if family.cells is not None:
+        given = parameters if proposal.parameters is None else proposal.parameters
+        new = naive.latent(p.model, given, p.X)[:, : handed.shape[1]]  # of a merge what it is does not matter
+        q = np.concatenate([np.delete(q, A, axis=1), new], axis=1)
+    elif q is not None:
         new = handed if proposal.parameters is None else naive.latent(p.model, proposal.parameters, p.X)[1]
         q = q[0], np.hstack([np.delete(q[1], A, axis=1), new])
     after = naive.summarise(family, p.X, np.hstack([np.delete(R, A, axis=1), handed]), p.weights, q)

@@ -86,7 +86,7 @@ def test_the_bound_never_falls_whatever_moves_do(family, L):
     freed, _ = unlimited.kind.local_step(
         search.model.likelihood, posterior.parameters(FLOAT), Batch(X, np.ones(len(X))), True, False
     )
-    if model.likelihood.latent is None:
+    if model.likelihood.hidden is None:
         assert search.model.posterior(freed).bound >= posterior.bound - 1e-9 * abs(posterior.bound)
     if L == 1:
         np.testing.assert_allclose(search.total.N, np.round(search.total.N), atol=1e-9)

@@ -33,7 +33,7 @@ def masked(nearest, owners):
 @pytest.mark.parametrize("L", [None, 1, 2])
 def test_rows_choose_among_the_clusters_near_their_own(problem, naive, monkeypatch, L):
     p = problem(7, n=40, K=K)
-    if p.model.likelihood.latent is not None or prefers_sparse(p.model.likelihood) or sparse.issparse(p.X):
+    if p.model.likelihood.hidden is not None or prefers_sparse(p.model.likelihood) or sparse.issparse(p.X):
         monkeypatch.setattr(row_kind, "TUNING", replace(row_kind.TUNING, large=0))
         kind = RowKind(L, candidates=2)
         source = (SparseSource if sparse.issparse(p.X) else ArraySource)(p.X)

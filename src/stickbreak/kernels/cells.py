@@ -4,9 +4,10 @@ With precisions Q and natural means h of a cluster, both read from its weights W
 
     q(z_m) = Normal(mu, Q_mm^-1),   Q_mm mu = g = h_m - Q_mo z_o
 
-Features have z_a z_b (a <= b) from the number ``first`` on, then z, then 1 where a cell of the columns ``holes`` is missing, and
-last half the log determinant of the covariance of q.  Without parameters missing cells are Normal(0, 1) each: z = 0, square 1.
-`integrate_cells_reference` and `add_cells_reference` are the plain NumPy statements.
+Features have z_a z_b (a <= b) from the number ``first`` on, then z, then 1 where a cell of the columns ``holes`` is missing,
+and last half the log determinant of the covariance of q.  Without parameters missing cells are Normal(0, 1) each: z is 0, the
+square 1.
+`best_cells_reference` is the plain NumPy statement.
 """
 
 import numpy as np
@@ -29,15 +30,6 @@ def _cells_of(T, row, flags, holes, cells):
             cells[count] = holes[j]
             count += 1
     return count
-
-
-@_part
-def _are_alike(T, one, other, flags, H):
-    """Whether the same cells of two rows are missing."""
-    for j in range(H):
-        if T[one, flags + j] != T[other, flags + j]:
-            return False
-    return True
 
 
 @_part
@@ -130,11 +122,54 @@ def _inverse(L, count, X, V):
                 sums[b] += share * row[b]
 
 
+@_part
+def _clear(count, means, across, within):
+    """Write zeros."""
+    for j in range(count):
+        means[j] = 0.0
+        for b in range(across.shape[1]):
+            across[j, b] = 0.0
+        for b in range(j + 1):
+            within[j, b] = 0.0
+
+
+@_part
+def _add_row(z, mu, r, count, means, across, within):
+    """Add r times the means of the missing cells of a row, their products with the observed ones, and those with each other."""
+    for j in range(count):
+        share = r * mu[j]
+        means[j] += share
+        sums = across[j]
+        for b in range(z.size):
+            sums[b] += share * z[b]
+        sums = within[j]
+        for b in range(j + 1):
+            sums[b] += share * mu[b]
+
+
+@_part
+def _put(first, D, cells, count, means, across, within, sums):
+    """Add means and products of missing cells to the statistics of a cluster."""
+    linear = first + D * (D + 1) // 2
+    for j in range(count):
+        a = cells[j]
+        start = first + a * D - a * (a + 1) // 2
+        for b in range(a):
+            sums[first + b * D - b * (b + 1) // 2 + a] += across[j, b]
+        for b in range(a, D):
+            sums[start + b] += across[j, b]
+        for b in range(j + 1):
+            c = cells[b]
+            sums[first + c * D - c * (c + 1) // 2 + a] += within[j, b]
+        sums[linear + a] += means[j]
+
+
 @_jit
-def integrate_cells(T, order, first, D, holes, W, C):
+def integrate_cells(T, order, starts, first, D, holes, W, C):
     """Add to scores what the best q of missing cells gains over Normal(0, 1):  y' y / 2 - log |L| - |m| / 2 + tr(Q_mm) / 2.
 
-    T : (n, F) in, features;  order : the rows with missing cells, alike ones together;  W : (K, F) in;  C : (n, K) in and out
+    T : (n, F) in, features;  W : (K, F) in;  C : (n, K) in and out
+    order : the rows with missing cells;  starts : where those with the same cells begin among these, and where they end
     """
     H = holes.size
     linear = first + D * (D + 1) // 2
@@ -143,40 +178,34 @@ def integrate_cells(T, order, first, D, holes, W, C):
     M = np.empty((H, D))
     h = np.empty(H)
     y = np.empty(H)
-    i = 0
-    while i < order.size:
-        count = _cells_of(T, order[i], linear + D, holes, cells)
-        end = i + 1
-        while end < order.size and _are_alike(T, order[i], order[end], linear + D, H):
-            end += 1
+    for i in range(starts.size - 1):
+        count = _cells_of(T, order[starts[i]], linear + D, holes, cells)
         for k in range(W.shape[0]):
             gain = -_factor(W, k, first, D, cells, count, L) - 0.5 * count
             for j in range(count):
                 a = cells[j]
                 gain -= W[k, first + a * D - a * (a + 1) // 2 + a]
             _gather(W, k, first, D, cells, count, M, h)
-            for p in range(i, end):
+            for p in range(starts[i], starts[i + 1]):
                 row = order[p]
                 _half_solved(T[row, linear : linear + D], L, M, h, count, y)
                 square = 0.0
                 for j in range(count):
                     square += y[j] * y[j]
                 C[row, k] += gain + 0.5 * square
-        i = end
 
 
 @_jit
-def add_cells(T, order, first, D, holes, W, indptr, indices, values, weights, S):
+def add_cells(T, order, starts, first, D, holes, W, indptr, indices, values, weights, S):
     """Add to sums what features of the best q of missing cells have more than those of Normal(0, 1).
 
     Responsibilities are sparse, clusters of each row in ascending order.
 
-    T : (n, F) in, features;  order : the rows with missing cells, alike ones together;  W : (K, F) in
-    weights : (n,) in;  S : (K, F) in and out, float64
+    T : (n, F) in, features;  W : (K, F) in;  weights : (n,) in;  S : (K, F) in and out, float64
+    order : the rows with missing cells;  starts : where those with the same cells begin among these, and where they end
     """
     H = holes.size
     linear = first + D * (D + 1) // 2
-    last = linear + D + H
     cells = np.empty(H, np.int64)
     L = np.empty((H, H))
     M = np.empty((H, D))
@@ -187,75 +216,50 @@ def add_cells(T, order, first, D, holes, W, indptr, indices, values, weights, S)
     across = np.empty((H, D))
     within = np.empty((H, H))
     means = np.empty(H)
-    place = np.empty(order.size, np.int64)
+    place = np.empty(order.size, np.int64)  # of the next cluster of each row
     for p in range(order.size):
         place[p] = indptr[order[p]]
-    i = 0
-    while i < order.size:
-        count = _cells_of(T, order[i], linear + D, holes, cells)
-        end = i + 1
-        while end < order.size and _are_alike(T, order[i], order[end], linear + D, H):
-            end += 1
+    for i in range(starts.size - 1):
+        count = _cells_of(T, order[starts[i]], linear + D, holes, cells)
         for k in range(W.shape[0]):
             total = 0.0
             half = 0.0
-            begun = False
-            for p in range(i, end):
+            for p in range(starts[i], starts[i + 1]):
                 row = order[p]
                 q = place[p]
                 if q == indptr[row + 1] or indices[q] != k:
                     continue
                 place[p] = q + 1
-                if not begun:
-                    begun = True
+                if total == 0.0:
                     half = _factor(W, k, first, D, cells, count, L)
                     _gather(W, k, first, D, cells, count, M, h)
-                    across[:count] = 0.0
-                    within[:count] = 0.0
-                    means[:count] = 0.0
+                    _clear(count, means, across, within)
                 z = T[row, linear : linear + D]
                 _half_solved(z, L, M, h, count, mu)
                 _solved(L, count, mu)
                 r = weights[row] * np.float64(values[q])
                 total += r
+                _add_row(z, mu, r, count, means, across, within)
+            if total > 0.0:
+                _inverse(L, count, X, V)
                 for j in range(count):
-                    share = r * mu[j]
-                    means[j] += share
-                    sums = across[j]
-                    for b in range(D):
-                        sums[b] += share * z[b]
-                    sums = within[j]
                     for b in range(j + 1):
-                        sums[b] += share * mu[b]
-            if not begun:
-                continue
-            _inverse(L, count, X, V)
-            sums = S[k]
-            for j in range(count):
-                a = cells[j]
-                start = first + a * D - a * (a + 1) // 2
-                for b in range(a):
-                    sums[first + b * D - b * (b + 1) // 2 + a] += across[j, b]
-                for b in range(a, D):
-                    sums[start + b] += across[j, b]
-                for b in range(j + 1):
-                    c = cells[b]
-                    sums[first + c * D - c * (c + 1) // 2 + a] += within[j, b] + total * V[j, b]
-                sums[start + a] -= total
-                sums[linear + a] += means[j]
-            sums[last] -= total * half
-        i = end
+                        within[j, b] += total * V[j, b]
+                    within[j, j] -= total
+                _put(first, D, cells, count, means, across, within, S[k])
+                S[k, linear + D + H] -= total * half
 
 
 @_jit
-def fill_cells(T, order, first, D, holes, W, owners):
+def fill_cells(T, order, starts, first, D, holes, W, owners):
     """Make features those of the best q of missing cells under the cluster ``owners[n]`` of each row.
 
-    T : (n, F) in and out;  order : the rows with missing cells, alike ones of the same cluster together;  W : (K, F) in
+    T : (n, F) in and out;  W : (K, F) in
+    order : the rows with missing cells
+    starts : where those with the same cells, of the same cluster, begin among these, and where they end
     """
     H = holes.size
     linear = first + D * (D + 1) // 2
-    last = linear + D + H
     cells = np.empty(H, np.int64)
     L = np.empty((H, H))
     M = np.empty((H, D))
@@ -263,35 +267,28 @@ def fill_cells(T, order, first, D, holes, W, owners):
     V = np.empty((H, H))
     h = np.empty(H)
     mu = np.empty(H)
-    count = 0
-    half = 0.0
-    for p in range(order.size):
-        row = order[p]
+    across = np.empty((H, D))
+    within = np.empty((H, H))
+    for i in range(starts.size - 1):
+        row = order[starts[i]]
         k = owners[row]
-        if p == 0 or owners[order[p - 1]] != k or not _are_alike(T, order[p - 1], row, linear + D, H):
-            count = _cells_of(T, row, linear + D, holes, cells)
-            half = _factor(W, k, first, D, cells, count, L)
-            _gather(W, k, first, D, cells, count, M, h)
-            _inverse(L, count, X, V)
-        features = T[row]
-        z = features[linear : linear + D]
-        _half_solved(z, L, M, h, count, mu)
-        _solved(L, count, mu)
-        for j in range(count):
-            a = cells[j]
-            start = first + a * D - a * (a + 1) // 2
-            for b in range(a):
-                features[first + b * D - b * (b + 1) // 2 + a] = mu[j] * z[b]
-            for b in range(a, D):
-                features[start + b] = mu[j] * z[b]
-        for j in range(count):
-            a = cells[j]
-            for b in range(j + 1):
-                c = cells[b]
-                features[first + c * D - c * (c + 1) // 2 + a] = mu[j] * mu[b] + V[j, b]
-        for j in range(count):
-            z[cells[j]] = mu[j]
-        features[last] = -half
+        count = _cells_of(T, row, linear + D, holes, cells)
+        half = _factor(W, k, first, D, cells, count, L)
+        _gather(W, k, first, D, cells, count, M, h)
+        _inverse(L, count, X, V)
+        for p in range(starts[i], starts[i + 1]):
+            features = T[order[p]]
+            z = features[linear : linear + D]
+            _half_solved(z, L, M, h, count, mu)
+            _solved(L, count, mu)
+            for j in range(count):
+                for b in range(D):
+                    across[j, b] = mu[j] * z[b]
+                for b in range(j + 1):
+                    within[j, b] = mu[j] * mu[b] + V[j, b]
+                within[j, j] -= 1.0
+            _put(first, D, cells, count, mu, across, within, features)
+            features[linear + D + H] = -half
 
 
 def best_cells_reference(W: Array, z: Array, cells: Array, first: int) -> tuple[Array, Array]:

@@ -10,8 +10,6 @@ from ..kernels.cells import add_cells, fill_cells, integrate_cells
 
 Array = NDArray[np.floating]
 
-OF_POWERS = 50  # columns of which each pattern has a whole number of its own
-
 
 class Block(NamedTuple):
     """Where the statistics of a Gaussian of D columns are among those of a row: from the number ``first`` on.
@@ -28,15 +26,19 @@ class Block(NamedTuple):
         """The first of H statistics, 1 where a value is missing."""
         return self.first + self.D * (self.D + 1) // 2 + self.D
 
-    def order(self, T: Array, owners: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
-        """The rows with missing cells, those with the same cells, and the same of ``owners`` (n,), together."""
+    def alike(self, T: Array, owners: NDArray[np.integer] | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows with missing cells, those with the same cells and ``owners`` (n,) together, and where these start and end."""
         absent = T[:, self.flags : self.flags + len(self.holes)]
-        rows = np.flatnonzero(absent.any(axis=1))
+        rows = np.flatnonzero(absent.any(axis=1)).astype(np.int64)
         if not len(rows):
-            return rows.astype(np.int64)
-        codes = absent[rows] @ _codes(len(self.holes))
-        order = np.argsort(codes, kind="stable") if owners is None else np.lexsort((owners[rows], codes))
-        return rows[order].astype(np.int64)
+            return rows, np.zeros(1, np.int64)
+        absent = absent[rows]
+        if owners is not None:
+            absent = np.column_stack([absent, owners[rows]])
+        order = np.argsort(absent @ _codes(absent.shape[1]), kind="stable")
+        absent = absent[order]
+        starts = 1 + np.flatnonzero((absent[1:] != absent[:-1]).any(axis=1))
+        return rows[order], np.concatenate([[0], starts, [len(rows)]]).astype(np.int64)
 
 
 class Cells(NamedTuple):
@@ -44,8 +46,8 @@ class Cells(NamedTuple):
 
     E[log p(z_o, z_m | theta_k)] is quadratic, so with the expected precisions Q and natural means h of a cluster the best q is
     Normal(Q_mm^-1 (h_m - Q_mo z_o), Q_mm^-1): scores have the Schur complement of the observed cells.  Statistics are expected
-    under q, and two kinds more make the bound a function of (N, S): numbers of missing cells, and the sum of the log determinants
-    of q, by which it has entropy.  Rows with the same missing cells share a Cholesky factor for each cluster.
+    under q, and two kinds more make the bound a function of (N, S): numbers of missing cells, and half the log determinants of
+    their covariances, by which q has entropy.  Rows with the same missing cells share a Cholesky factor for each cluster.
 
     Features have cells as they are without parameters, Normal(0, 1) in working coordinates each.
     """
@@ -59,7 +61,7 @@ class Cells(NamedTuple):
     def integrate(self, T: Array, W: Array, C: Array) -> None:
         """Add to scores C (n, K) of rows with features T (n, F) what the best q gains."""
         for block in self.blocks:
-            integrate_cells(T, block.order(T), *block, _plain(W), C)
+            integrate_cells(T, *block.alike(T), *block, _plain(W), C)
 
     def add(
         self,
@@ -73,16 +75,14 @@ class Cells(NamedTuple):
     ) -> None:
         """Add to sums S (K, F) of features T what those of the best q have more, for sparse responsibilities."""
         for block in self.blocks:
-            rows = block.order(T)
-            if len(rows):
-                add_cells(T, rows, *block, _plain(W), indptr, indices, values, weights, S)
+            add_cells(T, *block.alike(T), *block, _plain(W), indptr, indices, values, weights, S)
 
     def filled(self, T: Array, W: Array, owners: NDArray[np.integer]) -> Array:
         """Features T (n, F) as the best q under the cluster of each row, ``owners`` (n,), has them."""
         T = np.array(T)
         owners = owners.astype(np.int64)
         for block in self.blocks:
-            fill_cells(T, block.order(T, owners), *block, _plain(W), owners)
+            fill_cells(T, *block.alike(T, owners), *block, _plain(W), owners)
         return T
 
 
@@ -92,6 +92,6 @@ def _plain(W: Array) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _codes(H: int) -> Array:
-    """Numbers (H,) of which subsets have sums of their own."""
-    return 2.0 ** np.arange(H) if H <= OF_POWERS else np.random.default_rng(H).random(H)
+def _codes(n: int) -> Array:
+    """Numbers (n,) with which rows of whole numbers have products of their own, but for chance."""
+    return np.random.default_rng(n).random(n)

@@ -76,7 +76,7 @@ class MissingCells(WishartPrior):
     def given_observed(self, X: Array, N: Array, S: Array) -> Iterator[tuple[Array, Array]]:
         """For each cluster the means and variances (n, D) of the values of rows X (n, D), given those that are observed."""
         D = len(self._unit)
-        wide, S = self.with_missing(np.isnan(X).any(axis=0), S)
+        wide, S = self.with_missing(np.asarray(np.isnan(X).any(axis=0)), S)
         W = wide.weights(N, S)[0]
         T = wide.features(X.astype(np.float64), np.empty((len(X), wide.n_statistics)))
         first = quadratic.n_products(D)
@@ -120,6 +120,7 @@ class MissingCells(WishartPrior):
     def _own_entropies(self, S: Array) -> Array:
         """Half the log determinants of the covariances of q(x_m), summed over the rows of each cluster, (K,)."""
         return S[:, -1] if len(self._holes) else np.zeros(len(S))
+
 
 def alike(seen: NDArray[np.bool_]) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
     """Rows with the same observed cells, given which are (n, D), and these cells (D,)."""

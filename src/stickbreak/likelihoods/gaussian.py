@@ -65,8 +65,8 @@ class Gaussian(MissingCells):
     the others, of which the prior has as many degrees of freedom fewer.
 
     With missing values the bound holds q(mu, Lambda) q(x_m | z) q(z), a factor more: it stays below the log evidence, and a lap
-    never lowers it.  A row with m missing cells takes m^3 / 3 + 2 m D multiply-adds more for each cluster, of which rows with the
-    same missing cells share the first, in float64.
+    never lowers it.  A row with m missing cells takes m^3 / 6 + m D multiply-adds more for each cluster, in float64, of which
+    rows with the same missing cells share the first.
 
     Products are formed after centring and scaling by the mean and spread of the data, and the prior is shifted with
     them, so that an offset in the data costs no precision.

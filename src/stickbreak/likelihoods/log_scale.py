@@ -182,7 +182,7 @@ class LogScale(Around):
             given = self.family.given_observed(self.rows_of(X), N, S)
             with np.errstate(over="ignore"):
                 each = [np.exp(m[:, logs] + 0.5 * s2[:, logs]) for m, s2 in given]
-            means = sum(R[:, [k]] * np.minimum(mean, LARGEST) for k, mean in enumerate(each))
+            means = np.einsum("nk,knj->nj", R, np.minimum(each, LARGEST))
         filled[:, logs] = np.where(np.isnan(X[:, logs]), means, X[:, logs])
         return filled
 

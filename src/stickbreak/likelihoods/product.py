@@ -106,7 +106,9 @@ class Product(Likelihood):
         if not any(cells):
             return None
         places = np.cumsum([0, *(part.n_statistics for part in parts)])
-        return Cells(tuple(block for one, place in zip(cells, places) if one for block in one.shifted(int(place)).blocks))
+        return Cells(
+            tuple(block for one, place in zip(cells, places) if one for block in one.shifted(int(place)).blocks)
+        )
 
     @property
     def row_entries(self) -> int:

@@ -11,11 +11,12 @@ from . import _quadratic as quadratic
 from ._base import Array, Likelihood
 from ._draws import gamma
 from ._hyperparameters import hyperparameter, require
+from ._normal_wishart import NormalWishart
 from ._profile import Profile
 from ._sample import Sample
 from ._scales import OWN, Scales
 from ._size import Size
-from .gaussian import Gaussian, NormalWishart
+from .gaussian import Gaussian
 
 DEFAULT = 5.0  # tails before they are learnt
 RANGE = 0.1, 1e8  # tails that may be given

@@ -15,10 +15,11 @@ def require_no_latent(model: Model, algorithm: str) -> None:
     likelihood = model.likelihood
     if likelihood.hidden is not None:
         family = type(likelihood).__name__
-        what = "each row of a {} has a latent variable" if likelihood.cells is None else "of a {} missing values are latent"
+        needs = f"algorithm={algorithm}(...) needs a conjugate likelihood"
+        if likelihood.cells is not None:
+            raise ValueError(f"{needs}, but to a {family} missing values are latent; use DiagonalGaussian.")
         raise ValueError(
-            f"algorithm={algorithm}(...) needs a conjugate likelihood, but {what.format(family)}; use "
-            f"{'Gaussian, or ' if likelihood.cells is None else ''}DiagonalGaussian."
+            f"{needs}, but each row of a {family} has a latent variable; use Gaussian, or DiagonalGaussian."
         )
 
 
