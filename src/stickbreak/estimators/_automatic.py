@@ -67,6 +67,7 @@ class Reading:
     n_rows : N
     note : what the names of families say of this reading
     latent : whether rows may have latent variables
+    fills_in : whether missing values may be such
     gaps : (n, D) where values are missing in a sample of the rows
     """
 
@@ -76,7 +77,8 @@ class Reading:
     names: Sequence[str]
     n_rows: int
     note: str = ""
-    latent: bool = False
+    latent: bool = True
+    fills_in: bool = False
     gaps: NDArray[np.bool_] | None = None
 
     def families(self, logs: Sequence[int] = (), among: Collection[str] = tuple(NUMBERS)) -> dict[str, Likelihood]:
@@ -93,7 +95,7 @@ class Reading:
         if numbers.sum() == 1:
             fit &= {INDEPENDENT}
         if self.missing[numbers].any():
-            fit &= {INDEPENDENT, FULL} if self.latent and self._affords_filling(numbers) else {INDEPENDENT}
+            fit &= {INDEPENDENT, FULL} if self.fills_in and self._affords_filling(numbers) else {INDEPENDENT}
         fit -= {NETWORK} if self._affords_covariances(int(numbers.sum())) else set(WHOLE)
         if numbers.sum() > MOST_LINKED:
             fit -= {NETWORK}

@@ -74,7 +74,7 @@ def ways(estimator: Any, source: ArraySource, latent: bool = True) -> list[Readi
         return []
     latent = latent and estimator.seeds is None
     found = readings(source, estimator.levels_, _names(estimator, source), aside=True)
-    return [replace(reading, latent=latent) for reading in found]
+    return [replace(reading, latent=latent, fills_in=latent) for reading in found]
 
 
 def several(ways: Sequence[Reading]) -> bool:

@@ -27,7 +27,7 @@ class Block(NamedTuple):
         return self.first + self.D * (self.D + 1) // 2 + self.D
 
     def alike(self, T: Array, owners: NDArray[np.integer] | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows with missing cells, those with the same cells and ``owners`` (n,) together, and where these start and end."""
+        """The rows with missing cells, those with the same cells and ``owners`` (n,) together; where such begin and end."""
         absent = T[:, self.flags : self.flags + len(self.holes)]
         rows = np.flatnonzero(absent.any(axis=1)).astype(np.int64)
         if not len(rows):

@@ -58,6 +58,8 @@ class MissingCells(WishartPrior):
     def with_missing(self, missing: NDArray[np.bool_], S: Array) -> tuple[Self, Array]:
         """With holes also in the columns ``missing``: statistics of missing cells, none so far, are inserted."""
         wide = self._with_holes(missing)
+        if len(wide._holes) == len(self._holes):
+            return wide, S
         first = quadratic.n_products(len(self._unit)) + len(self._unit)
         more = np.zeros((len(S), wide.n_statistics - first))
         if len(self._holes):
