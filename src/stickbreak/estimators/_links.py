@@ -85,15 +85,20 @@ def check_links(estimator: Any, X: Any, source: ArraySource, likelihood: Likelih
         raise ValueError("seeds and groups cannot be used together; leave one of them out.")
     if estimator.device is not None:
         raise ValueError(f"groups are visited on processors alone; leave out device={estimator.device!r}.")
-    if likelihood.cells is not None:
-        raise ValueError(
-            f"groups need complete rows, or a family of independent columns such as DiagonalGaussian: a "
-            f"{type(likelihood).__name__} takes missing values for latent variables of rows."
-        )
+    refuse_gaps(likelihood)
     if likelihood.latent is not None:
         raise ValueError(
             f"groups need a family without latent variables of rows, such as Gaussian or DiagonalGaussian; got "
             f"{type(likelihood).__name__}."
+        )
+
+
+def refuse_gaps(family: Likelihood) -> None:
+    """Refuse missing values that are latent variables of rows: a group has none of these."""
+    if family.cells is not None:
+        raise ValueError(
+            f"groups need complete rows, or a family of independent columns such as DiagonalGaussian: to a "
+            f"{type(family).__name__} missing values are latent variables of rows."
         )
 
 

@@ -66,8 +66,8 @@ def with_rows(estimator: Any, model: Model, source: ArraySource, columns: Column
     family = model.likelihood
     if family.cells is not None:
         raise ValueError(
-            f"seeds need complete rows, or a family of independent columns such as DiagonalGaussian: a "
-            f"{type(family).__name__} takes missing values for latent variables of rows."
+            f"seeds need complete rows, or a family of independent columns such as DiagonalGaussian: to a "
+            f"{type(family).__name__} missing values are latent variables of rows."
         )
     if family.latent is not None or not family.conjugate:
         raise ValueError(

@@ -58,6 +58,7 @@ from ._links import (
     linked_source,
     links_of,
     of_rows,
+    refuse_gaps,
 )
 from ._merged import Again, merged
 from ._reader import Reader, by_chunk
@@ -739,6 +740,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             reader = Reader.of(self.model_, self.summary_, columns.missing, np.dtype(np.float64))
             linked = family_of(reader.model.likelihood)
             assert isinstance(linked, Linked)
+            refuse_gaps(linked.family)
             rows = linked_source(linked.family, source, links, executor)
             names = getattr(self, "classes_", None)
             classes = None if names is None else classes_of(y, source.n_rows, names.tolist())
