@@ -127,7 +127,7 @@ class MissingCells(WishartPrior):
 def alike(seen: NDArray[np.bool_]) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
     """Rows with the same observed cells, given which are (n, D), and these cells (D,)."""
     if seen.all():
-        yield slice(None), np.ones(seen.shape[1], np.bool_)
+        yield np.arange(len(seen)), np.ones(seen.shape[1], np.bool_)
         return
     patterns, place = np.unique(seen, axis=0, return_inverse=True)
     order = np.argsort(place.ravel(), kind="stable")

@@ -165,10 +165,10 @@ class Gaussian(MissingCells):
 
     def log_base(self, X: Array) -> Array:
         """Log h(x) = sum over the observed columns of -log(2 pi) / 2 - log unit_d, (n,)."""
-        each = -0.5 * np.log(2.0 * np.pi) - np.log(self._unit[self._live])
+        units = self._unit[self._live]
         if self.holes is None:
-            return np.full(len(X), each.sum())
-        return np.asarray(~np.isnan(X[:, self._live]) @ each)
+            return np.full(len(X), -0.5 * len(units) * np.log(2.0 * np.pi) - np.log(units).sum())
+        return np.asarray(~np.isnan(X[:, self._live]) @ (-0.5 * np.log(2.0 * np.pi) - np.log(units)))
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[-Lambda / 2] on products, E[Lambda mu] on columns; b = E[log |Lambda| - mu' Lambda mu] / 2.
@@ -240,10 +240,11 @@ class Gaussian(MissingCells):
                 out[rows] = 0.0
                 continue
             part = q if seen.all() else q.marginal(np.flatnonzero(seen))
+            own = Z if seen.all() and len(rows) == len(Z) else Z[rows][:, seen]
             for k in range(len(N)):
                 L, dof = self._predictive(part, k)
                 logdet = float(quadratic.log_determinant(L))
-                squares = quadratic.mahalanobis(Z[rows][:, seen] - part.m[k], L)
+                squares = quadratic.mahalanobis(own - part.m[k], L)
                 out[rows, k] = quadratic.log_student(squares, logdet, dof, int(seen.sum())) - units[seen].sum()
         return out
 
