@@ -263,12 +263,13 @@ def test_one_correlated_gaussian_is_one_cluster(seed):
 
 
 def test_batches_precision_files_and_known_models(tmp_path):
-    Y, X, _ = clusters(7, n=200)
-    fitted = Mixture("gaussian", random_state=0, n_jobs=1).fit(Y)
+    Y, X, z = clusters(7, n=200)
+    given = {"random_state": 0, "n_jobs": 1, "init": z, "moves": ()}
+    fitted = Mixture("gaussian", **given).fit(Y)
     for other in (
-        Mixture("gaussian", random_state=0, n_jobs=2, n_batches=4).fit(Y),
-        Mixture("gaussian", random_state=0, n_jobs=1).fit(Y.astype(np.float32)),
-        Mixture("gaussian", random_state=0, n_jobs=1, init=fitted).fit(Y),
+        Mixture("gaussian", **given | {"n_batches": 4, "n_jobs": 2}).fit(Y),
+        Mixture("gaussian", **given).fit(Y.astype(np.float32)),
+        Mixture("gaussian", **given | {"init": fitted}).fit(Y),
     ):
         assert other.n_clusters_ == fitted.n_clusters_ == 3
         assert other.lower_bound_ == pytest.approx(fitted.lower_bound_, abs=0.5)
@@ -276,7 +277,7 @@ def test_batches_precision_files_and_known_models(tmp_path):
     again = load(tmp_path / "m")
     for ask in ("predict_proba", "score_samples", "impute"):
         np.testing.assert_array_equal(getattr(again, ask)(Y), getattr(fitted, ask)(Y))
-    whole = Mixture("gaussian", random_state=0, n_jobs=1).fit(X)
+    whole = Mixture("gaussian", **given).fit(X)
     assert (whole.predict(Y) == whole.labels_).mean() > 0.9
     gone = np.isnan(Y)
     assert ((whole.impute(Y) - X)[gone] ** 2).mean() < 0.3 * X[gone].var()
