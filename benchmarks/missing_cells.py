@@ -1,8 +1,8 @@
 """Correlated clusters with missing cells: how many are found, and what a lap takes.
 
 Three clusters in five columns, each with a covariance of its own, of which a share of the cells is missing at random: clusters,
-and agreement with those that rows were drawn from (adjusted Rand index), by the default family, by independent columns, and by a
-full covariance from the true clusters.  "null" is one correlated Gaussian.  Then a lap of ten clusters, as a multiple of
+and agreement with those that rows were drawn from (adjusted Rand index), by the default family, by independent columns, and by
+full covariances from the true clusters.  "null" is one correlated Gaussian.  Then a lap of ten clusters, as a multiple of
 that of complete rows.
 
     python benchmarks/missing_cells.py
