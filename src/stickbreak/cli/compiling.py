@@ -50,6 +50,8 @@ def _fits(shows: bool) -> Iterator[tuple[str, Callable[[], object]]]:
     steps = rng.normal(states[:, None], 1.0, (N, 2))
     words = rng.dirichlet(np.full(3, 0.3), N) @ rng.dirichlet(np.full(40, 0.1), 3)
     counts = np.array([rng.multinomial(60, chances) for chances in words])
+    gaps = np.where(rng.random((N, 3)) < 0.1, np.nan, rows)
     yield "mixtures", lambda: Mixture(random_state=0, verbose=shows).fit(rows).predict(rows)
+    yield "missing values", lambda: Mixture(random_state=0, verbose=shows).fit(gaps).predict(gaps)
     yield "states", lambda: HMM(random_state=0, verbose=shows).fit(steps).predict(steps)
     yield "topics", lambda: TopicModel(random_state=0, verbose=shows).fit(counts).transform(counts)

@@ -18,6 +18,7 @@ from ._jit import part as _part
 
 Array = NDArray[np.floating]
 
+LARGE = 1e100  # products of pivots between this and its inverse stay in range
 LEAST = 1e-15  # of its precision, that is left of a cell's precision given the cells before it, as rounding has it
 
 
@@ -34,26 +35,28 @@ def _cells_of(T, row, flags, holes, cells):
 
 @_part
 def _factor(W, k, first, D, cells, count, L):
-    """Write the Cholesky factor of Q_mm; returns half its log determinant."""
+    """Write the Cholesky factor of Q_mm, with the reciprocals of its diagonal; returns half its log determinant."""
     half = 0.0
+    pivots = 1.0
     for i in range(count):
-        row = L[i]
-        for j in range(i + 1):
+        a = cells[i]
+        for j in range(i):
             b = cells[j]
-            left = -W[k, first + b * D - b * (b + 1) // 2 + cells[i]]
-            if i == j:
-                left *= 2.0
-            least = LEAST * left
-            other = L[j]
+            left = -W[k, first + b * D - b * (b + 1) // 2 + a]
             for t in range(j):
-                left -= row[t] * other[t]
-            if i == j:
-                left = np.sqrt(max(left, least))
-                half += np.log(left)
-                row[i] = left
-            else:
-                row[j] = left / other[j]
-    return half
+                left -= L[i, t] * L[j, t]
+            L[i, j] = left * L[j, j]
+        left = -2.0 * W[k, first + a * D - a * (a + 1) // 2 + a]
+        least = LEAST * left
+        for t in range(i):
+            left -= L[i, t] * L[i, t]
+        pivot = np.sqrt(max(left, least))
+        L[i, i] = 1.0 / pivot
+        pivots *= pivot
+        if not 1.0 / LARGE < pivots < LARGE:
+            half += np.log(pivots)
+            pivots = 1.0
+    return half + np.log(pivots)
 
 
 @_part
@@ -62,27 +65,24 @@ def _gather(W, k, first, D, cells, count, M, h):
     linear = first + D * (D + 1) // 2
     for i in range(count):
         a = cells[i]
-        row = M[i]
         for b in range(a):
-            row[b] = W[k, first + b * D - b * (b + 1) // 2 + a]
+            M[i, b] = W[k, first + b * D - b * (b + 1) // 2 + a]
         start = first + a * D - a * (a + 1) // 2
         for b in range(a, D):
-            row[b] = W[k, start + b]
+            M[i, b] = W[k, start + b]
         h[i] = W[k, linear + a]
 
 
 @_part
-def _half_solved(z, L, M, h, count, y):
-    """Write y = L^-1 g."""
+def _half_solved(T, row, linear, D, L, M, h, count, y):
+    """Write y = L^-1 g of a row."""
     for i in range(count):
         left = h[i]
-        row = M[i]
-        for b in range(z.size):
-            left += row[b] * z[b]
-        factor = L[i]
+        for b in range(D):
+            left += M[i, b] * T[row, linear + b]
         for t in range(i):
-            left -= factor[t] * y[t]
-        y[i] = left / factor[i]
+            left -= L[i, t] * y[t]
+        y[i] = left * L[i, i]
 
 
 @_part
@@ -93,33 +93,27 @@ def _solved(L, count, y):
         left = y[i]
         for t in range(i + 1, count):
             left -= L[t, i] * y[t]
-        y[i] = left / L[i, i]
+        y[i] = left * L[i, i]
 
 
 @_part
 def _inverse(L, count, X, V):
     """Write V = Q_mm^-1 = X' X, lower triangle, with X = L^-1."""
     for i in range(count):
-        row = X[i]
-        factor = 1.0 / L[i, i]
         for b in range(i):
-            row[b] = 0.0
+            X[i, b] = 0.0
         for a in range(i):
-            share = -factor * L[i, a]
-            other = X[a]
+            share = -L[i, i] * L[i, a]
             for b in range(a + 1):
-                row[b] += share * other[b]
-        row[i] = factor
-    for i in range(count):
+                X[i, b] += share * X[a, b]
+        X[i, i] = L[i, i]
         for b in range(i + 1):
             V[i, b] = 0.0
     for i in range(count):
-        row = X[i]
         for a in range(i + 1):
-            share = row[a]
-            sums = V[a]
+            share = X[i, a]
             for b in range(a + 1):
-                sums[b] += share * row[b]
+                V[a, b] += share * X[i, b]
 
 
 @_part
@@ -134,17 +128,15 @@ def _clear(count, means, across, within):
 
 
 @_part
-def _add_row(z, mu, r, count, means, across, within):
+def _add_row(T, row, linear, D, mu, r, count, means, across, within):
     """Add r times the means of the missing cells of a row, their products with the observed ones, and those with each other."""
     for j in range(count):
         share = r * mu[j]
         means[j] += share
-        sums = across[j]
-        for b in range(z.size):
-            sums[b] += share * z[b]
-        sums = within[j]
+        for b in range(D):
+            across[j, b] += share * T[row, linear + b]
         for b in range(j + 1):
-            sums[b] += share * mu[b]
+            within[j, b] += share * mu[b]
 
 
 @_part
@@ -188,7 +180,7 @@ def integrate_cells(T, order, starts, first, D, holes, W, C):
             _gather(W, k, first, D, cells, count, M, h)
             for p in range(starts[i], starts[i + 1]):
                 row = order[p]
-                _half_solved(T[row, linear : linear + D], L, M, h, count, y)
+                _half_solved(T, row, linear, D, L, M, h, count, y)
                 square = 0.0
                 for j in range(count):
                     square += y[j] * y[j]
@@ -234,12 +226,11 @@ def add_cells(T, order, starts, first, D, holes, W, indptr, indices, values, wei
                     half = _factor(W, k, first, D, cells, count, L)
                     _gather(W, k, first, D, cells, count, M, h)
                     _clear(count, means, across, within)
-                z = T[row, linear : linear + D]
-                _half_solved(z, L, M, h, count, mu)
+                _half_solved(T, row, linear, D, L, M, h, count, mu)
                 _solved(L, count, mu)
                 r = weights[row] * np.float64(values[q])
                 total += r
-                _add_row(z, mu, r, count, means, across, within)
+                _add_row(T, row, linear, D, mu, r, count, means, across, within)
             if total > 0.0:
                 _inverse(L, count, X, V)
                 for j in range(count):
@@ -277,18 +268,17 @@ def fill_cells(T, order, starts, first, D, holes, W, owners):
         _gather(W, k, first, D, cells, count, M, h)
         _inverse(L, count, X, V)
         for p in range(starts[i], starts[i + 1]):
-            features = T[order[p]]
-            z = features[linear : linear + D]
-            _half_solved(z, L, M, h, count, mu)
+            row = order[p]
+            _half_solved(T, row, linear, D, L, M, h, count, mu)
             _solved(L, count, mu)
             for j in range(count):
                 for b in range(D):
-                    across[j, b] = mu[j] * z[b]
+                    across[j, b] = mu[j] * T[row, linear + b]
                 for b in range(j + 1):
                     within[j, b] = mu[j] * mu[b] + V[j, b]
                 within[j, j] -= 1.0
-            _put(first, D, cells, count, mu, across, within, features)
-            features[linear + D + H] = -half
+            _put(first, D, cells, count, mu, across, within, T[row])
+            T[row, linear + D + H] = -half
 
 
 def best_cells_reference(W: Array, z: Array, cells: Array, first: int) -> tuple[Array, Array]:
