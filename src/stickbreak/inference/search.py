@@ -154,6 +154,7 @@ class Search(ABC):
         patience: float = np.inf,
         tries: int = sys.maxsize,
         many: bool = True,
+        pause: int = 0,
     ) -> Laps:
         """An ascent; ``floor`` is the one with the best model so far, where it begins with a change of that.
 
@@ -162,7 +163,7 @@ class Search(ABC):
         laps = Laps(
             model,
             self.source,
-            Schedule(moves, model.kind.recipe, tries, self.draws, many),
+            Schedule(moves, model.kind.recipe, tries, self.draws, many, pause),
             self.session,
             self.rng.spawn(1)[0],  # of its own: how many laps one ascent takes must not change the next
             options,

@@ -47,6 +47,7 @@ class Schedule:
     tries : failures after which nothing is tried again, where that is fewer than usual
     draws : whether rows are drawn, which births are fitted to
     many : whether clusters may hold many others, as where a search begins; if not, births have few children at first
+    pause : laps in which a kind of moves of states is not tried, after one in which none of the kind was accepted
     ids : the identities of the clusters
     """
 
@@ -55,15 +56,17 @@ class Schedule:
     tries: int = sys.maxsize
     draws: bool = True
     many: bool = True
+    pause: int = 0
     ids: list[int] = field(default_factory=list)
     _failed: dict[tuple[str, tuple[int, ...]], Failures] = field(default_factory=dict)
     _issued: int = 0
+    _waits: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Self:
         """The same, to go on with."""
         alive = set(self.ids)
         failed = {key: found for key, found in self._failed.items() if alive.issuperset(key[1])}
-        return replace(self, ids=list(self.ids), _failed=failed)
+        return replace(self, ids=list(self.ids), _failed=failed, _waits=dict(self._waits))
 
     def start(self, K: int) -> None:
         """Give K clusters their identities."""
@@ -155,7 +158,10 @@ class Schedule:
         records = []
         for kind in dict.fromkeys([*self.kinds, *(proposal.kind for proposal in proposals)]):
             gains = tuple(gain for i, gain in verdict.gains.items() if proposals[i].kind == kind)
-            records.append(MoveRecord(kind, sum(p.kind == kind for p in proposals), gains))
+            tried = sum(p.kind == kind for p in proposals)
+            records.append(MoveRecord(kind, tried, gains))
+            if tried > 0 and not gains:
+                self._waits[kind] = self.pause
         return verdict, records
 
     def _states(
@@ -167,15 +173,17 @@ class Schedule:
         rng: np.random.Generator,
         rising: bool,
     ) -> list[Proposal]:
-        """Candidates for all states (`stickbreak.moves.states`) that have not failed before."""
+        """Candidates for all states (`stickbreak.moves.states`) that have not failed before, of kinds that do not wait."""
         found: list[tuple[str, states.Candidate]] = []
         model = posterior.model
         total = posterior.summary
         saving = posterior.cost
-        if "merge" in self.kinds and not rising:
+        waiting = {kind for kind, laps in self._waits.items() if laps > 0}
+        self._waits = {kind: self._waits[kind] - 1 for kind in waiting}
+        if "merge" in self.kinds and not rising and "merge" not in waiting:
             barred = self._barred(total.N)
             found += [("merge", c) for c in states.merged(posterior, barred)]
-        if "delete" in self.kinds and not rising:
+        if "delete" in self.kinds and not rising and "delete" not in waiting:
             may = partial(self._may, "delete", counts=total.N)
             found += [("delete", c) for c in states.deleted(posterior, may)]
         if "delete" not in self.kinds:

@@ -26,25 +26,39 @@ MORE = 2  # states beyond the number of eigenvalues, which merge if they do not 
 ROUNDS = 20  # of k-means
 MOST_ROWS = 20_000  # among which its centers are found
 BLOCK = 1 << 12  # rows that are looked at together
+REGULAR = (
+    0.1  # times the mean number of neighbours, which every distinct row has beside its own (Chaudhuri et al. 2012)
+)
 ORDERS = 3  # random ones, which show the largest eigenvalue of chance
 
 
-def spectral_states(model: Model, source: SequenceSource, rng: np.random.Generator) -> Summary | None:
+def spectral_states(
+    model: Model,
+    source: SequenceSource,
+    rng: np.random.Generator,
+    reach: int | None = None,
+    most: int = MOST_DIRECTIONS,
+) -> Summary | None:
     """States from pairs of nearby rows; None where rows do not repeat or tell nothing of each other.
 
-    The reach is drawn anew each time: short for states that do not last.
+    reach : rows to either side that count as nearby, by default drawn anew each time: few for states that do not last
+    most : eigenvectors at most
     """
     if source.codes is None:
         return None
-    reach = int(rng.choice(REACHES))
-    directions = _directions(source, reach, rng)
+    reach = int(rng.choice(REACHES)) if reach is None else reach
+    directions = _directions(source, reach, most, rng)
     if directions is None:
         return None
     T = source.n_rows
-    some = np.arange(T) if T <= MOST_ROWS else np.sort(rng.choice(T, MOST_ROWS, replace=False))
-    places = _smoothed(source, directions, reach, some)
+    blocks = [Chunk(a, min(a + BLOCK, T)) for a in range(0, T, BLOCK)]
+    some = np.ones(T, np.bool_)
+    if T > MOST_ROWS:
+        some[:] = False
+        some[rng.choice(T, MOST_ROWS, replace=False)] = True
+    chosen = [np.flatnonzero(some[rows.start : rows.stop]) for rows in blocks]
+    places = np.concatenate([_smoothed(source, directions, reach, rows)[at] for rows, at in zip(blocks, chosen)])
     centers = _centers(places, min(MORE + 1 + places.shape[1], model.room), rng)
-    blocks = [np.arange(a, min(a + BLOCK, T)) for a in range(0, T, BLOCK)]
     labels = np.concatenate([_nearest(_smoothed(source, directions, reach, rows), centers) for rows in blocks])
     total = labelled(model.likelihood, source, labels)
     return total.take(np.flatnonzero(total.N > 0.0))
@@ -59,7 +73,7 @@ def _pairs(source: SequenceSource, distance: int) -> tuple[NDArray[np.intp], NDA
     return first[fine], first[fine] + distance
 
 
-def _directions(source: SequenceSource, reach: int, rng: np.random.Generator) -> Array | None:
+def _directions(source: SequenceSource, reach: int, most: int, rng: np.random.Generator) -> Array | None:
     """What each distinct row tells of its state, (U, r): r singular vectors beyond chance; None if there is none.
 
     Chance is the largest eigenvalue of the same rows in random orders.
@@ -71,25 +85,28 @@ def _directions(source: SequenceSource, reach: int, rng: np.random.Generator) ->
     if U < 3 or len(first) == 0:
         return None
     near, scale = _near(codes, first, second, U)
-    values, vectors = _eigen(near, MOST_DIRECTIONS + 1, rng)
+    values, vectors = _eigen(near, most + 1, rng)
     seen = np.flatnonzero(source.observed(Chunk(0, source.n_rows)) > 0.0)
     chance = 0.0
     for _ in range(ORDERS):
         shuffled = codes.copy()
         shuffled[seen] = rng.permutation(codes[seen])
         sizes = np.abs(_eigen(_near(shuffled, first, second, U)[0], 2, rng)[0])
-        chance = max(chance, float(np.sort(sizes)[-2]))
-    # the first of each tells only how often rows are seen
-    order = np.argsort(-np.abs(values), kind="stable")[1 : 1 + MOST_DIRECTIONS]
+        chance = max(chance, float(np.sort(sizes)[-2]))  # the largest of all says how frequent rows are
+    order = np.argsort(-np.abs(values), kind="stable")[1 : 1 + most]
     kept = order[np.abs(values[order]) > chance]
     return np.asarray(scale[:, None] * vectors[:, kept]) if len(kept) else None
 
 
 def _near(codes: NDArray[np.intp], first: NDArray[np.intp], second: NDArray[np.intp], U: int) -> tuple[Any, Array]:
-    """How often distinct rows stand near each other, beside what their numbers explain, (U, U), and its scale (U,)."""
+    """How often distinct rows stand near each other, beside what their numbers explain, (U, U), and its scale (U,).
+
+    Each has a few neighbours more than it has (`REGULAR`), or else rare rows that meet once would have the largest eigenvalues.
+    """
     pair = codes[np.append(first, second)], codes[np.append(second, first)]
     near = sparse.coo_array((np.ones(len(pair[0])), pair), (U, U)).tocsr()
-    scale = 1.0 / np.sqrt(np.maximum(near.sum(axis=1), 1.0))
+    degrees = near.sum(axis=1)
+    scale = 1.0 / np.sqrt(degrees + REGULAR * degrees.mean())
     return sparse.diags_array(scale) @ near @ sparse.diags_array(scale), scale
 
 
@@ -124,19 +141,22 @@ def _nearest(places: Array, centers: Array) -> NDArray[np.intp]:
     return np.asarray(((centers**2).sum(axis=1) - 2.0 * places @ centers.T).argmin(axis=1))
 
 
-def _smoothed(source: SequenceSource, directions: Array, reach: int, rows: NDArray[np.intp]) -> Array:
+def _smoothed(source: SequenceSource, directions: Array, reach: int, rows: Chunk) -> Array:
     """The mean of ``directions`` over the observed rows within reach of each of some rows, in its sequence, (n, r)."""
-    sequence = np.searchsorted(source.edges, rows, side="right")
-    begin = source.edges[sequence - 1]
-    end = source.edges[sequence]
-    own = source.codes[rows]
-    total = directions[own]
-    count = np.ones(len(rows))
-    for distance in (*range(-reach, 0), *range(1, reach + 1)):
-        there = source.codes[np.clip(rows + distance, begin, end - 1)]
-        fine = (begin <= rows + distance) & (rows + distance < end)
-        if source.weights is not None:
-            fine &= (source.weights[own] > 0.0) & (source.weights[there] > 0.0)
-        total += np.where(fine[:, None], directions[there], 0.0)
-        count += fine
-    return np.asarray(total / count[:, None])
+    low = max(rows.start - reach, 0)
+    high = min(rows.stop + reach, source.n_rows)
+    codes = source.codes[low:high]
+    seen = source.observed(Chunk(low, high)) > 0.0
+    before = np.zeros((len(codes) + 1, directions.shape[1] + 1))  # sums of all rows before each, and how many these are
+    before[1:, :-1] = directions[codes] * seen[:, None]
+    before[1:, -1] = seen
+    np.cumsum(before, axis=0, out=before)
+    at = np.arange(rows.start, rows.stop)
+    sequence = np.searchsorted(source.edges, at, side="right")
+    begin = np.maximum(at - reach, source.edges[sequence - 1])
+    end = np.minimum(at + reach + 1, source.edges[sequence])
+    total = before[end - low] - before[begin - low]
+    own = ~seen[at - low]
+    total[own, :-1] = directions[codes[at[own] - low]]
+    total[own, -1] = 1.0
+    return np.asarray(total[:, :-1] / total[:, -1:])
