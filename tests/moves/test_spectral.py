@@ -67,8 +67,8 @@ def test_directions_are_averaged_over_the_rows_around():
     for t in range(len(X)):
         near = [u for u in range(len(X)) if abs(u - t) <= 2 and sequence[u] == sequence[t] and seen[u]]
         naive.append(directions[source.codes[near if seen[t] else [t]]].mean(axis=0))
-    rows = rng.permutation(len(X))
-    assert spectral._smoothed(source, directions, 2, rows) == pytest.approx(np.array(naive)[rows])
+    for rows in (Chunk(0, len(X)), Chunk(2, 6), Chunk(5, 6)):
+        assert spectral._smoothed(source, directions, 2, rows) == pytest.approx(np.array(naive)[slice(*rows)])
 
 
 def test_rows_that_tell_nothing_of_each_other_are_hardly_ever_states():
@@ -79,6 +79,21 @@ def test_rows_that_tell_nothing_of_each_other_are_hardly_ever_states():
         found.append(spectral_states(model, source, np.random.default_rng(seed)))
     assert sum(states is None for states in found) >= 6  # one in four is expected to pass three random orders
     assert all(states is None or states.K <= 5 for states in found)
+
+
+def test_rare_rows_that_meet_once_hide_no_states():
+    """Two symbols that occur once, side by side, are as near each other as can be, in any order of rows."""
+    X, _, lengths = symbols(6, 60, 1, 4000, 0.95, 0)
+    at = np.random.default_rng(0).choice(len(X) // 4, 400, replace=False) * 4
+    X[at, 0], X[at + 1, 0] = 1000.0 + np.arange(len(at)), 2000.0 + np.arange(len(at))
+    model, source = problem(X, lengths)
+    assert all(spectral_states(model, source, np.random.default_rng(seed), 8).K >= 6 for seed in range(4))
+
+
+def test_no_more_eigenvectors_than_asked_for():
+    X, _, lengths = symbols(16, 100, 1, 4000, 0.95, 0)
+    model, source = problem(X, lengths)
+    assert spectral_states(model, source, np.random.default_rng(0), 8, 4).K <= 4 + 1 + spectral.MORE
 
 
 def test_rows_alone_are_no_states():

@@ -27,6 +27,8 @@ from stickbreak.likelihoods import (
 from stickbreak.likelihoods.features import features
 from stickbreak.model import SEQUENCES, Model, Summary
 from stickbreak.moves import Schedule
+from stickbreak.moves import schedule as moves_of_laps
+from stickbreak.moves.verify import NOTHING
 
 SEEDS = st.integers(0, 2**32 - 1)
 MOVES = ("birth", "merge", "delete")
@@ -177,6 +179,24 @@ def test_no_ascent_ends_before_moves_were_tried():
         found.most_quiet = 2
         found.run(start)
     assert any(record.tried for lap in found.history for record in lap.moves)
+
+
+def test_moves_of_states_wait_after_a_lap_in_which_none_of_their_kind_paid(monkeypatch):
+    """Where moves never pay and are never given up."""
+    monkeypatch.setattr(moves_of_laps, "verify_whole", lambda *_: NOTHING)
+    monkeypatch.setattr(Schedule, "_fail", lambda *_: None)
+    model, source, _ = problem("diagonal_gaussian", "hdp", 2)
+    start = random_start(model, source, 6, 3)
+    with Threads(1) as threads:
+        schedule = Schedule(("merge", "delete"), model.kind.recipe, pause=3)
+        options = Options(max_laps=40, tol=1e-12)
+        found = Laps(model, source, schedule, Session(threads), np.random.default_rng(0), options)
+        found.run(start)
+    for kind in ("merge", "delete"):
+        laps = [{record.kind: record.tried for record in lap.moves} for lap in found.history]
+        tried = [i for i, moves in enumerate(laps) if moves.get(kind, 0) > 0]
+        assert len(tried) > 1
+        assert np.diff(tried).min() > 3
 
 
 @every

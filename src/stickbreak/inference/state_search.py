@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import cycle
 from typing import NamedTuple
 
@@ -21,10 +20,10 @@ from ..moves.segments import alike, halved, in_pieces, own_states, regrouped
 from ..moves.spectral import spectral_states
 from .descent import Descent, of_states, wide_start
 from .laps import Laps
+from .pair_search import PairSearch
 from .paths import best_paths
 from .search import Search
 from .state import Options
-from .state_crossing import crossed_states
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,6 @@ class Tuning:
     on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
     long_lap : rows times pairs of states, beyond which a lap takes so long that there are few excursions
     longest_lap : the same of an excursion with phrases in place of rows, beyond which there are none
-    reaches, directions : where states of pairs of rows are so many that laps take long: rows to either side of each ascent
-        from these, and eigenvectors at most
-    from_pairs, crossing : laps of each of these ascents, and from states that are crossed
-    wider : times the states of the ascent that is crossed with the model in hand, to begin with
-    pause : laps in which merges, or deletes, then wait after none was accepted
     path_rows : of more rows no path is looked at, and there are no excursions
     """
 
@@ -83,12 +77,6 @@ class Tuning:
     on_all_rows: int = 4
     long_lap: int = 1 << 28
     longest_lap: int = 1 << 31
-    reaches: tuple[int, ...] = (8, 3, 8, 3)
-    directions: int = 128
-    from_pairs: int = 20
-    crossing: int = 25
-    wider: float = 1.3
-    pause: int = 4
     path_rows: int = 1 << 23
 
 
@@ -148,8 +136,7 @@ class StateSearch(Search):
             descent = Descent(self.model, self._sequences, self.session.aside(), self.rng.spawn(1)[0], self.options)
             start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
-        elif many and self._laps_left > 1 and (starts := self._many_pairs()):
-            self._cross(starts)
+        elif many and self._laps_left > 1 and self._begins_with_pairs():
             self.outcome.polish(self.options.at_last)
             return
         elif many and self._laps_left > 1:
@@ -170,6 +157,23 @@ class StateSearch(Search):
         elif may and self.sampled:
             self._explore_long()
         self.outcome.polish(self.options.at_last)
+
+    def _begins_with_pairs(self) -> bool:
+        """Whether pairs of rows show so many states that laps take long; the search is then one of starts from pairs."""
+        source = self._sequences
+        if self.sample_rows or source.codes is None or source.n_rows > TUNING.path_rows:
+            return False
+        most = int(np.sqrt(TUNING.longest_lap / source.n_steps))
+        rng = self.rng.spawn(1)[0]
+        pairs = PairSearch(self.model, source, self.moves, self.session, rng, self._coarse)
+        starts = [start for start in pairs.starts(most) if self._is_long(start.K)]
+        if not starts:
+            return False
+        try:
+            pairs.cross(starts)
+        finally:
+            self.best, self.trial = pairs.best, pairs.trial
+        return True
 
     def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
         """Ascend once with all moves, once given states have settled: what comes before excursions.
@@ -204,43 +208,6 @@ class StateSearch(Search):
         few = replace(self._coarse, max_laps=min(self.options.max_laps, len(self.history) + TUNING.long_first))
         self.best = self._laps(self.model, self._removals, few, settle=TUNING.long_first)
         self.best.run(start)
-
-    def _many_pairs(self) -> list[Summary]:
-        """Starts from pairs of rows, near and far, of so many states that laps take long; none where these are fewer."""
-        source = self._sequences
-        if self.sample_rows or source.codes is None or TUNING.path_rows < source.n_rows:
-            return []
-        tasks = list(zip(TUNING.reaches, self.rng.spawn(len(TUNING.reaches))))
-        found = self.executor.over(source, partial(_from_pairs_within, self.model), tasks)
-        return [start for start in found if start is not None and self._is_long(start.K) and self._quick(start.K)]
-
-    def _cross(self, starts: list[Summary]) -> None:
-        """Ascents from several starts, each crossed with the model in hand; then what does not pay is merged or deleted."""
-        for start in starts:
-            before = self.best
-            trial = self._long_ascent(self.model, start, "pairs of rows", TUNING.from_pairs)
-            if before is None or self._laps_left <= 0:
-                continue
-            path, other = self._path(before), self._path(trial)
-            most = max(before.total.K, int(TUNING.wider * trial.total.K))
-            crossed = crossed_states(before.model, self._sequences, path, other, most)
-            self._long_ascent(before.model, crossed, "crossed", TUNING.crossing)
-        if self._laps_left > 0:
-            best = self._in_hand
-            self._long_ascent(best.model, best.total, "removals", sys.maxsize, self._removals)
-
-    def _long_ascent(self, model: Model, start: Summary, origin: str, laps: int, moves: tuple[str, ...] = ()) -> Laps:
-        """So many laps from a start, and the outcome kept if it is better."""
-        best = self.best
-        options = replace(self._coarse, max_laps=min(self.options.max_laps, len(self.history) + laps))
-        trial = self._laps(model, moves, options, best, 0, origin, TUNING.most_quiet, pause=TUNING.pause)
-        if best is None:
-            self.best = trial
-        start = reduced(model, start, model.room)
-        trial.run(model.ordered(start))
-        if best is not None:
-            self._keep(best, trial)
-        return trial
 
     def _explore_long(self) -> None:
         """The excursions where laps take long: halves and pieces, and after each that pays the prior is learnt anew."""
@@ -452,9 +419,3 @@ class StateSearch(Search):
     def _path(self, laps: Laps) -> NDArray[np.intp]:
         """The most probable state of every row, given all rows, (T,)."""
         return best_paths(laps.model, laps.total, self._sequences, self.executor)
-
-
-def _from_pairs_within(model: Model, source: SequenceSource, task: tuple[int, np.random.Generator]) -> Summary | None:
-    """States from pairs of rows within a reach."""
-    reach, rng = task
-    return spectral_states(model, source, rng, reach, TUNING.directions)

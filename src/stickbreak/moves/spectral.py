@@ -64,15 +64,6 @@ def spectral_states(
     return total.take(np.flatnonzero(total.N > 0.0))
 
 
-def _pairs(source: SequenceSource, distance: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows with observed values so far apart in one sequence: the first and the second of each pair."""
-    sequence = np.repeat(np.arange(len(source.edges) - 1), np.diff(source.edges))
-    seen = source.observed(Chunk(0, source.n_rows)) > 0.0
-    first = np.arange(max(source.n_rows - distance, 0))
-    fine = (sequence[first] == sequence[first + distance]) & seen[first] & seen[first + distance]
-    return first[fine], first[fine] + distance
-
-
 def _directions(source: SequenceSource, reach: int, most: int, rng: np.random.Generator) -> Array | None:
     """What each distinct row tells of its state, (U, r): r singular vectors beyond chance; None if there is none.
 
@@ -80,33 +71,41 @@ def _directions(source: SequenceSource, reach: int, most: int, rng: np.random.Ge
     """
     codes = source.codes
     U = len(source.X)
-    pairs = [_pairs(source, distance) for distance in range(1, reach + 1)]
-    first, second = (np.concatenate(ends) for ends in zip(*pairs))
-    if U < 3 or len(first) == 0:
+    if U < 3:
         return None
-    near, scale = _near(codes, first, second, U)
+    near, scale = _near(source, codes, reach)
+    if not near.nnz:
+        return None
     values, vectors = _eigen(near, most + 1, rng)
     seen = np.flatnonzero(source.observed(Chunk(0, source.n_rows)) > 0.0)
     chance = 0.0
     for _ in range(ORDERS):
         shuffled = codes.copy()
         shuffled[seen] = rng.permutation(codes[seen])
-        sizes = np.abs(_eigen(_near(shuffled, first, second, U)[0], 2, rng)[0])
+        sizes = np.abs(_eigen(_near(source, shuffled, reach)[0], 2, rng)[0])
         chance = max(chance, float(np.sort(sizes)[-2]))  # the largest of all says how frequent rows are
     order = np.argsort(-np.abs(values), kind="stable")[1 : 1 + most]
     kept = order[np.abs(values[order]) > chance]
     return np.asarray(scale[:, None] * vectors[:, kept]) if len(kept) else None
 
 
-def _near(codes: NDArray[np.intp], first: NDArray[np.intp], second: NDArray[np.intp], U: int) -> tuple[Any, Array]:
+def _near(source: SequenceSource, codes: NDArray[np.integer], reach: int) -> tuple[Any, Array]:
     """How often distinct rows stand near each other, beside what their numbers explain, (U, U), and its scale (U,).
 
     Each has a few neighbours more than it has (`REGULAR`), or else rare rows that meet once would have the largest eigenvalues.
     """
-    pair = codes[np.append(first, second)], codes[np.append(second, first)]
-    near = sparse.coo_array((np.ones(len(pair[0])), pair), (U, U)).tocsr()
+    U = len(source.X)
+    near = sparse.csr_array((U, U))
+    sequence = np.repeat(np.arange(source.n_sequences), np.diff(source.edges))
+    seen = source.observed(Chunk(0, source.n_rows)) > 0.0
+    for distance in range(1, min(reach, source.n_rows - 1) + 1):
+        both = (sequence[:-distance] == sequence[distance:]) & seen[:-distance] & seen[distance:]
+        first = np.flatnonzero(both)
+        pair = codes[first], codes[first + distance]
+        near = near + sparse.coo_array((np.ones(len(first)), pair), (U, U)).tocsr()
+    near = near + near.T
     degrees = near.sum(axis=1)
-    scale = 1.0 / np.sqrt(degrees + REGULAR * degrees.mean())
+    scale = 1.0 / np.sqrt(np.maximum(degrees + REGULAR * degrees.mean(), 1e-300))
     return sparse.diags_array(scale) @ near @ sparse.diags_array(scale), scale
 
 
