@@ -25,8 +25,10 @@ class Tuning:
     ----------
     reaches, directions : rows to either side in the pairs of each start, and eigenvectors at most
     first, crossing, removals : laps from a start, from states that are crossed, and then of merges and deletes
+    coarse : these are over when settled to this multiple of the tolerance
     wider : times the states of the ascent that is crossed with the model in hand, to begin with
     pause : laps in which merges, or deletes, wait after none was accepted
+    last_share : the last laps are over when they gain less than this share of what the parameters cost
     most_quiet : quiet laps, after which moves that are left are not tried
     """
 
@@ -35,8 +37,10 @@ class Tuning:
     first: int = 20
     crossing: int = 20
     removals: int = 8
+    coarse: float = 10.0
     wider: float = 1.3
     pause: int = 4
+    last_share: float = 1e-3
     most_quiet: int = 2
 
 
@@ -73,27 +77,31 @@ class PairSearch(Search):
                 return
             trial = self._ascent(self.model, start, "pairs of rows", TUNING.first)
             if before is not None and self._laps_left > 0:
-                self._cross(before, trial)
+                trial = self._crossed(before, trial)
             if before is not None or len(starts) == 1:
-                self._remove()
+                self._remove(trial)
 
-    def _cross(self, one: Laps, other: Laps) -> None:
+    def settle(self) -> None:
+        """The last laps from the model in hand, with merges and deletes."""
+        self.outcome.polish(replace(self.options.at_last, share=TUNING.last_share))
+
+    def _crossed(self, one: Laps, other: Laps) -> Laps:
         """An ascent from the pieces into which the states of two ascents cut each other."""
         most = max(one.total.K, int(TUNING.wider * other.total.K))
         path, other_path = self._path(one), self._path(other)
         crossed = crossed_states(one.model, self._sequences, path, other_path, most)
-        self._ascent(one.model, crossed, "crossed", TUNING.crossing)
+        return self._ascent(one.model, crossed, "crossed", TUNING.crossing)
 
-    def _remove(self) -> None:
-        """A few laps with merges and deletes, which begin anew whatever has failed before."""
-        best = self._in_hand
+    def _remove(self, laps: Laps) -> None:
+        """A few laps with merges and deletes from where an ascent ended, which is not over before what does not pay goes."""
         if self._laps_left > 0:
-            self._ascent(best.model, best.total, "removals", TUNING.removals, self._removals)
+            self._ascent(laps.model, laps.total, "removals", TUNING.removals, self._removals)
 
     def _ascent(self, model: Model, start: Summary, origin: str, laps: int, moves: tuple[str, ...] = ()) -> Laps:
         """So many laps from a start, and the outcome kept if it is better."""
         best = self.best
-        options = replace(self.options, max_laps=min(self.options.max_laps, len(self.history) + laps))
+        limit = min(self.options.max_laps, len(self.history) + laps)
+        options = replace(self.options, tol=TUNING.coarse * self.options.tol, max_laps=limit)
         trial = self._laps(model, moves, options, best, origin=origin, most_quiet=TUNING.most_quiet, pause=TUNING.pause)
         if best is None:
             self.best = trial
