@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.data import sequences as data
-from stickbreak.inference import Options, Session, StateSearch, Threads
+from stickbreak.inference import Options, Session, StateSearch, Threads, ending
 from stickbreak.inference.init import one_cluster
 from stickbreak.inference.laps import Laps
 from stickbreak.likelihoods import (
@@ -182,13 +182,14 @@ def test_no_ascent_ends_before_moves_were_tried():
 
 
 def test_moves_of_states_wait_after_a_lap_in_which_none_of_their_kind_paid(monkeypatch):
-    """For longer each time, where moves never pay and are never given up."""
+    """Where moves never pay and are never given up."""
     monkeypatch.setattr(moves_of_laps, "verify_whole", lambda *_: NOTHING)
     monkeypatch.setattr(Schedule, "_fail", lambda *_: None)
+    monkeypatch.setattr(ending, "_changed_little", lambda *_: False)
     model, source, _ = problem("diagonal_gaussian", "hdp", 2)
     start = random_start(model, source, 6, 3)
     with Threads(1) as threads:
-        schedule = Schedule(("merge", "delete"), model.kind.recipe, pause=1)
+        schedule = Schedule(("merge", "delete"), model.kind.recipe, pause=3)
         options = Options(max_laps=40, tol=1e-12)
         found = Laps(model, source, schedule, Session(threads), np.random.default_rng(0), options)
         found.run(start)
@@ -197,8 +198,7 @@ def test_moves_of_states_wait_after_a_lap_in_which_none_of_their_kind_paid(monke
         tried = [i for i, moves in enumerate(laps) if moves.get(kind, 0) > 0]
         waits = np.diff(tried)
         assert len(waits) > 1
-        assert waits.min() > 1
-        assert (waits[1:] > waits[:-1]).all()
+        assert waits.min() > 3
 
 
 @every

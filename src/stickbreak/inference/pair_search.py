@@ -1,5 +1,6 @@
 """The search for the states of many rows that repeat: several starts from pairs of rows, crossed one after another."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,23 +25,18 @@ class Tuning:
     Attributes
     ----------
     reaches, directions : rows to either side in the pairs of each start, and eigenvectors at most
-    first, crossing, removals : laps from a start, from states that are crossed, and then of merges and deletes
-    coarse : these are over when settled to this multiple of the tolerance
+    first, crossing : laps from a start, and from states that are crossed
     wider : times the states of the ascent that is crossed with the model in hand, to begin with
     pause : laps in which merges, or deletes, wait after none was accepted
-    last_share : the last laps are over when they gain less than this share of what the parameters cost
     most_quiet : quiet laps, after which moves that are left are not tried
     """
 
     reaches: tuple[int, ...] = (8, 3, 1)
     directions: int = 128
     first: int = 20
-    crossing: int = 20
-    removals: int = 8
-    coarse: float = 10.0
+    crossing: int = 25
     wider: float = 1.3
     pause: int = 4
-    last_share: float = 1e-3
     most_quiet: int = 2
 
 
@@ -70,38 +66,29 @@ class PairSearch(Search):
         self.cross([start])
 
     def cross(self, starts: Sequence[Summary]) -> None:
-        """Ascents from starts, each crossed with the model in hand, from which what does not pay is removed."""
+        """Ascents from starts, each crossed with the model in hand; then what does not pay is merged or deleted."""
         for start in starts:
             before = self.best
             if before is not None and self._laps_left <= 0:
                 return
             trial = self._ascent(self.model, start, "pairs of rows", TUNING.first)
             if before is not None and self._laps_left > 0:
-                trial = self._crossed(before, trial)
-            if before is not None or len(starts) == 1:
-                self._remove(trial)
+                self._cross(before, trial)
+        if self._laps_left > 0:
+            best = self._in_hand
+            self._ascent(best.model, best.total, "removals", sys.maxsize, self._removals)
 
-    def settle(self) -> None:
-        """The last laps from the model in hand, with merges and deletes."""
-        self.outcome.polish(replace(self.options.at_last, share=TUNING.last_share))
-
-    def _crossed(self, one: Laps, other: Laps) -> Laps:
+    def _cross(self, one: Laps, other: Laps) -> None:
         """An ascent from the pieces into which the states of two ascents cut each other."""
         most = max(one.total.K, int(TUNING.wider * other.total.K))
         path, other_path = self._path(one), self._path(other)
         crossed = crossed_states(one.model, self._sequences, path, other_path, most)
-        return self._ascent(one.model, crossed, "crossed", TUNING.crossing)
-
-    def _remove(self, laps: Laps) -> None:
-        """A few laps with merges and deletes from where an ascent ended, which is not over before what does not pay goes."""
-        if self._laps_left > 0:
-            self._ascent(laps.model, laps.total, "removals", TUNING.removals, self._removals)
+        self._ascent(one.model, crossed, "crossed", TUNING.crossing)
 
     def _ascent(self, model: Model, start: Summary, origin: str, laps: int, moves: tuple[str, ...] = ()) -> Laps:
         """So many laps from a start, and the outcome kept if it is better."""
         best = self.best
-        limit = min(self.options.max_laps, len(self.history) + laps)
-        options = replace(self.options, tol=TUNING.coarse * self.options.tol, max_laps=limit)
+        options = replace(self.options, max_laps=min(self.options.max_laps, len(self.history) + laps))
         trial = self._laps(model, moves, options, best, origin=origin, most_quiet=TUNING.most_quiet, pause=TUNING.pause)
         if best is None:
             self.best = trial

@@ -137,6 +137,7 @@ class StateSearch(Search):
             start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
         elif many and self._laps_left > 1 and self._begins_with_pairs():
+            self.outcome.polish(self.options.at_last)
             return
         elif many and self._laps_left > 1:
             options = self.options if self.sample_rows else self._coarse
@@ -164,13 +165,12 @@ class StateSearch(Search):
             return False
         most = int(np.sqrt(TUNING.longest_lap / source.n_steps))
         rng = self.rng.spawn(1)[0]
-        pairs = PairSearch(self.model, source, self.moves, self.session, rng, self.options)
+        pairs = PairSearch(self.model, source, self.moves, self.session, rng, self._coarse)
         starts = [start for start in pairs.starts(most) if self._is_long(start.K)]
         if not starts:
             return False
         try:
             pairs.cross(starts)
-            pairs.settle()
         finally:
             self.best, self.trial = pairs.best, pairs.trial
         return True

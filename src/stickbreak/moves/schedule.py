@@ -47,8 +47,7 @@ class Schedule:
     tries : failures after which nothing is tried again, where that is fewer than usual
     draws : whether rows are drawn, which births are fitted to
     many : whether clusters may hold many others, as where a search begins; if not, births have few children at first
-    pause : laps in which a kind of moves of states is not tried, after one in which none of the kind was accepted; twice as
-        many after each more such lap
+    pause : laps in which a kind of moves of states is not tried, after one in which none of the kind was accepted
     ids : the identities of the clusters
     """
 
@@ -62,13 +61,12 @@ class Schedule:
     _failed: dict[tuple[str, tuple[int, ...]], Failures] = field(default_factory=dict)
     _issued: int = 0
     _waits: dict[str, int] = field(default_factory=dict)
-    _vain: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Self:
         """The same, to go on with."""
         alive = set(self.ids)
         failed = {key: found for key, found in self._failed.items() if alive.issuperset(key[1])}
-        return replace(self, ids=list(self.ids), _failed=failed, _waits=dict(self._waits), _vain=dict(self._vain))
+        return replace(self, ids=list(self.ids), _failed=failed, _waits=dict(self._waits))
 
     def start(self, K: int) -> None:
         """Give K clusters their identities."""
@@ -162,10 +160,8 @@ class Schedule:
             gains = tuple(gain for i, gain in verdict.gains.items() if proposals[i].kind == kind)
             tried = sum(p.kind == kind for p in proposals)
             records.append(MoveRecord(kind, tried, gains))
-            if tried > 0:
-                vain = 0 if gains else self._vain.get(kind, 0) + 1
-                self._vain[kind] = vain
-                self._waits[kind] = self.pause * 2 ** (vain - 1) if vain else 0
+            if tried > 0 and not gains:
+                self._waits[kind] = self.pause
         return verdict, records
 
     def _states(
@@ -189,8 +185,7 @@ class Schedule:
             found += [("merge", c) for c in states.merged(posterior, barred)]
         if "delete" in self.kinds and not rising and "delete" not in waiting:
             may = partial(self._may, "delete", counts=total.N)
-            fewer = states.FINER if self.pause else states.FEWER
-            found += [("delete", c) for c in states.deleted(posterior, may, fewer)]
+            found += [("delete", c) for c in states.deleted(posterior, may)]
         if "delete" not in self.kinds:
             found += [("delete", c) for c in states.without_rows(total, saving)]
         if "birth" in self.kinds:

@@ -18,7 +18,7 @@ from .better import NEGLIGIBLE
 from .proposal import Array, Proposal
 
 MARGIN = 0.2  # a merge is tried that seems to lose less than this share of what the parameters of a state cost
-FEWER, FINER = 4, 2  # of changes that are tried together, one in so many is tried next; where moves are seldom tried
+FEWER = 4  # of changes that are tried together, one in so many is tried next
 STAYS = 0.5  # of the transitions within a state that is split, the share that stay in the child; the rest go to any
 
 
@@ -76,11 +76,8 @@ def changed(total: Summary, chosen: Sequence[tuple[int, ...]]) -> Summary:
     return with_groups(total, groups + [list(change) for change in chosen if len(change) > 1])
 
 
-def deleted(posterior: Posterior, may: Callable[[tuple[int, ...]], bool], fewer: int = FEWER) -> Iterator[Candidate]:
-    """Candidates without some of the states whose rows others explain almost as well.
-
-    fewer : of the states that go together, one in so many goes in the next candidate
-    """
+def deleted(posterior: Posterior, may: Callable[[tuple[int, ...]], bool]) -> Iterator[Candidate]:
+    """Candidates without some of the states whose rows others explain almost as well."""
     total = posterior.summary
     saving = posterior.cost
     if total.K < 2:
@@ -88,7 +85,7 @@ def deleted(posterior: Posterior, may: Callable[[tuple[int, ...]], bool], fewer:
     loss = total.N * (posterior.divergences + np.diag(np.full(total.K, np.inf))).min(axis=1)
     cheap = loss < 2.0 * saving + NEGLIGIBLE
     promising = [int(k) for k in np.argsort(loss - saving, kind="stable") if cheap[k] and may((int(k),))]
-    for n in _fewer(min(len(promising), total.K - 1), fewer):
+    for n in _fewer(min(len(promising), total.K - 1)):
         gone = promising[:n]
         kept = np.delete(np.arange(total.K), gone)
         yield Candidate(total.take(kept), tuple(gone), float((saving - loss)[gone].sum()))
@@ -182,10 +179,10 @@ def softened(total: Any) -> SequenceSummary:
     return found
 
 
-def _fewer(n: int, fewer: int = FEWER) -> list[int]:
+def _fewer(n: int) -> list[int]:
     """n, n / 4, n / 16, ..., 1: to try one is as much work as a lap."""
     found = []
     while n >= 1:
         found.append(n)
-        n = n // fewer or int(n > 1)
+        n = n // FEWER or int(n > 1)
     return found
