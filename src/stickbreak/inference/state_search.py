@@ -110,7 +110,10 @@ class StateSearch(Search):
     others are in two at random, then all rows are given to the states as if they had no neighbours, and then the prior of rows
     is learnt anew; where none of these pays, the search ends.
 
-    Where rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
+    Where many rows repeat and pairs of them show so many states that laps take long, all this is left to
+    `stickbreak.inference.pair_search`.
+
+    Where other rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
     follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once;
     on all rows all states are halved after a few laps, and then some are in two at random.  The prior of rows is learnt anew
     at the end of the former, and after each of the latter that has paid, since states settle under the prior of fewer.  If the
