@@ -134,8 +134,8 @@ class Gaussian(MissingCells):
 
     @property
     def portable(self) -> bool:
-        """Yes."""
-        return True
+        """Where no values are missing."""
+        return self.holes is None
 
     def features(self, X: Array, out: Array) -> Array:
         """T (n, F): packed products of the working coordinates z = (x - origin) / unit, then z.
