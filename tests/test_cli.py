@@ -197,7 +197,7 @@ def test_mistakes_are_one_line(run, folder):
     mistakes = {
         ("fit", "none.csv", "--out", "m"): "no file none.csv",
         ("fit", "text.csv", "--out", "m"): "line 3, column 2 ('b'): 'x'",
-        ("fit", "nan.npy", "--out", "m", "--likelihood", "gaussian"): "row 1, column 0",
+        ("fit", "nan.npy", "--out", "m", "--likelihood", "spherical_gaussian"): "row 1, column 0",
         ("fit", "X.npy", "--out", "missing/m"): "does not exist",
         ("fit", "X.npy", "--out", folder): "is a directory",
         ("fit", "X.npy", "--out", "./X.npy"): "would replace an input",

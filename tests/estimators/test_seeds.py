@@ -240,7 +240,7 @@ def test_prototypes_of_rows_of_one_cluster_make_no_more_clusters():
     [
         ({"seeds": {"a": [[1.0, 2.0, 3.0]]}}, "'a'. must hold rows like those of X: X has 3 features"),
         ({"seeds": {"a": [["x", "y"]]}}, "must hold rows like those of X"),
-        ({"seeds": {"a": [[np.nan, 1.0]]}}, "Input X contains NaN"),
+        ({"seeds": {"a": [[np.nan, 1.0]]}}, "has missing values in column 0, where X has none"),
         ({"seeds": {"a": []}}, "has no rows"),
         ({"seeds": {"a": 5.0}}, "must hold rows like those of X"),
         ({"algorithm": Streaming()}, "seeds need the usual moves and algorithm='memoized'"),
