@@ -118,7 +118,7 @@ def survey(
     watch : is shown all dense rows, for the data check
     """
     may_miss = likelihood.may_miss(source.n_columns)
-    if not estimator._takes_latent:
+    if not getattr(estimator, "_takes_latent", True):
         may_miss &= ~likelihood.fills_in(source.n_columns)
     missing = np.zeros(source.n_columns, np.bool_)
     largest, smallest = (np.full(source.n_columns, np.nan) for _ in range(2))
