@@ -16,19 +16,22 @@ from ..kernels.gibbs import gibbs_sweep, word_tables
 from ..likelihoods import Multinomial, Seeded
 from ..model import Model, Summary
 from .executor import Executor
+from .lap import LOCAL
 
 Array = NDArray[np.floating]
 
 TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a random sample
 CHUNK_TOKENS = 1 << 18
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
-PRIOR_EVERY = 10  # sweeps between estimates of the prior of documents
+WINDOW = 10  # sweeps of which the likelihoods of tokens are compared with those before
+PRIOR_EVERY = 3  # sweeps between estimates of the prior of documents
+COLD = 20  # sweeps at a temperature of one half, the last ones: less of what is left to chance
 GENEROUS = 0.6  # share of the sweeps with the first prior, at most: documents of many topics let topics move ...
 BRIEFLY = 0.1  # the same where topics are known: they need not find their places any more
 SMALLEST_PRIOR = 1e-4
 DISSOLVED = 0.1  # share of the mean size below which a topic is dissolved
 ENOUGH = 0.02  # nats a sweep for each topic: where the tokens' likelihood rises by less, ...
-QUIET = 2  # times in a row, from ten sweeps to the next, more sweeps are not worth it
+QUIET = 2  # times in a row, from some sweeps to the next, more sweeps are not worth it
 PLENTY = 1_000_000  # with fewer tokens there are more sweeps, by the root of the ratio ...
 MOST_SWEEPS = 5.0  # ... up to this multiple
 NO_OWNERS = np.empty(0, np.intp)
@@ -41,20 +44,27 @@ class Annealed(NamedTuple):
     summary : of the last sweep, topics in decreasing size
     topics : of every token
     owners : (G,) the topic of each of those that are named in advance
+    counts : (K, n) tokens of each document in the topics, float32, NaN where it has none; None of a sample, and where they are
+        too many
     """
 
     summary: Summary
     topics: NDArray[np.int32]
     owners: NDArray[np.intp]
+    counts: NDArray[np.float32] | None
 
 
 class Tables(NamedTuple):
-    """What a sweep draws topics by (`gibbs_sweep`): of each word in each topic, and of the topics."""
+    """What a sweep draws topics by (`gibbs_sweep`): of each word in each topic, and of the topics.
+
+    cold : whether they are for a sweep at a temperature of one half
+    """
 
     E: NDArray[np.float32]
     cumulative: NDArray[np.float32]
     ends: NDArray[np.float32]
     totals: NDArray[np.float32]
+    cold: bool = False
 
 
 class WordPart(NamedTuple):
@@ -81,14 +91,14 @@ class Part(NamedTuple):
 class Pace(NamedTuple):
     """How far sweeps have come: first with a generous prior of documents, then while it is learnt.
 
-    Either is over after so many sweeps, or once `QUIET` times in a row `PRIOR_EVERY` of them do not raise the likelihood of the
-    tokens by so much over the best before.
+    Either is over after so many sweeps, or once `QUIET` times in a row `WINDOW` of them do not raise the likelihood of the tokens by
+    so much over the best before.
 
     most : sweeps at most, of each of the two
     least : nats by which a sweep must raise the likelihood
     learning : whether the first is over
     sweep : sweeps so far;  since : of these, in this one
-    level : the highest mean likelihood of `PRIOR_EVERY` sweeps;  total : the sum over those that are not complete
+    level : the highest mean likelihood of `WINDOW` sweeps;  total : the sum over those that are not complete
     quiet : how often in a row they did not raise it
     """
 
@@ -123,9 +133,9 @@ class Pace(NamedTuple):
         level = self.level
         total = self.total + likelihood
         quiet = self.quiet
-        if since % PRIOR_EVERY == 0:
-            mean = total / PRIOR_EVERY
-            rises = mean > level + self.least * PRIOR_EVERY
+        if since % WINDOW == 0:
+            mean = total / WINDOW
+            rises = mean > level + self.least * WINDOW
             quiet = 0 if rises else quiet + 1
             level = max(mean, level)
             total = 0.0
@@ -152,6 +162,7 @@ class Chain:
         tokens = np.minimum(np.rint(X.data), MOST_REPEATS).astype(np.int64)
         seen = np.zeros(X.shape[1], np.bool_)
         seen[X.indices] = True
+        self.is_whole = sample is source
         self.used = np.flatnonzero(seen)  # sweeps take time in proportion to the words that occur, not to V
         self.words = np.repeat((np.cumsum(seen) - 1)[X.indices], tokens).astype(np.int32)
         self.indptr = np.concatenate([[0], np.cumsum(tokens)])[X.indptr]
@@ -190,7 +201,7 @@ class Chain:
                 return annealed
             place = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
             owners = place[annealed.owners].astype(np.intp)
-            annealed = self.from_topics(place[annealed.topics], int(kept.sum()), PRIOR_EVERY, executor, owners)
+            annealed = self.from_topics(place[annealed.topics], int(kept.sum()), WINDOW, executor, owners)
 
     def from_topics(
         self,
@@ -239,6 +250,8 @@ class Chain:
             if pace.learns:
                 prior = self._prior(z, prior)
             pace = pace.after(log_masses - self._log_sizes(prior))
+        for _ in range(COLD):
+            self._sweep(z, self._tables(z, prior, owners, executor, cold=True), executor)
         S = np.bincount(self.words.astype(np.int64) * K + z, minlength=S.size).reshape(S.shape).astype(np.float64)
         sizes = S.sum(axis=0)
         if self.seeds is not None:
@@ -260,7 +273,7 @@ class Chain:
         if self.seeds is not None:
             counted = np.hstack([counted, self.seeds.marks_of(owners, len(order))])
         summary = self.model.start(N, counted) * self.scale
-        return Annealed(summary, z, owners)
+        return Annealed(summary, z, owners, self._counts_of_documents(z, len(order)))
 
     def _sweep(self, z: NDArray[np.int32], tables: Tables, executor: Executor) -> float:
         """Draw every topic once; the sum over tokens of the logarithms that `gibbs_sweep` returns."""
@@ -284,17 +297,19 @@ class Chain:
         totals[owners] += self.more_totals
         return np.asarray(np.minimum(totals, np.finfo(np.float32).max), dtype=np.float32)
 
-    def _tables(self, z: NDArray[np.int32], prior: Array, owners: NDArray[np.intp], executor: Executor) -> Tables:
+    def _tables(
+        self, z: NDArray[np.int32], prior: Array, owners: NDArray[np.intp], executor: Executor, cold: bool = False
+    ) -> Tables:
         """What the next sweep draws topics by."""
         totals = self._totals(z, len(prior), owners)
         E = np.empty((len(self.used), len(prior)), np.float32)
         cumulative = np.empty_like(E)
         place = 0
-        for parts in executor.map(partial(_counted, totals, prior, owners), self._word_parts(z)):
+        for parts in executor.map(partial(_counted, totals, prior, owners, cold), self._word_parts(z)):
             some = slice(place, place + len(parts[0]))
             E[some], cumulative[some] = parts
             place = some.stop
-        return Tables(E, cumulative, cumulative[:, -1].copy(), totals)
+        return Tables(E, cumulative, cumulative[:, -1].copy(), totals, cold)
 
     def _word_parts(self, z: NDArray[np.int32]) -> Iterator[WordPart]:
         """The words, some at a time."""
@@ -315,6 +330,18 @@ class Chain:
         ones = np.ones(len(z))
         counts = sparse.csr_array((ones, z, self.indptr), (len(self.indptr) - 1, K), copy=True)
         counts.sum_duplicates()
+        return counts
+
+    def _counts_of_documents(self, z: NDArray[np.int32], K: int) -> NDArray[np.float32] | None:
+        """What `Annealed.counts` says."""
+        n = len(self.indptr) - 1
+        if not self.is_whole or 4 * K * n > LOCAL:
+            return None
+        sizes = np.diff(self.indptr)
+        known = self._counts(z, K)
+        counts = np.zeros((K, n), np.float32)
+        counts[known.indices, np.repeat(np.arange(n), np.diff(known.indptr))] = known.data
+        counts[:, sizes == 0] = np.nan
         return counts
 
     def _prior(self, z: NDArray[np.int32], prior: Array) -> Array:
@@ -343,10 +370,10 @@ def _swept(tables: Tables, part: Part) -> tuple[NDArray[np.int32], float]:
 
 
 def _counted(
-    totals: NDArray[np.float32], prior: Array, owners: NDArray[np.intp], part: WordPart
+    totals: NDArray[np.float32], prior: Array, owners: NDArray[np.intp], cold: bool, part: WordPart
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The tables of some words."""
     E = np.empty((len(part.smooth), len(prior)), np.float32)
     cumulative = np.empty_like(E)
-    word_tables(part.indptr, part.topics, part.smooth, owners, part.more, totals, prior, E, cumulative)
+    word_tables(part.indptr, part.topics, part.smooth, owners, part.more, totals, prior, cold, E, cumulative)
     return E, cumulative

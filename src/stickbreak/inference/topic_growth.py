@@ -1,7 +1,7 @@
 """Ever more topics of words, until those that are new gain too little: the growth of a search."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +22,21 @@ class Tuning:
 
     Attributes
     ----------
-    fewest : topics of the first excursion
+    fewest, least : topics of the first excursion, and of any, where laps take long
     growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
     beyond : where laps take long, times as many topics as seem best by the last three bounds, beyond which the next excursion
         does not go, but times as many as there are, at least
-    coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
-    sweeps, split_sweeps, fewer_sweeps, last_sweeps : of annealing, at the start of an ascent from nothing, from split
-        topics, the same where laps take long, and of the last ones
+    sweeps, last_sweeps : of annealing, at the start of an ascent, and of the last ones where laps are fast
     """
 
     fewest: int = 64
+    least: int = 8
     growth: tuple[float, ...] = (2.0, 1.125)
     beyond: float = 1.25
-    coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
-    sweeps: int = 60
-    split_sweeps: int = 45
-    fewer_sweeps: int = 30
+    sweeps: int = 40
     last_sweeps: int = 180
 
 
@@ -53,8 +49,6 @@ class TopicGrowth(TopicAscents):
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _peak: int = 0  # topics that are best by what growth tells, if it tells
-    _bend: float = np.inf  # nats lost by others, by the same, over the square of the difference of logarithms
-    _grown: Laps | None = None  # the last ascent of the growth, before merges
 
     def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
         """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
@@ -88,20 +82,30 @@ class TopicGrowth(TopicAscents):
         self._note(self.outcome)
         while self._rises() and self._grow(chain, self._times(self._pace()), options):
             continue
+        if not self._is_fast():
+            self._halve(chain, options)
         sizes = sorted(self._tried)
         bounds = [self._tried[K] for K in sizes]
         i = min(int(np.argmax(bounds)), len(sizes) - 2)  # the last may be as good as the one before
         if i > 0:
             three = slice(i - 1, i + 2)
-            top, self._bend = _top(np.log(sizes[three]), bounds[three])
+            top = _top(np.log(sizes[three]), bounds[three])
             self._peak = min(int(np.ceil(min(np.exp(top), sizes[i + 1]))), self.model.max_clusters)
+
+    def _halve(self, chain: Chain, options: Options) -> None:
+        """Excursions from half as many topics, while the fewest that were tried are the best."""
+        while self._may_grow() and self.total.K == min(self._tried) and len(self._tried) > 1:
+            wanted = self.total.K // 2
+            if wanted < TUNING.least:
+                break
+            self._excursion(self._at_random(chain, wanted), options, merges=False)
 
     def _pace(self) -> float:
         """Times as many topics in the next excursion: where laps take long, no further beyond the top than `Tuning.beyond`."""
         sizes = sorted(self._tried)[-3:]
         if len(sizes) < 3 or self._is_fast():
             return TUNING.growth[0]
-        top = np.exp(_top(np.log(sizes), [self._tried[K] for K in sizes])[0])
+        top = np.exp(_top(np.log(sizes), [self._tried[K] for K in sizes]))
         return float(np.clip(TUNING.beyond * top / self.total.K, TUNING.beyond, TUNING.growth[0]))
 
     def _rises(self) -> bool:
@@ -109,7 +113,7 @@ class TopicGrowth(TopicAscents):
         sizes = sorted(self._tried)[-3:]
         if len(sizes) < 3 or self._is_fast():
             return True
-        return bool(_top(np.log(sizes), [self._tried[K] for K in sizes])[0] >= np.log(sizes[-1]))
+        return bool(_top(np.log(sizes), [self._tried[K] for K in sizes]) >= np.log(sizes[-1]))
 
     def _note(self, laps: Laps) -> None:
         """Keep the bound of an ascent of the growth."""
@@ -121,12 +125,7 @@ class TopicGrowth(TopicAscents):
         before = self.outcome.result
         if not self._may_grow() or before is None or wanted <= before.total.K:
             return False
-        if self._is_fast():
-            self._grown = self._excursion(self._with_split(chain, wanted, TUNING.split_sweeps), options)
-        else:
-            settled = replace(options, tol=max(TUNING.coarse_growth, options.tol))
-            annealed = self._with_split(chain, wanted, TUNING.fewer_sweeps)
-            self._grown = self._excursion(annealed, settled, merges=False)
+        self._excursion(self._with_split(chain, wanted, TUNING.sweeps), options, merges=self._is_fast())
         gain = self.outcome.bound - before.bound
         more = self.total.K - before.total.K
         cost = float(self.outcome.posterior.cost.mean())
@@ -157,7 +156,7 @@ class TopicGrowth(TopicAscents):
         """An ascent from more topics, then merged, at last without what is known of documents; that ascent before merges."""
         best = self.outcome
         trial = self._laps(self.model, (), options, best, origin="splits")
-        trial.run(annealed.summary)
+        trial.run(annealed.summary, annealed.counts)
         self._note(trial)
         self._keep(best, trial)
         if not merges or (self._in_hand is best and not self._is_fast()):
@@ -168,14 +167,10 @@ class TopicGrowth(TopicAscents):
         return trial
 
 
-def _top(x: Array, y: Sequence[float]) -> tuple[float, float]:
-    """Where the parabola through three points, x increasing, has its top, and what the square of a distance from there costs.
-
-    The last x, and infinity, if it has none.
-    """
+def _top(x: Array, y: Sequence[float]) -> float:
+    """Where the parabola through three points, x increasing, has its top; the last x if it has none."""
     first = (y[1] - y[0]) / (x[1] - x[0])
     second = (y[2] - y[1]) / (x[2] - x[1])
     if not first > second:
-        return float(x[2]), np.inf
-    top = 0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second)
-    return float(top), float((first - second) / (x[2] - x[0]))
+        return float(x[2])
+    return float(0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second))

@@ -25,12 +25,11 @@ class Tuning:
     coarse : excursions of groups of rows are compared when settled to this multiple of the tolerance
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
-    more : times as many topics as are best in growth, from which the long ascents begin, where laps take long: more topics
-        take longer to settle than growth has time for
-    fewer : where laps take long, long ascents follow from ever this share of the topics, merged, while that gains
+    rounds : long ascents in a row, where laps take long, each from the best topics, at most
+    again : nats for each topic that such an ascent must gain for another to follow
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
-    again_sweeps : of annealing, where laps take long, of merged topics
+    again_sweeps : of annealing, of each of these
     unmixed : alpha from which documents of one topic each begin
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
     """
@@ -39,10 +38,10 @@ class Tuning:
     settle: int = 12
     settle_topics: int = 4
     worthwhile: float = 30.0
-    more: float = 1.25
-    fewer: float = 0.9
+    rounds: int = 4
+    again: float = 3.0
     last_share: float = 1e-4
-    again_sweeps: int = 150
+    again_sweeps: int = 60
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
 
@@ -61,7 +60,6 @@ class TopicSearch(TopicGrowth):
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     _one_each: bool = False  # whether the best model is from documents of one topic each
-    _long: bool = False  # whether the best model is from a long ascent, no longer from the growth
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -95,18 +93,21 @@ class TopicSearch(TopicGrowth):
         self.draws = False  # there are no births
         annealed = chain.from_summary(start, topic_growth.TUNING.sweeps, self.executor)
         self.best = self._laps(self.model, (), coarse)
-        self.best.run(annealed.summary)
-        self._note(self.best)
+        self.best.run(annealed.summary, annealed.counts)
+        if start.K >= topic_growth.TUNING.fewest:
+            self._note(self.best)
         self._merge_all(self.best, coarse)
-        begun = False
         if self._may_grow():
             self._grow_from(chain, start, coarse)
-            begun = self._anneal_first(chain, coarse)
+            if not self._is_fast():
+                self._anneal_first(chain, coarse)
             self._with_one_topic_each(chain, coarse)
         if self._one_each:  # annealing mixes
             self._settle()
+        elif self._is_fast():
+            self._anneal_all(chain, coarse)
         else:
-            self._anneal_all(chain, coarse, begun)
+            self._anneal_again(chain, coarse)
         if not self._is_fast():
             self._restart_words(coarse)
             self._finish(options=coarse)
@@ -130,77 +131,35 @@ class TopicSearch(TopicGrowth):
         last.run(best.total, best.counts)
         self._keep(best, last)
 
-    def _anneal_all(self, chain: Chain, options: Options, begun: bool) -> None:
-        """Long ascents: until none merges any topics; or where laps take long, from ever fewer topics, while these gain.
-
-        begun : whether the first was made
-        """
-        if not self._is_fast():
-            if not begun:
-                self._anneal(chain, self.total, options)
-            self._anneal_ever_fewer(chain, options)
-            return
+    def _anneal_all(self, chain: Chain, options: Options) -> None:
+        """Long ascents, until none merges any topics."""
         K = self.total.K + 1
         while self._laps_left > 0 and self.total.K < K:
             K = self.total.K
-            if not begun:
-                self._anneal(chain, self.total, options)
-            begun = False
+            self._anneal(chain, self.total, options)
             fewer = self._nearly_as_good()
             if fewer is not None:
                 self._anneal(chain, fewer, options)
 
-    def _anneal_ever_fewer(self, chain: Chain, options: Options) -> None:
-        """Long ascents from ever fewer topics; if the first gains nothing, one from more.
+    def _anneal_first(self, chain: Chain, options: Options) -> None:
+        """The first long ascent where laps take long, from as many topics as growth says are best."""
+        wanted = self._peak
+        if wanted > self.total.K:
+            self._ascend_annealed(chain, self._with_split(chain, wanted, TUNING.again_sweeps), options)
+        elif self._laps_left > 0:
+            merges = 0 < wanted < self.total.K and self._may_merge()
+            start = reduced(self._in_hand.model, self.total, wanted) if merges else self.total
+            self._anneal(chain, start, options, TUNING.again_sweeps)
 
-        One from as many where the best topics are still those of the growth; and none where growth tells that more are in vain.
-        """
-        best = self._in_hand
+    def _anneal_again(self, chain: Chain, options: Options) -> None:
+        """Long ascents in a row where laps take long, each from the best topics, while these gain."""
         gain = np.inf
-        while gain > topic_ascents.TUNING.coarse_topics * self.total.K and not self._is_fast() and self._may_merge():
+        rounds = TUNING.rounds
+        while rounds > 0 and gain > TUNING.again * self.total.K and self._laps_left > 0:
             bound = self.outcome.bound
-            self._anneal(chain, self._somewhat_fewer(), options, TUNING.again_sweeps)
+            self._anneal(chain, self.total, options, TUNING.again_sweeps)
             gain = self.outcome.bound - bound
-        if self._in_hand is best and self._laps_left > 0 and not self._is_flat():
-            start = self._somewhat_more() if self._long else self.total
-            self._anneal(chain, start, options, TUNING.again_sweeps)
-
-    def _is_flat(self) -> bool:
-        """Whether somewhat more topics change the bound by next to nothing, as growth tells of those it found best."""
-        change = self._bend * np.log(TUNING.fewer) ** 2
-        found = TUNING.fewer * TUNING.more * self._peak <= self.total.K
-        return self._long and found and bool(change < topic_ascents.TUNING.coarse_topics * self.total.K)
-
-    def _somewhat_fewer(self) -> Summary:
-        """The topics of the best model, merged at a loss to `Tuning.fewer` of them, or to those that are nearly as good."""
-        K = self.total.K
-        wanted = max(int(TUNING.fewer * K), 1)
-        near = self._nearly_as_good()
-        return near if near is not None and wanted > near.K else reduced(self._in_hand.model, self.total, wanted)
-
-    def _somewhat_more(self) -> Summary:
-        """Topics of which those of the best model would be `Tuning.fewer`, merged from those of the growth; or its own."""
-        wanted = int(np.ceil(self.total.K / TUNING.fewer))
-        grown = self._grown
-        return self.total if grown is None else reduced(grown.model, grown.total, wanted)
-
-    def _anneal_first(self, chain: Chain, options: Options) -> bool:
-        """Where laps take long, the first long ascent, from as many topics as growth says are best; whether it was made."""
-        if self._is_fast() or self._laps_left <= 0:
-            return False
-        peak = self._peak
-        most = self._in_hand
-        if self._grown is not None and self._grown.total.K > most.total.K:
-            most = self._grown
-        if self._may_merge() and 0 < peak < most.total.K:
-            start = reduced(most.model, most.total, int(np.ceil(TUNING.more * peak)))
-            self._anneal(chain, start, options, TUNING.again_sweeps)
-        elif peak > self.total.K:
-            annealed = self._with_split(chain, peak, topic_growth.TUNING.last_sweeps)
-            self._ascend_annealed(chain, annealed, options)
-        else:
-            self._anneal(chain, self.total, options)
-        return True
+            rounds -= 1
 
     def _anneal(
         self, chain: Chain, start: Summary, options: Options, sweeps: int = topic_growth.TUNING.last_sweeps
@@ -216,8 +175,8 @@ class TopicSearch(TopicGrowth):
             annealed = chain.pruned(annealed, self.executor)
         moves = self._removals if fast else ()
         trial = self._laps(best.model, moves, options, best, TUNING.settle_topics, "annealing")
-        trial.run(annealed.summary)
-        self._long |= self._keep(best, trial) > 0.0
+        trial.run(annealed.summary, annealed.counts)
+        self._keep(best, trial)
         if self._is_fast():
             self._settle()
         elif self._in_hand is trial:

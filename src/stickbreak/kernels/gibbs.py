@@ -55,18 +55,22 @@ def _multiplied(product, factor):
 
 
 @_jit
-def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
+def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, cold, seed):
     """One sweep of collapsed Gibbs sampling over documents: each token draws its topic given all others of its document.
 
     The topic of a token of word v has probability in proportion to (n_dk + a_k) E_vk, where n_d counts the other tokens of the
     document and E is that of the last sweep, for the token's own topic as it is without the token.  The part of a_k is drawn
     from cumulative sums, that of n_d from the topics present, so that the cost hardly grows with K (Yao et al. 2009).
 
+    A cold sweep draws in proportion to (n_dk^2 + a_k^2) E_vk^2, from tables with squares: at a temperature of one half, but for
+    the product of n_dk and a_k.
+
     returns : the sum over tokens of log sum_k (n_dk + a_k) E_vk, which rises while topics get better
 
     words, z : (n,) in, in and out: topic of each token, -1 at first
     E, cumulative : (V, K) float32 in: E and running sums of E a;  ends : (V,) float32 in: the last of these
-    totals : (K,) float32 in: what E_vk was divided by, 0 for no correction
+    totals : (K,) float32 in: what E_vk, before it was squared, was divided by, 0 for no correction
+    cold : whether this sweep is, and the tables are for one
     seed : a number for each sweep and chunk
     """
     K = E.shape[1]
@@ -92,11 +96,15 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
                     present[place[old]] = last
                     place[last] = place[old]
                 elif totals[old] > 0.0:
-                    shrink -= np.float32(1.0) / (row[old] * totals[old])
+                    own = math.sqrt(row[old]) if cold else row[old]
+                    shrink -= np.float32(1.0) / (own * totals[old])
+                    if cold:
+                        shrink *= shrink
             total = np.float32(0.0)
             for j in range(many):
                 k = present[j]
-                total += n[k] * row[k] * (shrink if k == old else np.float32(1.0))
+                power = n[k] * n[k] if cold else n[k]
+                total += power * row[k] * (shrink if k == old else np.float32(1.0))
                 weight[j] = total
             state += np.uint64(0x9E3779B97F4A7C15)
             h = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -124,10 +132,12 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, seed):
 
 
 @_jit
-def word_tables(indptr, z, smooth, owners, more, totals, prior, E, cumulative):
+def word_tables(indptr, z, smooth, owners, more, totals, prior, cold, E, cumulative):
     """The tables of a sweep for words whose tokens have the topics z[indptr[v] : indptr[v + 1]].
 
     E_vk = (n_vk + smooth_v + sum_{g : owners_g = k} more_gv) / totals_k,   cumulative_vk = sum_{j <= k} E_vj a_j
+
+    For a cold sweep, E_vk and a_j are squared.
 
     smooth : (V,) in: pseudo-count of each word
     owners, more : (G,), (G, V) in: topics with pseudo-counts of their own beside;  totals : (K,) in;  prior : (K,) in: a
@@ -144,9 +154,11 @@ def word_tables(indptr, z, smooth, owners, more, totals, prior, E, cumulative):
             n[z[i]] += 1.0
         for k in range(K):
             n[k] /= totals[k]
+            if cold:
+                n[k] *= n[k]
             E[v, k] = n[k]
         for k in range(K):
-            n[k] *= prior[k]
+            n[k] *= prior[k] * prior[k] if cold else prior[k]
         for k in range(1, K):
             n[k] += n[k - 1]
         for k in range(K):
