@@ -53,13 +53,13 @@ def sweeps_of(likelihoods, most, share):
 
 
 def test_sweeps_go_on_while_tokens_get_likelier():
-    assert sweeps_of(np.arange(1000.0), 100, 0.6) == (100, [60, 70, 80, 90])
-    assert sweeps_of(np.arange(1000.0), 25, 0.1) == (25, [3, 13, 23])
+    assert sweeps_of(np.arange(1000.0), 100, 0.6) == (100, list(range(60, 100, 3)))
+    assert sweeps_of(np.arange(1000.0), 25, 0.1) == (25, list(range(3, 25, 3)))
     assert sweeps_of(np.arange(1000.0), 1, 0.1) == (1, [])
 
 
 def test_sweeps_end_where_tokens_get_no_likelier():
-    assert sweeps_of(np.zeros(1000), 200, 0.6) == (60, [30, 40, 50])
+    assert sweeps_of(np.zeros(1000), 200, 0.6) == (60, [30, 33, 36, 39, 42, 45, 48, 51, 54, 57])
     rising = np.concatenate([np.arange(35.0), np.full(1000, 34.0)])
     assert sweeps_of(rising, 500, 0.6)[0] == 70 + 30
     assert sweeps_of(np.full(1000, np.nan), 200, 0.6)[0] == 40
@@ -75,8 +75,28 @@ def test_a_chain_ends_where_sweeps_have_nothing_to_gain():
     chain._sweep = lambda *given: (done.append(1), sweep(*given))[1]
     with Threads(1) as threads:
         found = chain.from_summary(Summary.zeros(K, 10 * K), 200, threads).summary
-    assert 20 <= len(done) < 300  # of 1,000
+    assert 20 <= len(done) < 300 + gibbs.COLD  # of 1,000
     assert np.sort(found.S, axis=1)[:, -10:].sum() > 0.98 * X.sum()  # each topic has words of its own
+
+
+def test_what_is_known_of_documents_is_their_tokens_in_the_topics(source):
+    source = BagSource(sparse.csr_array(np.vstack([source.X.toarray(), np.zeros((1, V))])))
+    model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
+    chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
+    with Threads(1) as threads:
+        found = chain.from_summary(Summary.zeros(K, V), 5, threads)
+    assert found.counts.shape == (found.summary.K, 31)
+    np.testing.assert_array_equal(found.counts[:, :-1].sum(axis=0), source.X.sum(axis=1)[:-1])
+    np.testing.assert_allclose(found.counts[:, :-1].sum(axis=1), found.summary.N)
+    assert np.isnan(found.counts[:, -1]).all()
+
+
+def test_documents_of_a_sample_say_nothing_of_the_others(source, monkeypatch):
+    monkeypatch.setattr(gibbs, "TOKENS", 200)
+    model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
+    chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
+    with Threads(1) as threads:
+        assert chain.from_summary(Summary.zeros(K, V), 5, threads).counts is None
 
 
 def test_a_word_is_sampled_no_more_than_so_often(source):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stickbreak import TopicModel
-from stickbreak.inference import topic_ascents, topic_growth, topic_search
+from stickbreak.inference import topic_ascents, topic_growth
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -21,8 +21,8 @@ def corpus(K, n, V, words):
 
 def test_the_top_of_a_parabola():
     x = np.log([64.0, 128.0, 300.0])
-    assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx((5.1, 3.0))
-    assert topic_growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == (x[2], np.inf)
+    assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx(5.1)
+    assert topic_growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == x[2]
 
 
 @pytest.mark.parametrize(
@@ -44,50 +44,11 @@ def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch
 
 
 def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkeypatch):
-    """Without the last ascents this ends with 36 topics, below the start at the truth."""
     monkeypatch.setattr(topic_ascents, "TUNING", replace(topic_ascents.TUNING, fast=0))
     X, topics = corpus(30, 200, 600, 100)
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     assert abs(found.n_topics_ - 30) <= 1
     assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_
-
-
-@pytest.mark.parametrize(
-    ("bounds", "fast", "pace"), [((-9, -3, -2), True, 2.0), ((-9, -5, -2), False, 2.0), ((-9, -3, -1.9), False, 1.25)]
-)
-def test_growth_goes_little_beyond_the_top_where_laps_take_long(bounds, fast, pace):
-    growth = SimpleNamespace(
-        _tried=dict(zip((64, 128, 256), bounds)), _is_fast=lambda: fast, total=SimpleNamespace(K=256)
-    )
-    assert topic_growth.TopicGrowth._pace(growth) == pytest.approx(pace)
-
-
-@pytest.mark.parametrize(
-    ("bend", "K", "flat"), [(100.0, 100, True), (1e6, 100, False), (100.0, 60, False), (np.inf, 100, False)]
-)
-def test_long_ascents_from_more_topics_follow_where_growth_tells_that_they_matter(bend, K, flat):
-    search = SimpleNamespace(_bend=bend, _peak=80, _long=True, total=SimpleNamespace(K=K))
-    assert topic_search.TopicSearch._is_flat(search) is flat
-
-
-@pytest.mark.parametrize(("flat", "starts"), [(True, ["fewer"]), (False, ["fewer", "more"])])
-def test_a_long_ascent_from_fewer_topics_follows_whatever_growth_tells(flat, starts):
-    made = []
-    search = SimpleNamespace(
-        _in_hand=None, _laps_left=1, _long=True, outcome=SimpleNamespace(bound=0.0), total=SimpleNamespace(K=9)
-    )
-    answers = {
-        "_is_fast": False,
-        "_may_merge": True,
-        "_is_flat": flat,
-        "_somewhat_fewer": "fewer",
-        "_somewhat_more": "more",
-    }
-    for name, answer in answers.items():
-        setattr(search, name, lambda answer=answer: answer)
-    search._anneal = lambda chain, start, *rest: made.append(start)
-    topic_search.TopicSearch._anneal_ever_fewer(search, None, None)
-    assert made == starts
 
 
 def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():

@@ -91,8 +91,8 @@ class Part(NamedTuple):
 class Pace(NamedTuple):
     """How far sweeps have come: first with a generous prior of documents, then while it is learnt.
 
-    Either is over after so many sweeps, or once `QUIET` times in a row `WINDOW` of them do not raise the likelihood of the tokens by
-    so much over the best before.
+    Either is over after so many sweeps, or once `QUIET` times in a row `WINDOW` of them do not raise the likelihood of the
+    tokens by so much over the best before.
 
     most : sweeps at most, of each of the two
     least : nats by which a sweep must raise the likelihood

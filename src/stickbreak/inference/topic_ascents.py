@@ -54,7 +54,11 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
 
     def _is_fast(self) -> bool:
         """Whether laps with the topics in hand are quick."""
-        return bool(self.source.total_weight * self.total.K <= TUNING.fast)
+        return self._is_quick(self.total.K)
+
+    def _is_quick(self, K: int) -> bool:
+        """Whether laps with so many topics are."""
+        return bool(self.source.total_weight * K <= TUNING.fast)
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing, or too little to begin again."""

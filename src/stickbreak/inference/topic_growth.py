@@ -1,7 +1,7 @@
 """Ever more topics of words, until those that are new gain too little: the growth of a search."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ class Tuning:
     ----------
     fewest, least : topics of the first excursion, and of any, where laps take long
     growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
-    beyond : where laps take long, times as many topics as seem best by the last three bounds, beyond which the next excursion
-        does not go, but times as many as there are, at least
+    coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
     sweeps, last_sweeps : of annealing, at the start of an ascent, and of the last ones where laps are fast
@@ -34,7 +33,7 @@ class Tuning:
     fewest: int = 64
     least: int = 8
     growth: tuple[float, ...] = (2.0, 1.125)
-    beyond: float = 1.25
+    coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
     sweeps: int = 40
     last_sweeps: int = 180
@@ -80,7 +79,7 @@ class TopicGrowth(TopicAscents):
     def _double(self, chain: Chain, options: Options) -> None:
         """Excursions from twice as many topics, until these gain too little; then what all of them tell."""
         self._note(self.outcome)
-        while self._rises() and self._grow(chain, self._times(self._pace()), options):
+        while self._rises() and self._grow(chain, self._times(TUNING.growth[0]), options):
             continue
         if not self._is_fast():
             self._halve(chain, options)
@@ -94,19 +93,11 @@ class TopicGrowth(TopicAscents):
 
     def _halve(self, chain: Chain, options: Options) -> None:
         """Excursions from half as many topics, while the fewest that were tried are the best."""
-        while self._may_grow() and self.total.K == min(self._tried) and len(self._tried) > 1:
+        while self._may_grow() and min(self._tried) == self.total.K and len(self._tried) > 1:
             wanted = self.total.K // 2
             if wanted < TUNING.least:
                 break
             self._excursion(self._at_random(chain, wanted), options, merges=False)
-
-    def _pace(self) -> float:
-        """Times as many topics in the next excursion: where laps take long, no further beyond the top than `Tuning.beyond`."""
-        sizes = sorted(self._tried)[-3:]
-        if len(sizes) < 3 or self._is_fast():
-            return TUNING.growth[0]
-        top = np.exp(_top(np.log(sizes), [self._tried[K] for K in sizes]))
-        return float(np.clip(TUNING.beyond * top / self.total.K, TUNING.beyond, TUNING.growth[0]))
 
     def _rises(self) -> bool:
         """Whether more topics than were tried are likely to be better, where laps take long: by the last three bounds."""
@@ -152,10 +143,14 @@ class TopicGrowth(TopicAscents):
         annealed = chain.from_summary(self.total, 1, self.executor)
         return chain.from_topics(chain.split(annealed, wanted), wanted, sweeps, self.executor, annealed.owners)
 
+    def _of_growth(self, options: Options, K: int) -> Options:
+        """How far ascents settle that are compared to tell how many topics are best, K in hand."""
+        return options if self._is_quick(K) else replace(options, tol=max(TUNING.coarse_growth, options.tol))
+
     def _excursion(self, annealed: Annealed, options: Options, merges: bool = True) -> Laps:
         """An ascent from more topics, then merged, at last without what is known of documents; that ascent before merges."""
         best = self.outcome
-        trial = self._laps(self.model, (), options, best, origin="splits")
+        trial = self._laps(self.model, (), self._of_growth(options, self.total.K), best, origin="splits")
         trial.run(annealed.summary, annealed.counts)
         self._note(trial)
         self._keep(best, trial)

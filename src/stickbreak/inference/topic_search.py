@@ -27,6 +27,8 @@ class Tuning:
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
     rounds : long ascents in a row, where laps take long, each from the best topics, at most
     again : nats for each topic that such an ascent must gain for another to follow
+    fewer, cheap : then, ascents from ever fewer topics, merged as they are to this share of them, or as long as each lost costs
+        less than this share of what its parameters cost
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
     again_sweeps : of annealing, of each of these
@@ -40,6 +42,8 @@ class Tuning:
     worthwhile: float = 30.0
     rounds: int = 4
     again: float = 3.0
+    fewer: float = 0.9
+    cheap: float = 0.5
     last_share: float = 1e-4
     again_sweeps: int = 60
     unmixed: float = 1e-4
@@ -92,9 +96,9 @@ class TopicSearch(TopicGrowth):
         coarse = replace(self.options, tol=max(topic_ascents.TUNING.coarse_topics, self.options.tol))
         self.draws = False  # there are no births
         annealed = chain.from_summary(start, topic_growth.TUNING.sweeps, self.executor)
-        self.best = self._laps(self.model, (), coarse)
+        self.best = self._laps(self.model, (), self._of_growth(coarse, start.K))
         self.best.run(annealed.summary, annealed.counts)
-        if start.K >= topic_growth.TUNING.fewest:
+        if topic_growth.TUNING.fewest <= start.K:
             self._note(self.best)
         self._merge_all(self.best, coarse)
         if self._may_grow():
@@ -160,6 +164,29 @@ class TopicSearch(TopicGrowth):
             self._anneal(chain, self.total, options, TUNING.again_sweeps)
             gain = self.outcome.bound - bound
             rounds -= 1
+        best = None
+        while self._in_hand is not best and self._may_merge():
+            best = self._in_hand
+            fewer = self._cheaply_merged()
+            if fewer is not None:
+                self._anneal(chain, fewer, options, TUNING.again_sweeps)
+
+    def _cheaply_merged(self) -> Summary | None:
+        """The topics of the best model, merged as they are, at most a tenth of them, while that costs little.
+
+        None where it does not: documents of a known number of topics have some of them twice after growth that went too far; of
+        other documents every topic is worth what its parameters cost.
+        """
+        levels = self._levels_in_hand()
+        least = int(np.ceil(TUNING.fewer * self.total.K))
+        dear = TUNING.cheap * float(self.outcome.posterior.cost.mean())
+        bound = levels[0].bound
+        cheap = [
+            level
+            for i, level in enumerate(levels[1:], 1)
+            if len(level.groups) >= least and bound - level.bound < i * dear
+        ]
+        return self._merged_to(cheap[-1]) if cheap else None
 
     def _anneal(
         self, chain: Chain, start: Summary, options: Options, sweeps: int = topic_growth.TUNING.last_sweeps

@@ -46,6 +46,19 @@ def _first_at_least(x, value):
 
 
 @_part
+def _power(x, cold):
+    """A factor of a chance, squared in a cold sweep."""
+    return x * x if cold else x
+
+
+@_part
+def _shrunk(e, total, cold):
+    """What e, an entry of E for a word and a topic, is to be multiplied by for the topic without one token of the word."""
+    own = math.sqrt(e) if cold else e
+    return _power(np.float32(1.0) - np.float32(1.0) / (own * total), cold)
+
+
+@_part
 def _multiplied(product, factor):
     """The product, and zero; where it comes near the limits of float64, one, and its logarithm."""
     product *= factor
@@ -96,15 +109,11 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, cold, seed):
                     present[place[old]] = last
                     place[last] = place[old]
                 elif totals[old] > 0.0:
-                    own = math.sqrt(row[old]) if cold else row[old]
-                    shrink -= np.float32(1.0) / (own * totals[old])
-                    if cold:
-                        shrink *= shrink
+                    shrink = _shrunk(row[old], totals[old], cold)
             total = np.float32(0.0)
             for j in range(many):
                 k = present[j]
-                power = n[k] * n[k] if cold else n[k]
-                total += power * row[k] * (shrink if k == old else np.float32(1.0))
+                total += _power(n[k], cold) * row[k] * (shrink if k == old else np.float32(1.0))
                 weight[j] = total
             state += np.uint64(0x9E3779B97F4A7C15)
             h = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -153,12 +162,10 @@ def word_tables(indptr, z, smooth, owners, more, totals, prior, cold, E, cumulat
         for i in range(indptr[v], indptr[v + 1]):
             n[z[i]] += 1.0
         for k in range(K):
-            n[k] /= totals[k]
-            if cold:
-                n[k] *= n[k]
+            n[k] = _power(n[k] / totals[k], cold)
             E[v, k] = n[k]
         for k in range(K):
-            n[k] *= prior[k] * prior[k] if cold else prior[k]
+            n[k] *= _power(prior[k], cold)
         for k in range(1, K):
             n[k] += n[k - 1]
         for k in range(K):
