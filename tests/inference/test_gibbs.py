@@ -79,26 +79,6 @@ def test_a_chain_ends_where_sweeps_have_nothing_to_gain():
     assert np.sort(found.S, axis=1)[:, -10:].sum() > 0.98 * X.sum()  # each topic has words of its own
 
 
-def test_what_is_known_of_documents_is_their_tokens_in_the_topics(source):
-    source = BagSource(sparse.csr_array(np.vstack([source.X.toarray(), np.zeros((1, V))])))
-    model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
-    chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
-    with Threads(1) as threads:
-        found = chain.from_summary(Summary.zeros(K, V), 5, threads)
-    assert found.counts.shape == (found.summary.K, 31)
-    np.testing.assert_array_equal(found.counts[:, :-1].sum(axis=0), source.X.sum(axis=1)[:-1])
-    np.testing.assert_allclose(found.counts[:, :-1].sum(axis=1), found.summary.N)
-    assert np.isnan(found.counts[:, -1]).all()
-
-
-def test_documents_of_a_sample_say_nothing_of_the_others(source, monkeypatch):
-    monkeypatch.setattr(gibbs, "TOKENS", 200)
-    model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
-    chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
-    with Threads(1) as threads:
-        assert chain.from_summary(Summary.zeros(K, V), 5, threads).counts is None
-
-
 def test_a_word_is_sampled_no_more_than_so_often(source):
     source.X.data[:] = 1e4
     model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)

@@ -22,7 +22,7 @@ def corpus(K, n, V, words):
 def test_the_top_of_a_parabola():
     x = np.log([64.0, 128.0, 300.0])
     assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx(5.1)
-    assert topic_growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == x[2]
+    assert topic_growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == np.inf
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,16 @@ def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkey
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     assert abs(found.n_topics_ - 30) <= 1
     assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_
+
+
+@pytest.mark.parametrize(
+    ("bounds", "fast", "pace"), [((-9, -3, -2), True, 2.0), ((-9, -5, -2), False, 2.0), ((-9, -3, -1.9), False, 1.25)]
+)
+def test_growth_goes_little_beyond_the_top_where_laps_take_long(bounds, fast, pace):
+    growth = SimpleNamespace(
+        _tried=dict(zip((64, 128, 256), bounds)), _is_fast=lambda: fast, total=SimpleNamespace(K=256)
+    )
+    assert topic_growth.TopicGrowth._pace(growth) == pytest.approx(pace)
 
 
 def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():

@@ -16,7 +16,6 @@ from ..kernels.gibbs import gibbs_sweep, word_tables
 from ..likelihoods import Multinomial, Seeded
 from ..model import Model, Summary
 from .executor import Executor
-from .lap import LOCAL
 
 Array = NDArray[np.floating]
 
@@ -44,14 +43,11 @@ class Annealed(NamedTuple):
     summary : of the last sweep, topics in decreasing size
     topics : of every token
     owners : (G,) the topic of each of those that are named in advance
-    counts : (K, n) tokens of each document in the topics, float32, NaN where it has none; None of a sample, and where they are
-        too many
     """
 
     summary: Summary
     topics: NDArray[np.int32]
     owners: NDArray[np.intp]
-    counts: NDArray[np.float32] | None
 
 
 class Tables(NamedTuple):
@@ -162,7 +158,6 @@ class Chain:
         tokens = np.minimum(np.rint(X.data), MOST_REPEATS).astype(np.int64)
         seen = np.zeros(X.shape[1], np.bool_)
         seen[X.indices] = True
-        self.is_whole = sample is source
         self.used = np.flatnonzero(seen)  # sweeps take time in proportion to the words that occur, not to V
         self.words = np.repeat((np.cumsum(seen) - 1)[X.indices], tokens).astype(np.int32)
         self.indptr = np.concatenate([[0], np.cumsum(tokens)])[X.indptr]
@@ -273,7 +268,7 @@ class Chain:
         if self.seeds is not None:
             counted = np.hstack([counted, self.seeds.marks_of(owners, len(order))])
         summary = self.model.start(N, counted) * self.scale
-        return Annealed(summary, z, owners, self._counts_of_documents(z, len(order)))
+        return Annealed(summary, z, owners)
 
     def _sweep(self, z: NDArray[np.int32], tables: Tables, executor: Executor) -> float:
         """Draw every topic once; the sum over tokens of the logarithms that `gibbs_sweep` returns."""
@@ -330,18 +325,6 @@ class Chain:
         ones = np.ones(len(z))
         counts = sparse.csr_array((ones, z, self.indptr), (len(self.indptr) - 1, K), copy=True)
         counts.sum_duplicates()
-        return counts
-
-    def _counts_of_documents(self, z: NDArray[np.int32], K: int) -> NDArray[np.float32] | None:
-        """What `Annealed.counts` says."""
-        n = len(self.indptr) - 1
-        if not self.is_whole or 4 * K * n > LOCAL:
-            return None
-        sizes = np.diff(self.indptr)
-        known = self._counts(z, K)
-        counts = np.zeros((K, n), np.float32)
-        counts[known.indices, np.repeat(np.arange(n), np.diff(known.indptr))] = known.data
-        counts[:, sizes == 0] = np.nan
         return counts
 
     def _prior(self, z: NDArray[np.int32], prior: Array) -> Array:

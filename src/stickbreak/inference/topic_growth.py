@@ -24,6 +24,8 @@ class Tuning:
     ----------
     fewest, least : topics of the first excursion, and of any, where laps take long
     growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
+    beyond : where laps take long, times as many topics as seem best by the last three bounds, beyond which the next excursion
+        does not go, but times as many as there are, at least
     coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
@@ -33,9 +35,10 @@ class Tuning:
     fewest: int = 64
     least: int = 8
     growth: tuple[float, ...] = (2.0, 1.125)
+    beyond: float = 1.25
     coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
-    sweeps: int = 40
+    sweeps: int = 60
     last_sweeps: int = 180
 
 
@@ -79,7 +82,7 @@ class TopicGrowth(TopicAscents):
     def _double(self, chain: Chain, options: Options) -> None:
         """Excursions from twice as many topics, until these gain too little; then what all of them tell."""
         self._note(self.outcome)
-        while self._rises() and self._grow(chain, self._times(TUNING.growth[0]), options):
+        while self._rises() and self._grow(chain, self._times(self._pace()), options):
             continue
         if not self._is_fast():
             self._halve(chain, options)
@@ -89,7 +92,7 @@ class TopicGrowth(TopicAscents):
         if i > 0:
             three = slice(i - 1, i + 2)
             top = _top(np.log(sizes[three]), bounds[three])
-            self._peak = min(int(np.ceil(min(np.exp(top), sizes[i + 1]))), self.model.max_clusters)
+            self._peak = min(int(np.ceil(min(np.exp(top), float(sizes[i + 1])))), self.model.max_clusters)
 
     def _halve(self, chain: Chain, options: Options) -> None:
         """Excursions from half as many topics, while the fewest that were tried are the best."""
@@ -98,6 +101,14 @@ class TopicGrowth(TopicAscents):
             if wanted < TUNING.least:
                 break
             self._excursion(self._at_random(chain, wanted), options, merges=False)
+
+    def _pace(self) -> float:
+        """Times as many topics in the next excursion: where laps take long, no further beyond the top than `Tuning.beyond`."""
+        sizes = sorted(self._tried)[-3:]
+        if len(sizes) < 3 or self._is_fast():
+            return TUNING.growth[0]
+        top = np.exp(_top(np.log(sizes), [self._tried[K] for K in sizes]))
+        return float(np.clip(TUNING.beyond * top / self.total.K, TUNING.beyond, TUNING.growth[0]))
 
     def _rises(self) -> bool:
         """Whether more topics than were tried are likely to be better, where laps take long: by the last three bounds."""
@@ -151,7 +162,7 @@ class TopicGrowth(TopicAscents):
         """An ascent from more topics, then merged, at last without what is known of documents; that ascent before merges."""
         best = self.outcome
         trial = self._laps(self.model, (), self._of_growth(options, self.total.K), best, origin="splits")
-        trial.run(annealed.summary, annealed.counts)
+        trial.run(annealed.summary)
         self._note(trial)
         self._keep(best, trial)
         if not merges or (self._in_hand is best and not self._is_fast()):
@@ -163,9 +174,9 @@ class TopicGrowth(TopicAscents):
 
 
 def _top(x: Array, y: Sequence[float]) -> float:
-    """Where the parabola through three points, x increasing, has its top; the last x if it has none."""
+    """Where the parabola through three points, x increasing, has its top; infinity if it has none."""
     first = (y[1] - y[0]) / (x[1] - x[0])
     second = (y[2] - y[1]) / (x[2] - x[1])
     if not first > second:
-        return float(x[2])
+        return np.inf
     return float(0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second))

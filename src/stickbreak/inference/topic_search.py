@@ -41,10 +41,10 @@ class Tuning:
     settle_topics: int = 4
     worthwhile: float = 30.0
     rounds: int = 4
-    again: float = 3.0
+    again: float = 10.0
     fewer: float = 0.9
     cheap: float = 0.5
-    last_share: float = 1e-4
+    last_share: float = 3e-4
     again_sweeps: int = 60
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
@@ -72,7 +72,8 @@ class TopicSearch(TopicGrowth):
             self._run_coarse(start)
         else:
             self._run_annealed(chain, start)
-        self._restart_words(self._last_options())
+        if chain is None or self._is_fast():
+            self._restart_words(self.options)
         if self.total.K == 1 and self.options.learn_late and self._laps_left > 0:
             self.outcome.polish(self.options.at_last)
 
@@ -97,7 +98,7 @@ class TopicSearch(TopicGrowth):
         self.draws = False  # there are no births
         annealed = chain.from_summary(start, topic_growth.TUNING.sweeps, self.executor)
         self.best = self._laps(self.model, (), self._of_growth(coarse, start.K))
-        self.best.run(annealed.summary, annealed.counts)
+        self.best.run(annealed.summary)
         if topic_growth.TUNING.fewest <= start.K:
             self._note(self.best)
         self._merge_all(self.best, coarse)
@@ -202,7 +203,7 @@ class TopicSearch(TopicGrowth):
             annealed = chain.pruned(annealed, self.executor)
         moves = self._removals if fast else ()
         trial = self._laps(best.model, moves, options, best, TUNING.settle_topics, "annealing")
-        trial.run(annealed.summary, annealed.counts)
+        trial.run(annealed.summary)
         self._keep(best, trial)
         if self._is_fast():
             self._settle()
