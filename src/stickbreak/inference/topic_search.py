@@ -27,8 +27,8 @@ class Tuning:
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
     rounds : long ascents in a row, where laps take long, each from the best topics, at most
     again : nats for each topic that such an ascent must gain for another to follow
-    fewer, cheap : then, ascents from ever fewer topics, merged as they are to this share of them, or as long as each lost costs
-        less than this share of what its parameters cost
+    fewer, cheap, few : then, ascents from ever fewer topics, merged as they are to this share of them, or as long as each lost
+        costs less than this share of what its parameters cost, and more than this share of them are
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
     again_sweeps : of annealing, of each of these
@@ -44,6 +44,7 @@ class Tuning:
     again: float = 10.0
     fewer: float = 0.9
     cheap: float = 0.5
+    few: float = 0.02
     last_share: float = 3e-4
     again_sweeps: int = 60
     unmixed: float = 1e-4
@@ -175,7 +176,7 @@ class TopicSearch(TopicGrowth):
     def _cheaply_merged(self) -> Summary | None:
         """The topics of the best model, merged as they are, at most a tenth of them, while that costs little.
 
-        None where it does not: documents of a known number of topics have some of them twice after growth that went too far; of
+        None where next to none are so cheap: documents of a known number of topics have some of them twice after growth that went too far; of
         other documents every topic is worth what its parameters cost.
         """
         levels = self._levels_in_hand()
@@ -187,7 +188,7 @@ class TopicSearch(TopicGrowth):
             for i, level in enumerate(levels[1:], 1)
             if len(level.groups) >= least and bound - level.bound < i * dear
         ]
-        return self._merged_to(cheap[-1]) if cheap else None
+        return self._merged_to(cheap[-1]) if len(cheap) > TUNING.few * self.total.K else None
 
     def _anneal(
         self, chain: Chain, start: Summary, options: Options, sweeps: int = topic_growth.TUNING.last_sweeps
