@@ -83,8 +83,11 @@ class TopicGrowth(TopicAscents):
     def _double(self, chain: Chain, options: Options) -> None:
         """Excursions from twice as many topics, until these gain too little; then what all of them tell."""
         self._note(self.outcome)
-        while self._rises() and self._grow(chain, self._times(self._pace()), options):
-            continue
+        while self._rises():
+            K = self.total.K
+            enough = self._grow(chain, self._times(self._pace()), options)
+            if not enough and (self._is_fast() or self.total.K == K or len(self._tried) > 2):
+                break
         if not self._is_fast():
             self._halve(chain, options)
         sizes = sorted(self._tried)

@@ -176,8 +176,8 @@ class TopicSearch(TopicGrowth):
     def _cheaply_merged(self) -> Summary | None:
         """The topics of the best model, merged as they are, at most a tenth of them, while that costs little.
 
-        None where next to none are so cheap: documents of a known number of topics have some of them twice after growth that went too far; of
-        other documents every topic is worth what its parameters cost.
+        None where next to none are so cheap: documents of a known number of topics have some of them twice after growth that
+        went too far; of other documents every topic is worth what its parameters cost.
         """
         levels = self._levels_in_hand()
         least = int(np.ceil(TUNING.fewer * self.total.K))
