@@ -42,7 +42,7 @@ WORD_CONCENTRATION = 0.03  # pseudo-count of every word in every topic
 FIRST_CONCENTRATION = 5.0  # alpha, where it is learnt
 MOST_TOKENS = 1e12  # of a document: the local step divides counts by numbers down to 1e-26 in float32
 LEAST_TOKENS = 1e-100  # of all documents: the digamma function of less leaves the range of float64
-MOST_FIRST = 64  # topics at the start where more can be born
+FIRST = 64  # topics at the start where more can be born
 UNIT = 1e-4  # within which rows have the same length
 SEARCH_DOCUMENTS = 20_000  # of the sample on which stochastic inference finds its topics
 ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
@@ -203,9 +203,10 @@ def choose_start(
 ) -> Summary:
     """The summary that ``estimator.init`` stands for; ``learn`` names the hyperparameters to learn."""
     init = estimator.init
-    K = min(estimator.n_init_topics, model.allocation.max_clusters)
-    if "birth" in choices.moves(estimator) and whole_counts(source):
-        K = min(K, MOST_FIRST)
+    K = estimator.n_init_topics
+    if whole_counts(source):
+        K = first_topics(estimator)
+    K = min(K, model.allocation.max_clusters)
     if isinstance(init, type(estimator)):
         check_is_fitted(init)
         same = init.n_features_in_ == source.n_columns and init.grouped_ == isinstance(source, GroupSource)
@@ -231,6 +232,16 @@ def choose_start(
         search.run(_by_name(init, model, sample, K, rng))
         return search.total.without_local() * (source.total_weight / sample.total_weight)
     return _by_name(init, model, source, K, rng)
+
+
+def first_topics(estimator: Any) -> int:
+    """Topics of words at the start: the same whatever number is given, where growth and merges can leave it either way."""
+    K = int(estimator.n_init_topics)
+    moves = choices.moves(estimator)
+    if "birth" not in moves:
+        return K
+    init = estimator.init
+    return FIRST if "merge" in moves and isinstance(init, str) and init == "random" else min(K, FIRST)
 
 
 def fingerprint(source: BagSource | GroupSource) -> str | None:

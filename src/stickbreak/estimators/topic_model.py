@@ -78,8 +78,8 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         ``lengths`` of labels of the rows; or those of another model, with the hyperparameters that it has learnt: on its own
         documents, the ELBO is then no lower than its.  A start that is given is not sampled anew.
     n_init_topics : int >= 1, default 64
-        Topics at the start, and for ``allocation="lda"`` the most there can be.  Where topics of words may be born, the search
-        begins with no more than 64, from coarse to fine; from fewer it goes on to 64.
+        Topics at the start, and for ``allocation="lda"`` the most there can be.  Where topics of words may be born and merged,
+        a search from ``init="random"`` begins with 64, whatever is given here, and goes on to fewer and more.
     moves : sequence of {"birth", "merge", "delete"}, default all
         What may change the number of topics.
     n_init : int >= 1, default 1
@@ -522,8 +522,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         return LatentDirichlet(self.n_init_topics, alpha)
 
     def _clusters_of_named_start(self) -> int:
-        K = int(self.n_init_topics)
-        return min(K, documents.MOST_FIRST) if "birth" in self.moves else K
+        return documents.first_topics(self)
 
     def _kind(self, kind: Kind) -> Kind:
         """Documents of a kind, with the settings of this estimator."""
