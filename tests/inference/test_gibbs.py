@@ -75,8 +75,24 @@ def test_a_chain_ends_where_sweeps_have_nothing_to_gain():
     chain._sweep = lambda *given: (done.append(1), sweep(*given))[1]
     with Threads(1) as threads:
         found = chain.from_summary(Summary.zeros(K, 10 * K), 200, threads).summary
-    assert 20 <= len(done) < 300 + gibbs.COLD  # of 1,000
+    assert 20 <= len(done) < 300  # of 1,000
     assert np.sort(found.S, axis=1)[:, -10:].sum() > 0.98 * X.sum()  # each topic has words of its own
+
+
+def test_documents_have_fewer_topics_after_cold_sweeps():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(40, 0.3), 5)
+    X = rng.multinomial(40, rng.dirichlet(np.full(5, 0.5), 200) @ topics)
+    model = Model(Multinomial(concentration=np.full(40, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
+    topics_of_documents = []
+    for cold in (0, 5):
+        chain = gibbs.Chain(model, BagSource(sparse.csr_array(X.astype(float))), np.random.default_rng(0), True)
+        start = model.start(np.full(5, 1600.0), 1600.0 * topics)
+        with Threads(1) as threads:
+            found = chain.from_summary(start, 5, threads, cold)
+        assert found.summary.N.sum() == X.sum()
+        topics_of_documents.append(chain._counts(found.topics, 5).nnz)
+    assert topics_of_documents[1] < 0.9 * topics_of_documents[0]
 
 
 def test_a_word_is_sampled_no_more_than_so_often(source):

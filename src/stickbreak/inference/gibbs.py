@@ -24,7 +24,6 @@ CHUNK_TOKENS = 1 << 18
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
 WINDOW = 10  # sweeps of which the likelihoods of tokens are compared with those before
 PRIOR_EVERY = 3  # sweeps between estimates of the prior of documents
-COLD = 20  # sweeps at a temperature of one half, the last ones: less of what is left to chance
 GENEROUS = 0.6  # share of the sweeps with the first prior, at most: documents of many topics let topics move ...
 BRIEFLY = 0.1  # the same where topics are known: they need not find their places any more
 SMALLEST_PRIOR = 1e-4
@@ -179,12 +178,15 @@ class Chain:
         self.more = more[:, seen]
         self.more_totals = more.sum(axis=1)
 
-    def from_summary(self, start: Summary, sweeps: int, executor: Executor) -> Annealed:
-        """Sweep from the topics of a summary, and those that are named in advance."""
+    def from_summary(self, start: Summary, sweeps: int, executor: Executor, cold: int = 0) -> Annealed:
+        """Sweep from the topics of a summary, and those that are named in advance.
+
+        cold : sweeps at a temperature of one half that follow: less of the outcome is left to chance
+        """
         start = self.model.begun(start)
         owners = NO_OWNERS if self.seeds is None else self.seeds.owners(start.S)
         z = np.full(len(self.words), -1, np.int32)
-        return self._run(z, start.S.T[self.used], owners, sweeps, executor)
+        return self._run(z, start.S.T[self.used], owners, sweeps, executor, cold)
 
     def pruned(self, annealed: Annealed, executor: Executor) -> Annealed:
         """Sweep on without topics much smaller than the mean, until there are none such but those named in advance."""
@@ -205,14 +207,16 @@ class Chain:
         sweeps: int,
         executor: Executor,
         owners: NDArray[np.intp] = NO_OWNERS,
+        cold: int = 0,
     ) -> Annealed:
         """Sweep on from the topic of every token, one of K, or -1 for none.
 
         owners : (G,) the topic of each of those that are named in advance
+        cold : as in `from_summary`
         """
         placed = topics >= 0
         S = np.bincount(self.words[placed].astype(np.int64) * K + topics[placed], minlength=len(self.used) * K)
-        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), owners, sweeps, executor)
+        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), owners, sweeps, executor, cold)
 
     def split(self, annealed: Annealed, wanted: int) -> NDArray[np.int32]:
         """The topic of every token when topics are split at random, the largest first, so that there are ``wanted``."""
@@ -221,7 +225,7 @@ class Chain:
         return np.where(fresh < wanted, fresh, annealed.topics).astype(np.int32)
 
     def _run(
-        self, z: NDArray[np.int32], S: Array, owners: NDArray[np.intp], sweeps: int, executor: Executor
+        self, z: NDArray[np.int32], S: Array, owners: NDArray[np.intp], sweeps: int, executor: Executor, cold: int
     ) -> Annealed:
         K = S.shape[1]
         prior = np.full(K, FIRST_PRIOR)
@@ -245,7 +249,7 @@ class Chain:
             if pace.learns:
                 prior = self._prior(z, prior)
             pace = pace.after(log_masses - self._log_sizes(prior))
-        for _ in range(COLD):
+        for _ in range(cold):
             self._sweep(z, self._tables(z, prior, owners, executor, cold=True), executor)
         S = np.bincount(self.words.astype(np.int64) * K + z, minlength=S.size).reshape(S.shape).astype(np.float64)
         sizes = S.sum(axis=0)

@@ -29,6 +29,7 @@ class Tuning:
         than that gains nothing
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
     fast : tokens times topics, beyond which laps take long
+    cold : sweeps of annealing at a temperature of one half, where laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
     word_restarts : ascents in a row from words that begin in other topics
     """
@@ -36,6 +37,7 @@ class Tuning:
     coarse_topics: float = 3.0
     fresh_patience: float = 30.0
     fast: int = 1 << 24
+    cold: int = 20
     refreshes: int = 4
     word_restarts: int = 4
 
@@ -59,6 +61,10 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     def _is_quick(self, K: int) -> bool:
         """Whether laps with so many topics are."""
         return bool(self.source.total_weight * K <= TUNING.fast)
+
+    def _cold(self, K: int) -> int:
+        """Cold sweeps of so many topics: few tokens are better left to what chance finds."""
+        return 0 if self._is_quick(K) else TUNING.cold
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing, or too little to begin again."""

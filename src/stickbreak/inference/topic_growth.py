@@ -66,7 +66,7 @@ class TopicGrowth(TopicAscents):
 
     def _at_random(self, chain: Chain, K: int) -> Annealed:
         """So many topics from nothing, annealed."""
-        return chain.from_summary(Summary.zeros(K, self.total.S.shape[1]), TUNING.sweeps, self.executor)
+        return chain.from_summary(Summary.zeros(K, self.total.S.shape[1]), TUNING.sweeps, self.executor, self._cold(K))
 
     def _try_many(self, chain: Chain, options: Options) -> None:
         """Excursions from ever more topics at random, while these gain: one topic may be better than some of very many."""
@@ -159,7 +159,8 @@ class TopicGrowth(TopicAscents):
     def _with_split(self, chain: Chain, wanted: int, sweeps: int) -> Annealed:
         """``wanted`` topics: those in hand, the largest split, annealed."""
         annealed = chain.from_summary(self.total, 1, self.executor)
-        return chain.from_topics(chain.split(annealed, wanted), wanted, sweeps, self.executor, annealed.owners)
+        topics = chain.split(annealed, wanted)
+        return chain.from_topics(topics, wanted, sweeps, self.executor, annealed.owners, self._cold(wanted))
 
     def _of_growth(self, options: Options, K: int) -> Options:
         """How far ascents settle that are compared to tell how many topics are best, K in hand."""

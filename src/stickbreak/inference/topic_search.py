@@ -97,7 +97,7 @@ class TopicSearch(TopicGrowth):
         """Search for topics: ever more, until those that are new gain too little; then long ascents, until none merges any."""
         coarse = replace(self.options, tol=max(topic_ascents.TUNING.coarse_topics, self.options.tol))
         self.draws = False  # there are no births
-        annealed = chain.from_summary(start, topic_growth.TUNING.sweeps, self.executor)
+        annealed = chain.from_summary(start, topic_growth.TUNING.sweeps, self.executor, self._cold(start.K))
         self.best = self._laps(self.model, (), self._of_growth(coarse, start.K))
         self.best.run(annealed.summary)
         if topic_growth.TUNING.fewest <= start.K:
@@ -194,7 +194,7 @@ class TopicSearch(TopicGrowth):
         self, chain: Chain, start: Summary, options: Options, sweeps: int = topic_growth.TUNING.last_sweeps
     ) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
-        self._ascend_annealed(chain, chain.from_summary(start, sweeps, self.executor), options)
+        self._ascend_annealed(chain, chain.from_summary(start, sweeps, self.executor, self._cold(start.K)), options)
 
     def _ascend_annealed(self, chain: Chain, annealed: Annealed, options: Options) -> None:
         """An ascent from annealed topics, and what follows from the best model then."""
