@@ -188,8 +188,11 @@ class Chain:
         z = np.full(len(self.words), -1, np.int32)
         return self._run(z, start.S.T[self.used], owners, sweeps, executor, cold)
 
-    def pruned(self, annealed: Annealed, executor: Executor) -> Annealed:
-        """Sweep on without topics much smaller than the mean, until there are none such but those named in advance."""
+    def pruned(self, annealed: Annealed, executor: Executor, cold: int = 0) -> Annealed:
+        """Sweep on without topics much smaller than the mean, until there are none such but those named in advance.
+
+        cold : as in `from_summary`
+        """
         while True:
             sizes = annealed.summary.N
             kept = sizes >= DISSOLVED * sizes.mean()
@@ -198,7 +201,7 @@ class Chain:
                 return annealed
             place = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
             owners = place[annealed.owners].astype(np.intp)
-            annealed = self.from_topics(place[annealed.topics], int(kept.sum()), WINDOW, executor, owners)
+            annealed = self.from_topics(place[annealed.topics], int(kept.sum()), WINDOW, executor, owners, cold)
 
     def from_topics(
         self,

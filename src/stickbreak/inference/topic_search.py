@@ -25,10 +25,11 @@ class Tuning:
     coarse : excursions of groups of rows are compared when settled to this multiple of the tolerance
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
-    rounds : long ascents in a row, where laps take long, each from the best topics, at most
-    again : nats for each topic that such an ascent must gain for another to follow
-    fewer, cheap, few : then, ascents from ever fewer topics, merged as they are to this share of them, or as long as each lost
-        costs less than this share of what its parameters cost, and more than this share of them are
+    rounds, again : long ascents in a row, where laps take long, each from fewer topics, at most, and nats for each topic that
+        one must gain for another to follow
+    fewer : each begins with this share of the topics, merged at a loss
+    cheap, few : or with those that merges leave of which each costs less than this share of what the parameters of a topic do,
+        if these are more than this share of the topics
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
     again_sweeps : of annealing, of each of these
@@ -40,7 +41,7 @@ class Tuning:
     settle: int = 12
     settle_topics: int = 4
     worthwhile: float = 30.0
-    rounds: int = 4
+    rounds: int = 3
     again: float = 10.0
     fewer: float = 0.9
     cheap: float = 0.5
@@ -158,37 +159,37 @@ class TopicSearch(TopicGrowth):
             self._anneal(chain, start, options, TUNING.again_sweeps)
 
     def _anneal_again(self, chain: Chain, options: Options) -> None:
-        """Long ascents in a row where laps take long, each from the best topics, while these gain."""
-        gain = np.inf
+        """Long ascents in a row where laps take long, each from the best topics, fewer of them, while these gain."""
         rounds = TUNING.rounds
-        while rounds > 0 and gain > TUNING.again * self.total.K and self._laps_left > 0:
-            bound = self.outcome.bound
-            self._anneal(chain, self.total, options, TUNING.again_sweeps)
-            gain = self.outcome.bound - bound
-            rounds -= 1
         best = None
-        while self._in_hand is not best and self._may_merge():
+        while rounds > 0 and self._laps_left > 0 and self._in_hand is not best:
             best = self._in_hand
-            fewer = self._cheaply_merged()
-            if fewer is not None:
-                self._anneal(chain, fewer, options, TUNING.again_sweeps)
+            bound = best.bound
+            cheap = self._cheaply_merged()
+            self._anneal(chain, self._somewhat_fewer() if cheap is None else cheap, options, TUNING.again_sweeps)
+            if cheap is None:
+                rounds = rounds - 1 if self.outcome.bound > bound + TUNING.again * self.total.K else 0
+
+    def _somewhat_fewer(self) -> Summary:
+        """The topics of the best model, merged at a loss to `Tuning.fewer` of them, if they may be."""
+        if not self._may_merge():
+            return self.total
+        return reduced(self._in_hand.model, self.total, max(int(TUNING.fewer * self.total.K), 1))
 
     def _cheaply_merged(self) -> Summary | None:
-        """The topics of the best model, merged as they are, at most a tenth of them, while that costs little.
+        """The topics of the best model without those that it has twice, merged as they are; None where next to none are.
 
-        None where next to none are so cheap: documents of a known number of topics have some of them twice after growth that
-        went too far; of other documents every topic is worth what its parameters cost.
+        Of a known number of topics some are, after growth that went too far; of other documents every topic is worth what its
+        parameters cost.
         """
+        if not self._may_merge():
+            return None
         levels = self._levels_in_hand()
-        least = int(np.ceil(TUNING.fewer * self.total.K))
+        most = int((1.0 - TUNING.fewer) * self.total.K)
+        lost = -np.diff([level.bound for level in levels[: most + 1]])
         dear = TUNING.cheap * float(self.outcome.posterior.cost.mean())
-        bound = levels[0].bound
-        cheap = [
-            level
-            for i, level in enumerate(levels[1:], 1)
-            if len(level.groups) >= least and bound - level.bound < i * dear
-        ]
-        return self._merged_to(cheap[-1]) if len(cheap) > TUNING.few * self.total.K else None
+        merges = int(np.argmax(np.append(lost, np.inf) >= dear))
+        return self._merged_to(levels[merges]) if merges > TUNING.few * self.total.K else None
 
     def _anneal(
         self, chain: Chain, start: Summary, options: Options, sweeps: int = topic_growth.TUNING.last_sweeps
@@ -201,7 +202,7 @@ class TopicSearch(TopicGrowth):
         best = self.outcome
         fast = self._is_fast()
         if self._removals:
-            annealed = chain.pruned(annealed, self.executor)
+            annealed = chain.pruned(annealed, self.executor, self._cold(annealed.summary.K))
         moves = self._removals if fast else ()
         trial = self._laps(best.model, moves, options, best, TUNING.settle_topics, "annealing")
         trial.run(annealed.summary)
