@@ -21,8 +21,8 @@ def corpus(K, n, V, words):
 
 def test_the_top_of_a_parabola():
     x = np.log([64.0, 128.0, 300.0])
-    assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx(5.1)
-    assert topic_growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == np.inf
+    assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx((5.1, 3.0))
+    assert topic_growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == (np.inf, 0.0)
 
 
 @pytest.mark.parametrize(

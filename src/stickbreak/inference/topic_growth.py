@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..model import Summary
 from ..moves.better import WORTH
+from . import topic_ascents
 from .gibbs import Annealed, Chain
 from .laps import Laps
 from .state import Options
@@ -51,6 +52,7 @@ class TopicGrowth(TopicAscents):
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _peak: int = 0  # topics that are best by what growth tells, if it tells
+    _fewest: int = 0  # by the same, the fewest that lack no more than ascents are compared to
 
     def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
         """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
@@ -94,8 +96,12 @@ class TopicGrowth(TopicAscents):
         i = min(int(np.argmax(bounds)), len(sizes) - 2)  # the last may be as good as the one before
         if i > 0:
             three = slice(i - 1, i + 2)
-            top = _top(np.log(sizes[three]), bounds[three])
-            self._peak = min(int(np.ceil(min(np.exp(top), float(sizes[i + 1])))), self.model.max_clusters)
+            top, bend = _top(np.log(sizes[three]), bounds[three])
+            best = min(np.exp(top), float(sizes[i + 1]))
+            lacking = topic_ascents.TUNING.coarse_topics * best
+            fewest = best * np.exp(-np.sqrt(lacking / bend)) if bend > 0.0 else best
+            self._peak = min(int(np.ceil(best)), self.model.max_clusters)
+            self._fewest = min(int(np.ceil(fewest)), self._peak)
 
     def _halve(self, chain: Chain, options: Options) -> None:
         """Excursions from half as many topics, while the fewest that were tried are the best."""
@@ -110,7 +116,7 @@ class TopicGrowth(TopicAscents):
         sizes = sorted(self._tried)[-3:]
         if len(sizes) < 3 or self._is_fast():
             return TUNING.growth[0]
-        top = np.exp(_top(np.log(sizes), [self._tried[K] for K in sizes]))
+        top = np.exp(_top(np.log(sizes), [self._tried[K] for K in sizes])[0])
         return float(np.clip(TUNING.beyond * top / self.total.K, TUNING.beyond, TUNING.growth[0]))
 
     def _rises(self) -> bool:
@@ -118,7 +124,7 @@ class TopicGrowth(TopicAscents):
         sizes = sorted(self._tried)[-3:]
         if len(sizes) < 3 or self._is_fast():
             return True
-        return bool(_top(np.log(sizes), [self._tried[K] for K in sizes]) >= np.log(sizes[-1]))
+        return bool(_top(np.log(sizes), [self._tried[K] for K in sizes])[0] >= np.log(sizes[-1]))
 
     def _note(self, laps: Laps) -> None:
         """Keep the bound of an ascent of the growth."""
@@ -177,10 +183,14 @@ class TopicGrowth(TopicAscents):
         return trial
 
 
-def _top(x: Array, y: Sequence[float]) -> float:
-    """Where the parabola through three points, x increasing, has its top; infinity if it has none."""
+def _top(x: Array, y: Sequence[float]) -> tuple[float, float]:
+    """Where the parabola through three points, x increasing, has its top, and what the square of a distance from there costs.
+
+    Infinity, and zero, if it has none.
+    """
     first = (y[1] - y[0]) / (x[1] - x[0])
     second = (y[2] - y[1]) / (x[2] - x[1])
     if not first > second:
-        return np.inf
-    return float(0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second))
+        return np.inf, 0.0
+    top = 0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second)
+    return float(top), float((first - second) / (x[2] - x[0]))

@@ -25,11 +25,10 @@ class Tuning:
     coarse : excursions of groups of rows are compared when settled to this multiple of the tolerance
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
-    rounds, again : long ascents in a row, where laps take long, each from fewer topics, at most, and nats for each topic that
+    rounds, again : long ascents in a row, where laps take long, each from the best topics, at most, and nats for each topic that
         one must gain for another to follow
-    fewer : each begins with this share of the topics, merged at a loss
-    cheap, few : or with those that merges leave of which each costs less than this share of what the parameters of a topic do,
-        if these are more than this share of the topics
+    cheap : topics are there twice if a merge, as they are, costs less than this share of what the parameters of one do
+    few, twins : share of the topics that are there twice, above which the next ascent begins without these, and up to which
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
     again_sweeps : of annealing, of each of these
@@ -43,9 +42,9 @@ class Tuning:
     worthwhile: float = 30.0
     rounds: int = 3
     again: float = 10.0
-    fewer: float = 0.9
     cheap: float = 0.5
     few: float = 0.02
+    twins: float = 0.1
     last_share: float = 3e-4
     again_sweeps: int = 60
     unmixed: float = 1e-4
@@ -159,24 +158,27 @@ class TopicSearch(TopicGrowth):
             self._anneal(chain, start, options, TUNING.again_sweeps)
 
     def _anneal_again(self, chain: Chain, options: Options) -> None:
-        """Long ascents in a row where laps take long, each from the best topics, fewer of them, while these gain."""
+        """Long ascents in a row where laps take long, each from the best topics, while these gain.
+
+        Each begins without topics that are there twice; if there are none, the next with the fewest that are about as good by what
+        growth tells.
+        """
         rounds = TUNING.rounds
         best = None
         while rounds > 0 and self._laps_left > 0 and self._in_hand is not best:
             best = self._in_hand
             bound = best.bound
-            cheap = self._cheaply_merged()
-            self._anneal(chain, self._somewhat_fewer() if cheap is None else cheap, options, TUNING.again_sweeps)
-            if cheap is None:
+            once = self._without_twins()
+            self._anneal(chain, self._no_more_than_needed() if once is None else once, options, TUNING.again_sweeps)
+            if once is None:
                 rounds = rounds - 1 if self.outcome.bound > bound + TUNING.again * self.total.K else 0
 
-    def _somewhat_fewer(self) -> Summary:
-        """The topics of the best model, merged at a loss to `Tuning.fewer` of them, if they may be."""
-        if not self._may_merge():
-            return self.total
-        return reduced(self._in_hand.model, self.total, max(int(TUNING.fewer * self.total.K), 1))
+    def _no_more_than_needed(self) -> Summary:
+        """The topics of the best model, merged to the fewest that are about as good by what growth tells, if it does."""
+        merges = self._may_merge() and self._fewest > 0
+        return reduced(self._in_hand.model, self.total, self._fewest) if merges else self.total
 
-    def _cheaply_merged(self) -> Summary | None:
+    def _without_twins(self) -> Summary | None:
         """The topics of the best model without those that it has twice, merged as they are; None where next to none are.
 
         Of a known number of topics some are, after growth that went too far; of other documents every topic is worth what its
@@ -185,7 +187,7 @@ class TopicSearch(TopicGrowth):
         if not self._may_merge():
             return None
         levels = self._levels_in_hand()
-        most = int((1.0 - TUNING.fewer) * self.total.K)
+        most = int(TUNING.twins * self.total.K)
         lost = -np.diff([level.bound for level in levels[: most + 1]])
         dear = TUNING.cheap * float(self.outcome.posterior.cost.mean())
         merges = int(np.argmax(np.append(lost, np.inf) >= dear))
