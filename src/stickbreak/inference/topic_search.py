@@ -25,9 +25,9 @@ class Tuning:
     coarse : excursions of groups of rows are compared when settled to this multiple of the tolerance
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
-    rounds, again : long ascents in a row, where laps take long, each from the best topics, at most, and nats for each topic that
-        one must gain for another to follow
-    cheap : topics are there twice if a merge, as they are, costs less than this share of what the parameters of one do
+    rounds, again : long ascents in a row, where laps take long, each from the best topics, at most, and nats for each topic
+        that one must gain for another to follow
+    cheap : topics are there twice if merges, as they are, cost less than this share of what their parameters do
     few, twins : share of the topics that are there twice, above which the next ascent begins without these, and up to which
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
@@ -160,8 +160,8 @@ class TopicSearch(TopicGrowth):
     def _anneal_again(self, chain: Chain, options: Options) -> None:
         """Long ascents in a row where laps take long, each from the best topics, while these gain.
 
-        Each begins without topics that are there twice; if there are none, the next with the fewest that are about as good by what
-        growth tells.
+        Each begins without topics that are there twice; if there are none, the next with the fewest that are about as good by
+        what growth tells.
         """
         rounds = TUNING.rounds
         best = None
@@ -188,9 +188,9 @@ class TopicSearch(TopicGrowth):
             return None
         levels = self._levels_in_hand()
         most = int(TUNING.twins * self.total.K)
-        lost = -np.diff([level.bound for level in levels[: most + 1]])
+        lost = levels[0].bound - np.array([level.bound for level in levels[: most + 1]])
         dear = TUNING.cheap * float(self.outcome.posterior.cost.mean())
-        merges = int(np.argmax(np.append(lost, np.inf) >= dear))
+        merges = int(np.flatnonzero(lost <= dear * np.arange(len(lost)))[-1])
         return self._merged_to(levels[merges]) if merges > TUNING.few * self.total.K else None
 
     def _anneal(
