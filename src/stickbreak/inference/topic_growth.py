@@ -51,8 +51,9 @@ class TopicGrowth(TopicAscents):
     """Excursions from more topics of words, each from annealed ones."""
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
-    _peak: int = 0  # topics that are best by what growth tells, if it tells
-    _fewest: int = 0  # by the same, the fewest that lack no more than ascents are compared to
+    _wanted: int = (
+        0  # the fewest topics that lack no more than ascents are compared to, by what growth tells, if it tells
+    )
 
     def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
         """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
@@ -63,7 +64,7 @@ class TopicGrowth(TopicAscents):
             self._try_many(chain, options)
         self._double(chain, options)
         while self._is_fast() and self._grow(chain, self._times(TUNING.growth[1]), options):
-            self._peak = 0
+            self._wanted = 0
 
     def _at_random(self, chain: Chain, K: int) -> Annealed:
         """So many topics from nothing, annealed."""
@@ -100,8 +101,7 @@ class TopicGrowth(TopicAscents):
             best = min(np.exp(top), float(sizes[i + 1]))
             lacking = topic_ascents.TUNING.coarse_topics * best
             fewest = best * np.exp(-np.sqrt(lacking / bend)) if bend > 0.0 else best
-            self._peak = min(int(np.ceil(best)), self.model.max_clusters)
-            self._fewest = min(int(np.ceil(fewest)), self._peak)
+            self._wanted = min(int(np.ceil(fewest)), self.model.max_clusters)
 
     def _halve(self, chain: Chain, options: Options) -> None:
         """Excursions from half as many topics, while the fewest that were tried are the best."""

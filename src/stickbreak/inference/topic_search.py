@@ -40,7 +40,7 @@ class Tuning:
     settle: int = 12
     settle_topics: int = 4
     worthwhile: float = 30.0
-    rounds: int = 3
+    rounds: int = 2
     again: float = 10.0
     cheap: float = 0.5
     few: float = 0.02
@@ -148,8 +148,8 @@ class TopicSearch(TopicGrowth):
                 self._anneal(chain, fewer, options)
 
     def _anneal_first(self, chain: Chain, options: Options) -> None:
-        """The first long ascent where laps take long, from as many topics as growth says are best."""
-        wanted = self._peak
+        """The first long ascent where laps take long, from as many topics as growth asks for."""
+        wanted = self._wanted
         if wanted > self.total.K:
             self._ascend_annealed(chain, self._with_split(chain, wanted, TUNING.again_sweeps), options)
         elif self._laps_left > 0:
@@ -158,10 +158,9 @@ class TopicSearch(TopicGrowth):
             self._anneal(chain, start, options, TUNING.again_sweeps)
 
     def _anneal_again(self, chain: Chain, options: Options) -> None:
-        """Long ascents in a row where laps take long, each from the best topics, while these gain.
+        """Long ascents in a row where laps take long, each from the best topics, without those that are there twice.
 
-        Each begins without topics that are there twice; if there are none, the next with the fewest that are about as good by
-        what growth tells.
+        They end when one gains too little; where no topics are there twice, after `Tuning.rounds`.
         """
         rounds = TUNING.rounds
         best = None
@@ -169,14 +168,9 @@ class TopicSearch(TopicGrowth):
             best = self._in_hand
             bound = best.bound
             once = self._without_twins()
-            self._anneal(chain, self._no_more_than_needed() if once is None else once, options, TUNING.again_sweeps)
+            self._anneal(chain, self.total if once is None else once, options, TUNING.again_sweeps)
             if once is None:
                 rounds = rounds - 1 if self.outcome.bound > bound + TUNING.again * self.total.K else 0
-
-    def _no_more_than_needed(self) -> Summary:
-        """The topics of the best model, merged to the fewest that are about as good by what growth tells, if it does."""
-        merges = self._may_merge() and self._fewest > 0
-        return reduced(self._in_hand.model, self.total, self._fewest) if merges else self.total
 
     def _without_twins(self) -> Summary | None:
         """The topics of the best model without those that it has twice, merged as they are; None where next to none are.
