@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import psi
 
 from stickbreak.kernels import gibbs
 
@@ -104,3 +105,16 @@ def test_tables_of_words_equal_numpy(seed, K, power):
     want = ((counts + smooth[:, None]) / totals) ** power
     np.testing.assert_allclose(E, want, rtol=1e-6)
     np.testing.assert_allclose(cumulative, np.cumsum(want * prior**power, axis=1), rtol=1e-6)
+
+
+@given(seed=SEEDS, K=st.integers(1, 6))
+def test_gains_of_the_prior_equal_scipy(seed, K):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 30, 7)
+    z = rng.integers(K, size=sizes.sum()).astype(np.int32)
+    prior = np.exp(rng.normal(-2.0, 2.0, K))
+    n = np.zeros((7, K))
+    np.add.at(n, (np.repeat(np.arange(7), sizes), z), 1.0)
+    gains = np.ones(K)
+    gibbs.prior_gains(np.concatenate([[0], np.cumsum(sizes)]), z, prior, gains)
+    np.testing.assert_allclose(gains, 1.0 + (psi(n + prior) - psi(prior)).sum(axis=0), rtol=1e-9, atol=1e-9)

@@ -3,16 +3,15 @@
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import psi
 
 from ..allocations.topics import TopicPrior
 from ..data import ArraySource
-from ..kernels.gibbs import gibbs_sweep, word_tables
+from ..kernels.gibbs import gibbs_sweep, prior_gains, word_tables
 from ..likelihoods import Multinomial, Seeded
 from ..model import Model, Summary
 from .executor import Executor
@@ -250,7 +249,7 @@ class Chain:
                 tables = self._tables(z, prior, owners, executor)
             log_masses = self._sweep(z, tables, executor)
             if pace.learns:
-                prior = self._prior(z, prior)
+                prior = self._prior(z, prior, executor)
             pace = pace.after(log_masses - self._log_sizes(prior))
         for _ in range(cold):
             self._sweep(z, self._tables(z, prior, owners, executor, cold=True), executor)
@@ -327,20 +326,13 @@ class Chain:
             tokens = slice(indptr[0], indptr[-1])
             yield Part(indptr - indptr[0], self.words[tokens], z[tokens], int(seeds[i]))
 
-    def _counts(self, z: NDArray[np.int32], K: int) -> Any:
-        """How many tokens of each document have each topic, CSR (n, K)."""
-        ones = np.ones(len(z))
-        counts = sparse.csr_array((ones, z, self.indptr), (len(self.indptr) - 1, K), copy=True)
-        counts.sum_duplicates()
-        return counts
-
-    def _prior(self, z: NDArray[np.int32], prior: Array) -> Array:
+    def _prior(self, z: NDArray[np.int32], prior: Array, executor: Executor) -> Array:
         """One step to the prior that makes the counts most probable (Minka 2000, Eq. 55)."""
-        counts = self._counts(z, len(prior))
         total = prior.sum()
-        gains = psi(counts.data + prior[counts.indices]) - psi(prior[counts.indices])
+        parts = self._parts(z, np.zeros(len(self.edges), np.int64))
+        gains = np.sum(list(executor.map(partial(_prior_gains, prior), parts)), axis=0)
         lengths = np.diff(self.indptr)
-        new = prior * np.bincount(counts.indices, gains, len(prior)) / (psi(lengths + total) - psi(total)).sum()
+        new = prior * gains / (psi(lengths + total) - psi(total)).sum()
         new = np.maximum(new, SMALLEST_PRIOR)
         return np.asarray(new if self.learn else new * (total / new.sum()))
 
@@ -357,6 +349,13 @@ def _swept(tables: Tables, part: Part) -> tuple[NDArray[np.int32], float]:
     topics = part.topics.copy()
     log_masses = gibbs_sweep(part.indptr, part.words, topics, *tables, part.seed)
     return topics, log_masses
+
+
+def _prior_gains(prior: Array, part: Part) -> Array:
+    """What some documents say of the prior."""
+    gains = np.zeros_like(prior)
+    prior_gains(part.indptr, part.topics, prior, gains)
+    return gains
 
 
 def _counted(

@@ -6,6 +6,7 @@ import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
+from .special import digamma
 from .vectors import clear
 
 TINY, HUGE = 1e-200, 1e200  # a product of masses is not taken further; each mass is a number of float32
@@ -138,6 +139,28 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, cold, seed):
             z[i] = new
         _clear(n, present, many)
     return log_masses + math.log(product)
+
+
+@_jit
+def prior_gains(indptr, z, prior, gains):
+    """Add sum_d psi(n_dk + a_k) - psi(a_k) to ``gains`` (K,), by which the prior of documents is learnt (Minka 2000, Eq. 55).
+
+    z : (n,) in: topic of each token, of which n_dk are counts;  prior : (K,) in: a
+    """
+    K = prior.size
+    n = np.empty(K)
+    clear(n)
+    place = np.empty(K, np.int64)
+    present = np.empty(K, np.int64)
+    least = np.empty(K)
+    for k in range(K):
+        least[k] = digamma(prior[k])
+    for d in range(indptr.size - 1):
+        many = _count_topics(z[indptr[d] : indptr[d + 1]], n, present, place)
+        for j in range(many):
+            k = present[j]
+            gains[k] += digamma(n[k] + prior[k]) - least[k]
+        _clear(n, present, many)
 
 
 @_jit
