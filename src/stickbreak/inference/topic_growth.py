@@ -55,11 +55,15 @@ class TopicGrowth(TopicAscents):
         0  # the fewest topics that lack no more than ascents are compared to, by what growth tells, if it tells
     )
 
+    @property
+    def _first_of_growth(self) -> int:
+        """Topics of the first excursion, if the search begins with fewer."""
+        return min(TUNING.fewest, self.model.max_clusters)
+
     def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
         """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
-        first = min(TUNING.fewest, self.model.max_clusters)
-        if first > start.K:
-            self._excursion(self._at_random(chain, first), options)
+        if self._first_of_growth > start.K:
+            self._excursion(self._at_random(chain, self._first_of_growth), options)
         if self.total.K == 1:
             self._try_many(chain, options)
         self._double(chain, options)
