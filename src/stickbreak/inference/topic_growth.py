@@ -51,9 +51,7 @@ class TopicGrowth(TopicAscents):
     """Excursions from more topics of words, each from annealed ones."""
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
-    _wanted: int = (
-        0  # the fewest topics that lack no more than ascents are compared to, by what growth tells, if it tells
-    )
+    _wanted: int = 0  # by what growth tells, if it tells, the fewest topics that are about as good as the best
 
     @property
     def _first_of_growth(self) -> int:
