@@ -92,7 +92,7 @@ def test_documents_of_one_topic_are_no_worse_than_their_mixture():
 
 def test_growth_from_one_topic_goes_as_far_as_from_many():
     X, _ = corpus(6, 1, D=300, alpha=1.0)
-    assert fit(X, n_init_topics=1).n_topics_ == fit(X).n_topics_ == 6
+    assert fit(X, init="k-means++", n_init_topics=1).n_topics_ == fit(X).n_topics_ == 6
 
 
 @pytest.fixture(scope="module", params=[corpus(4, 1, D=150)[0], of_one_topic()], ids=["mixed", "one topic each"])
