@@ -457,8 +457,8 @@ def variants():
         yield f"{known.name}-default", default
         if known.kind.takes_missing or known.name == "linear_regression":
             kept = {"linear_regression": lambda D: np.arange(D) == D - 1}.get(known.name, lambda D: np.ones(D, bool))
-            latent = known.kind is lk.Gaussian
-            yield f"{known.name}-missing", replace(known, rows=holes(known.rows, kept), latent=latent)
+            rows = holes(known.rows, kept)
+            yield f"{known.name}-missing", replace(known, rows=rows, latent=known.kind.missing_latent)
     known = {family.name: family for family in families()}
     for name, (of, rows, everything, always) in SETTINGS.items():
         changed = replace(known[of], rows=rows, prior=lambda D: {}, everything=everything, always=always)

@@ -7,12 +7,22 @@ import pytest
 from scipy.special import gammaln, logsumexp, multigammaln
 from sklearn.metrics import adjusted_rand_score
 
-from stickbreak import HMM, Mixture, load
+from stickbreak import HMM, Mixture, TopicModel, load
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.estimators._automatic import readings
 from stickbreak.kernels.cells import best_cells_reference
-from stickbreak.likelihoods import Background, Bernoulli, Gaussian, LogScale, Product, Sample
+from stickbreak.likelihoods import (
+    REGISTRY,
+    Background,
+    Bernoulli,
+    DiagonalGaussian,
+    Gaussian,
+    LogScale,
+    Product,
+    Sample,
+    StudentT,
+)
 from stickbreak.model import Model, Summary, local_step
 
 FLOAT = np.dtype(float)
@@ -302,6 +312,26 @@ def test_what_cannot_fill_in_says_so():
     for message, fit in refusals.items():
         with pytest.raises(ValueError, match=message):
             fit()
+
+
+def test_tags_allow_missing_values_where_fits_do():
+    for name, family in REGISTRY.items():
+        assert Mixture(name).__sklearn_tags__().input_tags.allow_nan == family.takes_missing
+        for other in (HMM(name), TopicModel(name)):
+            assert other.__sklearn_tags__().input_tags.allow_nan == (family.takes_missing and name != "gaussian")
+
+
+def test_columns_integrate_missing_values_out_or_fill_them_in():
+    parts = {"numbers": (Gaussian(), [0, 1]), "bits": (Bernoulli(), [2])}
+    for family, filled, integrated in (
+        (Gaussian(), [1, 1, 1], [0, 0, 0]),
+        (StudentT(), [0, 0, 0], [0, 0, 0]),
+        (LogScale(Gaussian()), [1, 1, 1], [0, 0, 0]),
+        (LogScale(DiagonalGaussian()), [0, 0, 0], [1, 1, 1]),
+        (Product(parts).locate(None, 3), [1, 1, 0], [0, 0, 1]),
+    ):
+        np.testing.assert_array_equal(family.fills_in(3), filled)
+        np.testing.assert_array_equal(family.integrates_out(3), integrated)
 
 
 def test_filling_in_is_left_out_where_it_would_take_too_long():

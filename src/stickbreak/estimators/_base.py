@@ -19,6 +19,7 @@ from ..data.stored import Stored
 from ..data.stored_source import StoredSource
 from ..inference import Executor, memory
 from ..likelihoods import Likelihood
+from ._estimator import Estimator
 from ._given import check_columns, checked_weights
 from ._spread import goes_to_workers, spread_rows
 
@@ -107,7 +108,7 @@ def usable(likelihood: Likelihood, X: Any, may_miss: NDArray[np.bool_]) -> NDArr
 
 
 def survey(
-    estimator: Any,
+    estimator: Estimator,
     likelihood: Likelihood,
     source: ArraySource,
     executor: Executor,
@@ -117,9 +118,8 @@ def survey(
 
     watch : is shown all dense rows, for the data check
     """
-    may_miss = likelihood.may_miss(source.n_columns)
-    if not getattr(estimator, "_takes_latent", True):
-        may_miss &= ~likelihood.fills_in(source.n_columns)
+    D = source.n_columns
+    may_miss = likelihood.may_miss(D) if estimator._takes_latent else likelihood.integrates_out(D)
     missing = np.zeros(source.n_columns, np.bool_)
     largest, smallest = (np.full(source.n_columns, np.nan) for _ in range(2))
     look = partial(_look, likelihood, may_miss, watch)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import joblib
 import numpy as np
@@ -33,7 +33,7 @@ from ..inference.samplers.draws import Sampled
 from ..inference.session import OUTCOME, NoJournal
 from ..inference.trace import shortened
 from ..inference.visit import visit
-from ..likelihoods import REGISTRY, Gaussian
+from ..likelihoods import REGISTRY, Likelihood
 from ..model import Kind, Model, Summary
 from ..moves import MoveRecord
 from . import _choices as choices
@@ -83,7 +83,8 @@ class Estimator(Presented, ABC):
     max_memory: float | None
     executor: Any
     device: str | None
-    _takes_latent = False  # whether rows may have latent variables
+    likelihood: Any
+    _takes_latent: ClassVar[bool] = False  # whether rows may have latent variables
     _cluster_axis = 1  # the axis of clusters in a two-dimensional ``init``: responsibilities (N, K)
 
     def save(self, path: Any) -> None:
@@ -107,14 +108,18 @@ class Estimator(Presented, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        family = REGISTRY.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)
-        tags.input_tags.sparse = self.likelihood == "auto" or bool(getattr(family, "takes_sparse", False))
-        takes_missing = bool(getattr(family, "takes_missing", False))
-        if isinstance(family, type) and issubclass(family, Gaussian):
-            takes_missing &= self._takes_latent
-        tags.input_tags.allow_nan = self.likelihood == "auto" or takes_missing
-        tags.input_tags.positive_only = not getattr(family, "takes_negative", True)
+        family = self._family()
+        tags.input_tags.sparse = self.likelihood == "auto" or family.takes_sparse
+        may_miss = family.takes_missing and (self._takes_latent or not family.missing_latent)
+        tags.input_tags.allow_nan = self.likelihood == "auto" or may_miss
+        tags.input_tags.positive_only = not family.takes_negative
         return tags
+
+    def _family(self) -> type[Likelihood]:
+        """The class of ``likelihood``; that of all likelihoods for "auto", and for what `fit` refuses."""
+        choice = self.likelihood
+        family = REGISTRY.get(choice, Likelihood) if isinstance(choice, str) else type(choice)
+        return family if issubclass(family, Likelihood) else Likelihood
 
     def _guarded(self, fit: Callable[[], str | None]) -> Self:
         """Fit; whatever fails leaves the estimator as it was."""

@@ -76,18 +76,18 @@ def _from_model(other: Any, levels: Levels, model: Model, source: SequenceSource
     if kind.has_order and isinstance(source, SpreadSequences):
         raise TypeError("init cannot be an HMM where sequences are on a cluster; pass its labels, or a Mixture.")
     translate = Translation.between(levels, other)
-    may_miss = other.model_.likelihood.may_miss
     if kind.has_order:
         known = copy(source)
         known.X = translate(source.X)
         survey(other, other.model_.likelihood, known.flat, executor)
-        without = may_miss(source.n_columns) & ~other.model_.likelihood.fills_in(source.n_columns)
-        reader = SequenceReader.of(other.model_, other.summary_, known, without)
+        may_miss = other.model_.likelihood.integrates_out(source.n_columns)
+        reader = SequenceReader.of(other.model_, other.summary_, known, may_miss)
         parameters = reader.model.parameters(reader.summary, known.dtype)
         seen = visit(reader.model, parameters, known, known.batches(1)[0], executor).summary
         return replace(seen, S=_statistics(reader, known, model, source, executor))
-    mixture = Reader.of(other.model_, other.summary_, may_miss(D), source.dtype)
-    given = OfNewest(OfModel(mixture, translate, may_miss(D)), D)
+    may_miss = other.model_.likelihood.may_miss(D)
+    mixture = Reader.of(other.model_, other.summary_, may_miss, source.dtype)
+    given = OfNewest(OfModel(mixture, translate, may_miss), D)
     return model.ordered(from_responsibilities(model, source.flat, given, executor))
 
 

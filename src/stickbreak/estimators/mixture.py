@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,7 +246,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     2 to 4; Hughes and Sudderth, Memoized online variational inference for Dirichlet process mixture models, 2013.
     """
 
-    _takes_latent = True
+    _takes_latent: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -14,7 +14,8 @@ from ._profile import Profile
 from ._rows import Rows
 from ._sample import Sample
 
-OF_CLASSES = "takes_sparse", "takes_missing", "takes_negative", "domain"  # attributes of a class, elsewhere
+# Attributes of a class, elsewhere.
+OF_CLASSES = "takes_sparse", "takes_missing", "missing_latent", "takes_negative", "domain"
 
 
 class Around(Likelihood):

@@ -34,6 +34,7 @@ class Likelihood(Learnt, NamedClusters, Stored):
     ----------
     takes_sparse : whether rows may come as CSR; its features are then CSR too
     takes_missing : whether values may be missing in some columns
+    missing_latent : whether these are latent variables of rows (`cells`), which not every kind of data may have
     takes_negative : whether values may be negative
     domain : in words, the values that rows may hold
     measures : whether columns are numbers on a scale, modelled by their mean and variance
@@ -43,6 +44,7 @@ class Likelihood(Learnt, NamedClusters, Stored):
 
     takes_sparse: ClassVar[bool] = False
     takes_missing: ClassVar[bool] = False
+    missing_latent: ClassVar[bool] = False
     takes_negative: ClassVar[bool] = True
     domain: ClassVar[str] = "finite numbers"
     measures: ClassVar[bool] = False
@@ -125,12 +127,16 @@ class Likelihood(Learnt, NamedClusters, Stored):
         return LARGEST
 
     def may_miss(self, D: int) -> NDArray[np.bool_]:
-        """The columns (D,) in which values may be missing, because they can be integrated out exactly."""
+        """The columns (D,) in which values may be missing: latent ones, or integrated out exactly."""
         return np.zeros(D, np.bool_)
 
     def fills_in(self, D: int) -> NDArray[np.bool_]:
         """The columns (D,) in which missing values are latent (`cells`), so that statistics of rows depend on parameters."""
-        return np.zeros(D, np.bool_)
+        return self.may_miss(D) & self.missing_latent
+
+    def integrates_out(self, D: int) -> NDArray[np.bool_]:
+        """The columns (D,) in which missing values are integrated out exactly, so that any kind of data may have them."""
+        return self.may_miss(D) & ~self.fills_in(D)
 
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """The columns (D,) that may hold codes of categories."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ class MissingCells(WishartPrior):
     holes : (D,) bool, the columns with missing values, or None
     """
 
+    missing_latent: ClassVar[bool] = True
+
     origin: Any
     unit: Any
     rounding: Any
@@ -45,10 +47,6 @@ class MissingCells(WishartPrior):
     def may_miss(self, D: int) -> NDArray[np.bool_]:
         """All columns, or none, as of families that derive from this one."""
         return np.full(D, self.takes_missing)
-
-    def fills_in(self, D: int) -> NDArray[np.bool_]:
-        """All of these."""
-        return self.may_miss(D)
 
     def valid(self, X: Array) -> NDArray[np.bool_]:
         """Finite values that are not too far, and missing ones."""
