@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from stickbreak.kernels.cells import best_cells_reference
 from stickbreak.likelihoods._cells import Block, Cells
+from stickbreak.likelihoods.responsibilities import Responsibilities
 
 FIRST, D = 2, 4
 HOLES = np.array([0, 1, 3])
@@ -69,9 +69,8 @@ def test_scores_features_and_sums_are_those_of_the_best_cells(seed):
     R = rng.dirichlet(np.full(len(W), 0.5), len(T))
     R[R < 0.2] = 0.0
     weights = rng.choice([0.5, 2.0], len(T))
-    kept = sparse.csr_array(R)
     S = (weights[:, None] * R).T @ T
-    CELLS.add(kept.indptr.astype(np.int64), kept.indices, kept.data, weights, T, W, S)
+    CELLS.add(Responsibilities.of(R), weights, T, W, S)
     np.testing.assert_allclose(S, np.einsum("n,nk,nkf->kf", weights, R, best), rtol=1e-10, atol=1e-10)
 
 

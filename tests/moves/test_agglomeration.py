@@ -10,8 +10,8 @@ from stickbreak.inference import Threads
 from stickbreak.inference.survey import MOST, SHARE, survey
 from stickbreak.kernels.assign import merged_entropies
 from stickbreak.likelihoods import REGISTRY, Sample
+from stickbreak.likelihoods.responsibilities import Responsibilities
 from stickbreak.model import Model, local_step
-from stickbreak.model.local import Responsibilities
 from stickbreak.model.seeding import hard_summary
 from stickbreak.moves.agglomeration import ancestry, levels, merges, with_groups
 

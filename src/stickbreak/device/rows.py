@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from ..data import ArraySource, Chunk
 from ..likelihoods import Likelihood
 from ..likelihoods.features import largest_terms
+from ..likelihoods.responsibilities import Responsibilities, join
 from ..model import Batch, Drawn, Parameters, RowKind, Summary
 from ..model.kind import THRESHOLD, share_of_limit
-from ..model.local import Responsibilities, join, responsibility_threshold, restricted_step
+from ..model.local import responsibility_threshold, restricted_step
 from .devices import Device
 from .staging import Lane, held, lane_of
 

@@ -14,8 +14,9 @@ from ..data import ArraySource, Chunk
 from ..inference import Executor
 from ..likelihoods import Latent
 from ..likelihoods.features import Rows
+from ..likelihoods.responsibilities import Responsibilities, dense, most_probable
 from ..model import ROWS, Batch, Kind, Model, Parameters, Summary
-from ..model.local import Responsibilities, dense, latent_means_of, most_probable
+from ..model.local import latent_means_of
 
 Array = NDArray[np.floating]
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..data import ArraySource, Chunk
 from ..data.distinct import distinct_rows
 from ..likelihoods.features import Rows, entries, features
+from ..likelihoods.responsibilities import Responsibilities
 from ..model import Model, Summary
 from ..model.products import add_product
 from ..model.seeding import hard_summary, nearest_seeds
@@ -99,12 +99,9 @@ def _assigned(
     if latent is None or means is None:
         add_product(R, T, S)
         if W is not None and model.likelihood.cells is not None:
-            of_rows = sparse.csr_array(R)
-            indptr = of_rows.indptr.astype(np.int64)
-            model.likelihood.cells.add(indptr, of_rows.indices, of_rows.data, np.ones(len(R)), T, W, S)
+            model.likelihood.cells.add(Responsibilities.of(R), np.ones(len(R)), T, W, S)
     else:
         U = means(X)
-        kept = sparse.csr_array(R)
         add_product(R * U, T, S)
-        latent.add(kept.indptr, kept.indices, kept.data, np.ones(len(R)), U, S)
+        latent.add(Responsibilities.of(R), np.ones(len(R)), U, S)
     return model.start(R.sum(axis=0), S)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ..data import ArraySource, Chunk
 from ..kernels.assign import merged_entropies, owners
 from ..likelihoods.features import Rows, features
+from ..likelihoods.responsibilities import Responsibilities
 from ..model import Batch, Drawn, Model, Parameters, Summary
-from ..model.local import Responsibilities, block_rows
+from ..model.local import block_rows
 from ..model.products import row_products
 from ..model.rows import drawn_rows
 from ..moves.agglomeration import row_nodes

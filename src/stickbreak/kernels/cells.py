@@ -23,6 +23,18 @@ LEAST = 1e-15  # of its precision, that is left of a cell's precision given the 
 
 
 @_part
+def _of_rows(H, D):
+    """Room for missing cells, L, M, h and y of rows that have the same."""
+    return np.empty(H, np.int64), np.empty((H, H)), np.empty((H, D)), np.empty(H), np.empty(H)
+
+
+@_part
+def _of_sums(H, D):
+    """Room for L^-1, V, means, and products across and within, of their sums."""
+    return np.empty((H, H)), np.empty((H, H)), np.empty(H), np.empty((H, D)), np.empty((H, H))
+
+
+@_part
 def _cells_of(T, row, flags, holes, cells):
     """Write the missing cells of a row; returns how many there are."""
     count = 0
@@ -140,10 +152,13 @@ def _add_row(T, row, linear, D, mu, r, count, means, across, within):
 
 
 @_part
-def _put(first, D, cells, count, means, across, within, sums):
-    """Add means and products of missing cells to the statistics of a cluster."""
+def _put(first, D, cells, count, total, V, means, across, within, sums):
+    """Add means and products of missing cells, of covariance V in so many rows, to statistics that have Normal(0, 1) cells."""
     linear = first + D * (D + 1) // 2
     for j in range(count):
+        for b in range(j + 1):
+            within[j, b] += total * V[j, b]
+        within[j, j] -= total
         a = cells[j]
         start = first + a * D - a * (a + 1) // 2
         for b in range(a):
@@ -163,13 +178,8 @@ def integrate_cells(T, order, starts, first, D, holes, W, C):
     T : (n, F) in, features;  W : (K, F) in;  C : (n, K) in and out
     order : the rows with missing cells;  starts : where those with the same cells begin among these, and where they end
     """
-    H = holes.size
     linear = first + D * (D + 1) // 2
-    cells = np.empty(H, np.int64)
-    L = np.empty((H, H))
-    M = np.empty((H, D))
-    h = np.empty(H)
-    y = np.empty(H)
+    cells, L, M, h, y = _of_rows(holes.size, D)
     for i in range(starts.size - 1):
         count = _cells_of(T, order[starts[i]], linear + D, holes, cells)
         for k in range(W.shape[0]):
@@ -196,18 +206,9 @@ def add_cells(T, order, starts, first, D, holes, W, indptr, indices, values, wei
     T : (n, F) in, features;  W : (K, F) in;  weights : (n,) in;  S : (K, F) in and out, float64
     order : the rows with missing cells;  starts : where those with the same cells begin among these, and where they end
     """
-    H = holes.size
     linear = first + D * (D + 1) // 2
-    cells = np.empty(H, np.int64)
-    L = np.empty((H, H))
-    M = np.empty((H, D))
-    X = np.empty((H, H))
-    V = np.empty((H, H))
-    h = np.empty(H)
-    mu = np.empty(H)
-    across = np.empty((H, D))
-    within = np.empty((H, H))
-    means = np.empty(H)
+    cells, L, M, h, mu = _of_rows(holes.size, D)
+    X, V, means, across, within = _of_sums(holes.size, D)
     place = np.empty(order.size, np.int64)  # of the next cluster of each row
     for p in range(order.size):
         place[p] = indptr[order[p]]
@@ -233,12 +234,8 @@ def add_cells(T, order, starts, first, D, holes, W, indptr, indices, values, wei
                 _add_row(T, row, linear, D, mu, r, count, means, across, within)
             if total > 0.0:
                 _inverse(L, count, X, V)
-                for j in range(count):
-                    for b in range(j + 1):
-                        within[j, b] += total * V[j, b]
-                    within[j, j] -= total
-                _put(first, D, cells, count, means, across, within, S[k])
-                S[k, linear + D + H] -= total * half
+                _put(first, D, cells, count, total, V, means, across, within, S[k])
+                S[k, linear + D + holes.size] -= total * half
 
 
 @_jit
@@ -249,17 +246,9 @@ def fill_cells(T, order, starts, first, D, holes, W, owners):
     order : the rows with missing cells
     starts : where those with the same cells, of the same cluster, begin among these, and where they end
     """
-    H = holes.size
     linear = first + D * (D + 1) // 2
-    cells = np.empty(H, np.int64)
-    L = np.empty((H, H))
-    M = np.empty((H, D))
-    X = np.empty((H, H))
-    V = np.empty((H, H))
-    h = np.empty(H)
-    mu = np.empty(H)
-    across = np.empty((H, D))
-    within = np.empty((H, H))
+    cells, L, M, h, mu = _of_rows(holes.size, D)
+    X, V, means, across, within = _of_sums(holes.size, D)
     for i in range(starts.size - 1):
         row = order[starts[i]]
         k = owners[row]
@@ -271,14 +260,10 @@ def fill_cells(T, order, starts, first, D, holes, W, owners):
             row = order[p]
             _half_solved(T, row, linear, D, L, M, h, count, mu)
             _solved(L, count, mu)
-            for j in range(count):
-                for b in range(D):
-                    across[j, b] = mu[j] * T[row, linear + b]
-                for b in range(j + 1):
-                    within[j, b] = mu[j] * mu[b] + V[j, b]
-                within[j, j] -= 1.0
-            _put(first, D, cells, count, mu, across, within, T[row])
-            T[row, linear + D + H] = -half
+            _clear(count, means, across, within)
+            _add_row(T, row, linear, D, mu, 1.0, count, means, across, within)
+            _put(first, D, cells, count, 1.0, V, means, across, within, T[row])
+            T[row, linear + D + holes.size] = -half
 
 
 def best_cells_reference(W: Array, z: Array, cells: Array, first: int) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.cells import add_cells, fill_cells, integrate_cells
+from .responsibilities import Responsibilities
 
 Array = NDArray[np.floating]
 
@@ -63,19 +64,10 @@ class Cells(NamedTuple):
         for block in self.blocks:
             integrate_cells(T, *block.alike(T), *block, _plain(W), C)
 
-    def add(
-        self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        values: Array,
-        weights: Array,
-        T: Array,
-        W: Array,
-        S: Array,
-    ) -> None:
-        """Add to sums S (K, F) of features T what those of the best q have more, for sparse responsibilities."""
+    def add(self, kept: Responsibilities, weights: Array, T: Array, W: Array, S: Array) -> None:
+        """Add to sums S (K, F) of features T what those of the best q have more, for responsibilities ``kept``."""
         for block in self.blocks:
-            add_cells(T, *block.alike(T), *block, _plain(W), indptr, indices, values, weights, S)
+            add_cells(T, *block.alike(T), *block, _plain(W), *kept, weights, S)
 
     def filled(self, T: Array, W: Array, owners: NDArray[np.integer]) -> Array:
         """Features T (n, F) as the best q under the cluster of each row, ``owners`` (n,), has them."""

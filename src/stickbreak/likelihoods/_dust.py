@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..kernels.dust import FARTHEST, add_bits, integrate_bits
 from .features import largest_terms
+from .responsibilities import Responsibilities
 
 Array = NDArray[np.floating]
 
@@ -32,14 +33,6 @@ class Dust:
         exact = C.dtype == np.float64
         return U if integrate_bits(C, FARTHEST if exact else largest_terms(C.dtype), exact, U) else None
 
-    def add(
-        self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        values: Array,
-        weights: Array,
-        means: Array,
-        S: Array,
-    ) -> None:
+    def add(self, kept: Responsibilities, weights: Array, means: Array, S: Array) -> None:
         """Add the entropies of bits with the means E[t] to the last statistic."""
-        add_bits(indptr, indices, values, weights, means, S)
+        add_bits(*kept, weights, means, S)

@@ -5,6 +5,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .responsibilities import Responsibilities
+
 Array = NDArray[np.floating]
 
 
@@ -27,16 +29,8 @@ class Latent(Protocol):
         """
         ...
 
-    def add(
-        self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        values: Array,
-        weights: Array,
-        means: Array,
-        S: Array,
-    ) -> None:
-        """Add what sparse responsibilities and ``means`` E[u] (n, K) say to statistics of its own that are no products.
+    def add(self, kept: Responsibilities, weights: Array, means: Array, S: Array) -> None:
+        """Add what responsibilities ``kept`` and ``means`` E[u] (n, K) say to statistics of its own that are no products.
 
         weights : (n,) in;  S : (K, F) in and out, float64
         """

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
 from ..kernels.scales import add_scales, integrate_scales
+from .responsibilities import Responsibilities
 
 Array = NDArray[np.floating]
 
@@ -79,17 +80,9 @@ class Scales(NamedTuple):
         fine = integrate_scales(C, 0.5 * D - 1.0, self.tails, a, float(score) - self.constant, exact, U)
         return U if fine else None
 
-    def add(
-        self,
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        values: Array,
-        weights: Array,
-        means: Array,
-        S: Array,
-    ) -> None:
+    def add(self, kept: Responsibilities, weights: Array, means: Array, S: Array) -> None:
         """Add what rows with E[u] = ``means`` say to the last two statistics."""
-        add_scales(indptr, indices, values, weights, means, *self.offsets, S)
+        add_scales(*kept, weights, means, *self.offsets, S)
 
 
 def _log_mean(a: float) -> float:

@@ -1,12 +1,13 @@
 """One model and its state: likelihood, allocation and kind of data, additive summaries, the memo, and the local steps."""
 
+from ..likelihoods.responsibilities import Responsibilities
 from .answered import AnsweredBagKind, AnsweredSummary
 from .bags import BAGS
 from .documents import DocumentSummary
 from .edits import Edit, Exchange, Handover, Rename, Replace, Take
 from .groups import GROUPS
 from .kind import Batch, Drawn, Kind, NearKind, Owners, Recipe
-from .local import Responsibilities, local_step, restricted_step
+from .local import local_step, restricted_step
 from .memo import Memo
 from .model import Model, Posterior
 from .parameters import Parameters

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels.assign import accumulate, count_and_entropy, keep_largest, owners, softmax_rows
+from ..kernels.assign import accumulate, count_and_entropy, keep_largest, softmax_rows
 from ..kernels.latent import multiplied
 from ..kernels.sparse import csr_accumulate, csr_scores
 from ..likelihoods import Latent, Likelihood
 from ..likelihoods.features import Rows, features, largest_terms, prefers_sparse
+from ..likelihoods.responsibilities import Responsibilities, dense, join, most_probable
 from .parameters import Parameters
 from .summary import Summary
 
@@ -21,20 +22,6 @@ BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 
 FEW_ROWS, MOST_NUMBERS = 128, 1 << 25  # a block has at least so many rows, if their numbers are no more than that
 FARTHEST = 1e300  # the largest score of a row
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
-
-
-class Responsibilities(NamedTuple):
-    """Sparse responsibilities of n rows: row i holds ``values[indptr[i]:indptr[i + 1]]`` on clusters ``indices[...]``."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: Array
-
-    def part(self, start: int, stop: int) -> "Responsibilities":
-        """Those of some consecutive rows."""
-        a = self.indptr[start]
-        b = self.indptr[stop]
-        return Responsibilities(self.indptr[start : stop + 1] - a, self.indices[a:b], self.values[a:b])
 
 
 def responsibility_threshold(dtype: np.dtype[np.floating]) -> float:
@@ -77,25 +64,9 @@ def responsibilities_of(likelihood: Likelihood, parameters: Parameters, X: Rows)
     return dense(kept, summary.K, X.dtype)
 
 
-def dense(kept: Responsibilities, K: int, dtype: Any) -> Array:
-    """Responsibilities of n rows as an array (n, K)."""
-    n = len(kept.indptr) - 1
-    R = np.zeros((n, K), dtype=dtype)
-    R[np.repeat(np.arange(n), np.diff(kept.indptr)), kept.indices] = kept.values
-    return R
-
-
 def likeliest(likelihood: Likelihood, parameters: Parameters, X: Rows) -> NDArray[np.intp]:
     """The most probable cluster of each of rows X (n, D), (n,)."""
     return most_probable(local_step(likelihood, parameters, X, np.ones(X.shape[0]), base=False)[1])
-
-
-def most_probable(kept: Responsibilities) -> NDArray[np.intp]:
-    """The cluster of each row with its largest responsibility, (n,)."""
-    n = len(kept.indptr) - 1
-    owner = np.empty(n, np.int64)
-    owners(*kept, owner, np.empty(n))
-    return owner
 
 
 def latent_means_of(likelihood: Likelihood, latent: Latent, parameters: Parameters, X: Rows) -> tuple[Array, Array]:
@@ -188,7 +159,7 @@ def summed_step(
     kept = limited(kept, scores, most)
     _add(kept, T, scores, weights, mass, summary)
     if cells is not None:
-        cells.add(*kept, weights * mass, T, parameters.W, summary.S)
+        cells.add(kept, weights * mass, T, parameters.W, summary.S)
     return kept
 
 
@@ -211,7 +182,7 @@ def _latent_step(
     weights = weights * mass
     plain = likelihood.n_statistics - likelihood.n_plain
     S = summary.S[:, :plain]
-    latent.add(*kept, weights, found.means, S)
+    latent.add(kept, weights, found.means, S)
     values = np.empty_like(kept.values)
     multiplied(*kept, found.means, values)
     times = kept._replace(values=values)
@@ -358,14 +329,3 @@ def product_with(T: Any, W: Array, out: Array | None = None) -> Array:
     C = np.empty((T.shape[0], len(W)), W.dtype) if out is None else out
     csr_scores(T.indptr, T.indices, T.data, np.ascontiguousarray(W.T), C)
     return C
-
-
-def join(pieces: list[Responsibilities]) -> Responsibilities:
-    """The responsibilities of consecutive blocks as one record."""
-    offsets = np.cumsum([0] + [piece.indptr[-1] for piece in pieces])
-    indptr = [piece.indptr[1:] + offset for piece, offset in zip(pieces, offsets)]
-    return Responsibilities(
-        np.concatenate([np.zeros(1, np.int64), *indptr]),
-        np.concatenate([piece.indices for piece in pieces]) if pieces else np.empty(0, np.int32),
-        np.concatenate([piece.values for piece in pieces]) if pieces else np.empty(0),
-    )

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from ..kernels.assign import accumulate, count_and_entropy, near_scores, rearranged
 from ..likelihoods import Likelihood
 from ..likelihoods.features import Rows, features, largest_terms
+from ..likelihoods.responsibilities import Responsibilities, join
 from .local import (
-    Responsibilities,
     block_rows,
     block_step,
-    join,
     limited,
     responsibility_threshold,
     restricted_step,

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from ..kernels.assign import accumulate
 from ..kernels.sparse import csr_accumulate
-from .local import Responsibilities
+from ..likelihoods.responsibilities import Responsibilities
 
 Array = NDArray[np.floating]
 

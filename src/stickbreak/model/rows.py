@@ -14,8 +14,9 @@ from ..kernels.assign import gather_mass, mass_outside, select_rows
 from ..kernels.assign import owners as largest_shares
 from ..likelihoods import Likelihood
 from ..likelihoods.features import Rows, prefers_sparse
+from ..likelihoods.responsibilities import Responsibilities
 from .kind import THRESHOLD, Batch, Drawn, Owners, Recipe, share_of_limit
-from .local import Responsibilities, local_step, restricted_step
+from .local import local_step, restricted_step
 from .near import near_step, nearest_clusters
 from .parameters import Parameters
 from .summary import Summary

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..likelihoods.features import Rows, features
-from .local import Responsibilities, block_rows, join, product_of, summed_step
+from ..likelihoods.responsibilities import Responsibilities, join
+from .local import block_rows, product_of, summed_step
 from .model import Model
 from .summary import Summary
 

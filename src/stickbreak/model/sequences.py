@@ -16,8 +16,9 @@ from ..data.sequences import Sequences, SequenceSource
 from ..kernels.markov import compress, subtract_energies
 from ..likelihoods import Likelihood
 from ..likelihoods.features import features
+from ..likelihoods.responsibilities import Responsibilities, join
 from .kind import THRESHOLD, Batch, Drawn, Recipe, looks_at_all
-from .local import DENSE_SHARE, Responsibilities, join, responsibility_threshold
+from .local import DENSE_SHARE, responsibility_threshold
 from .messages import WORKSPACE, Prepared, Scores, Smoothed, prepared_for, smoothed, smoothed_counts
 from .parameters import Parameters
 from .products import add_kept, add_product

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from ..kernels.assign import merged_entropies
 from ..likelihoods.features import Rows
+from ..likelihoods.responsibilities import Responsibilities
 from ..model import Model, Summary
-from ..model.local import Responsibilities
 from ..model.sampled import Sampled, refined
 from ..model.seeding import hard_summary, nearest_seeds
 from .agglomeration import ancestry, levels, merges, with_groups
