@@ -23,13 +23,14 @@ from ._unrolling import without_unrolling
 _SAFE_MATH = {"reassoc", "contract", "arcp", "nsz"}  # fast, but NaN and infinity keep their meaning
 NOT_KEPT = "compiled code cannot be kept"
 _CURE = "so every process compiles its loops again, which takes a while; set NUMBA_CACHE_DIR to a folder that can be written."
-_CHANGED = (ImportError, AttributeError, TypeError, NotImplementedError)  # errors of a numba with other parts
+# What the inner parts of numba that are used here raise in a release that has changed them.
+_INCOMPATIBLE = (ImportError, AttributeError, TypeError, NotImplementedError)
 
 try:
     from ._inlined import InlinedCompiler
 
     _ONLY_INLINED: Any = {"pipeline_class": InlinedCompiler}
-except _CHANGED:
+except _INCOMPATIBLE:
     _ONLY_INLINED = {}
 
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": _SAFE_MATH, "no_cfunc_wrapper": True}
@@ -57,7 +58,7 @@ def _cache_of(function: Any, compiled: Any) -> Any:
         from ._checked_cache import CheckedCache
 
         return _Tolerant(CheckedCache(function))
-    except _CHANGED:
+    except _INCOMPATIBLE:
         compiled.enable_caching()  # as cache=True does
         return _Tolerant(compiled._cache)
 
@@ -102,7 +103,7 @@ class _Tolerant:
         """The machine code for some types, or None."""
         try:
             return self._cache.load_overload(*arguments)
-        except (OSError, pickle.UnpicklingError, EOFError, *_CHANGED):
+        except (OSError, pickle.UnpicklingError, EOFError, *_INCOMPATIBLE):
             return None
 
     def save_overload(self, *arguments: Any) -> None:
@@ -111,5 +112,5 @@ class _Tolerant:
             self._cache.save_overload(*arguments)
         except OSError as error:
             _warn(f"{self._cache.cache_path} cannot be written ({error.strerror})")
-        except _CHANGED as error:
+        except _INCOMPATIBLE as error:
             _warn(f"numba {numba.__version__} keeps it in another way ({error})")
