@@ -32,7 +32,7 @@ from sklearn.exceptions import ConvergenceWarning
 from common import newsgroups, report
 from right_topics import windows
 from stickbreak import TopicModel
-from stickbreak.report.topics import RELEVANCE, coherence
+from stickbreak.description.topics import RELEVANCE, coherence
 
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 OTHERS = 1000  # windows to choose alpha on

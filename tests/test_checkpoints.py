@@ -170,9 +170,9 @@ def test_without_a_seed_the_fit_goes_on_with_its_own(path, stopped):
         return Mixture("gaussian", learn=(), n_jobs=1, checkpoint=path, checkpoint_seconds=0).fit(rows(100))
 
     stopped(fit, 3)
-    seed = checkpoint.Checkpoint(path, 0.0).seed
+    seed = Mixture(checkpoint=path)._journal().seed
     found = fit()
-    assert checkpoint.Checkpoint(path, 0.0).seed == seed
+    assert Mixture(checkpoint=path)._journal().seed == seed
     assert_equal_fits(found, fit())
 
 

@@ -17,11 +17,10 @@ from scipy import sparse
 
 import stickbreak
 from stickbreak import HMM, Mixture, cli, load
-from stickbreak.cli import compiling
+from stickbreak.cli import compiling, digits
 from stickbreak.data.corpus import write_corpus
 from stickbreak.kernels._jit import NOT_KEPT, folder_of
 from stickbreak.kernels.assign import softmax_rows
-from stickbreak.report import demo
 
 COMMAND = [sys.executable, "-c", "from stickbreak.cli import main; main()"]
 
@@ -265,7 +264,7 @@ def test_what_is_compiled_ahead_must_be_kept(run, monkeypatch):
 
 def test_the_demonstration_is_called(run, monkeypatch, tmp_path):
     seen = []
-    monkeypatch.setattr(demo, "run", seen.append)
+    monkeypatch.setattr(digits, "run", seen.append)
     assert run("demo", "--out", tmp_path / "pictures")[0] == 0
     assert seen == [tmp_path / "pictures"]
 

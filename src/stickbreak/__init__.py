@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .cluster import DaskExecutor
     from .data.check import DataWarning
     from .estimators import HMM, Mixture, TopicModel
-    from .storage import load
+    from .loading import load
 
 __version__ = "0.1.0"
 
@@ -22,7 +22,7 @@ _HOMES = {
     "HMM": "estimators",
     "Mixture": "estimators",
     "TopicModel": "estimators",
-    "load": "storage",
+    "load": "loading",
 }
 
 

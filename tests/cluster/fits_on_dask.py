@@ -15,7 +15,7 @@ from stickbreak import HMM, DaskExecutor, Mixture, TopicModel
 from stickbreak.cli import app
 from stickbreak.cluster.parts import MappedFile, Stacked
 from stickbreak.data.opening import open_table
-from stickbreak.storage import load
+from stickbreak.loading import load
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 EASY = {"random_state": 0, "n_jobs": 1, "max_laps": 8}

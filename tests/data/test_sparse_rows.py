@@ -17,8 +17,8 @@ from stickbreak import Mixture, TopicModel
 from stickbreak.data.corpus import open_corpus, write_corpus
 from stickbreak.data.files import DataError, read_table
 from stickbreak.data.sparse_rows import sparse_rows
+from stickbreak.description.topics import coherence
 from stickbreak.inference.anchors import anchor_topics
-from stickbreak.report.topics import coherence
 
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 KINDS = {f"{f}_{kind}": (f, kind) for f in FORMATS for kind in ("array", "matrix")}

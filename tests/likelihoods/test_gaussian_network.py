@@ -7,7 +7,7 @@ from stickbreak import Mixture
 from stickbreak.likelihoods import Gaussian, GaussianNetwork, Sample
 from stickbreak.likelihoods._network import NONE, choose_parents, topological_order
 from stickbreak.likelihoods.features import features
-from stickbreak.storage import load
+from stickbreak.loading import load
 
 COMPLETE = [[-1, -1, -1], [0, -1, -1], [1, 0, -1], [0, 1, 2]]
 

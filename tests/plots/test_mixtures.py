@@ -15,11 +15,11 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 
 from stickbreak import Mixture
+from stickbreak.description.distinctive import Distinctive
 from stickbreak.likelihoods import Categorical, DiagonalGaussian, LogScale, Product
 from stickbreak.plots._palette import colors
 from stickbreak.plots._text import LONGEST, plain
 from stickbreak.plots.clusters import PROJECTIONS
-from stickbreak.report.distinctive import Distinctive
 
 matplotlib.use("Agg")
 NAMES = ["price $x_1$", "$", "a name_with_underscores that goes on\nand on, without an end", r"\frac{a}"]

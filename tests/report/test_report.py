@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from stickbreak import Mixture
+from stickbreak.cli import digits
 from stickbreak.inference import Lap, ascents
 from stickbreak.moves import MoveRecord
 from stickbreak.plots.fit import visible_range
-from stickbreak.report import demo
 from stickbreak.report.figures import plot_fit
 from stickbreak.report.progress import Progress, clock, short
 from stickbreak.report.tables import search_table
@@ -191,10 +191,10 @@ def test_bounds_of_any_size_can_be_drawn():
 
 
 def test_the_demonstration(tmp_path, capsys, monkeypatch):
-    images, digits = demo.load_digits(return_X_y=True)
-    monkeypatch.setattr(demo, "load_digits", lambda **_: (images[:150], digits[:150]))
-    monkeypatch.setattr(demo, "N_STARTS", 2)
-    demo.run(tmp_path / "new" / "folder")
+    images, labels = digits.load_digits(return_X_y=True)
+    monkeypatch.setattr(digits, "load_digits", lambda **_: (images[:150], labels[:150]))
+    monkeypatch.setattr(digits, "N_STARTS", 2)
+    digits.run(tmp_path / "new" / "folder")
     printed = capsys.readouterr().out
     assert "clusters found" in printed
     agreement = float(printed.split("(normalized mutual information): ")[1].split()[0])

@@ -21,7 +21,7 @@ from ..data.frames import column_name
 from ..data.opening import as_data
 from ..data.sequence_files import is_binarised
 from ..data.table import DEFAULT, DataError, ReadOptions
-from ..storage import load
+from ..loading import load
 from .files import check_bed, check_columns, check_output, check_shared, executor_at, read, write_labels
 from .words import THINGS, count, description, listed, one_line_warnings, outcome
 
@@ -62,7 +62,7 @@ def demo(*, out: Path = Path("demo")) -> None:
     out: Path
         Folder for the picture; made if it does not exist.
     """
-    from ..report.demo import run
+    from .digits import run
 
     run(out)
 

@@ -19,6 +19,7 @@ from ..data.opening import as_data, is_path
 from ..inference import Chain, Executor, Options, Session, TopicSearch
 from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
+from ..inference.reader import Reader
 from ..kernels.document_statistics import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods.features import features
@@ -30,7 +31,6 @@ from . import _hyperparameters as hyperparameters
 from . import _likelihoods as likelihoods
 from ._base import Columns, as_source, survey
 from ._given import check_columns, whole_numbers
-from ._reader import Reader
 from ._seeds import with_rows, with_words
 from ._spread import goes_to_workers, spread_bags
 from ._start import OfModel, Translation, label_codes

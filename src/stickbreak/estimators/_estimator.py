@@ -37,6 +37,7 @@ from ..likelihoods import REGISTRY, Likelihood
 from ..model import Kind, Model, Summary
 from ..moves import MoveRecord
 from . import _choices as choices
+from ._chosen import Candidate, Family
 from ._hierarchy import Hierarchy
 from ._presented import Presented
 
@@ -347,7 +348,7 @@ class Estimator(Presented, ABC):
             return NoJournal()
         from ..storage.checkpoint import Checkpoint
 
-        return Checkpoint(self.checkpoint, float(self.checkpoint_seconds))
+        return Checkpoint(self.checkpoint, float(self.checkpoint_seconds), (Candidate, Family, Outcome))
 
     def _fit_of(self, source: Any) -> dict[str, str]:
         """What is fitted to what, a hash for each part; how far, how fast and how loudly does not matter."""

@@ -17,7 +17,8 @@ from . import _hyperparameters as hyperparameters
 from . import _likelihoods as likelihoods
 from . import _memory as memory
 from ._base import Columns, survey
-from ._selection import FEWEST_ROWS, Family, Problem, RowContest, choose, sample_rows
+from ._chosen import Family
+from ._selection import FEWEST_ROWS, Problem, RowContest, choose, sample_rows
 
 
 def decide_family(

@@ -15,13 +15,13 @@ from ..data.arrays import as_array
 from ..data.opening import in_files
 from ..inference import Executor, Memoized, Stochastic
 from ..inference.memory import check_room
+from ..inference.reader import Reader, by_chunk
 from ..likelihoods import Labelled, Likelihood, Linked
 from ..likelihoods.features import features
 from ..likelihoods.linked import BESIDE
 from ..model import Model, Summary
 from . import _choices as choices
 from ._classes import Classes, is_unknown
-from ._reader import Reader, by_chunk
 from ._selection import Problem
 
 Array = NDArray[np.floating]

@@ -16,11 +16,12 @@ from ..inference.init import one_cluster
 from ..inference.learning_search import Rival
 from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
 from ..likelihoods.features import features
-from ..model import Model, Summary
+from ..model import Model
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from ._automatic import CORRELATED, INDEPENDENT, Reading
 from ._choices import MOVES
+from ._chosen import Candidate, Family, Found
 from ._likelihoods import FEW_COLUMNS
 
 FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
@@ -39,59 +40,11 @@ class Problem(NamedTuple):
     options: Options
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """What a likelihood explains of a table.
-
-    Attributes
-    ----------
-    family : its name, or that of its part for numbers
-    lower_bound : the ELBO of all rows, as far as those of the sample tell, less what the learnt hyperparameters cost
-    n_clusters : clusters found in the sample
-    seconds : time of the search
-    """
-
-    family: str
-    lower_bound: float
-    n_clusters: int
-    seconds: float
-
-
-class Found(NamedTuple):
-    """The outcome of a search of all rows."""
-
-    model: Model
-    total: Summary
-
-
 class Begun(NamedTuple):
     """A search that has begun: its bound, as if of all rows, less what learning costs, and its outcome."""
 
     bound: float
     found: Found
-
-
-@dataclass(frozen=True)
-class Family:
-    """The family of the clusters of a fit, and what came of its choice, if there was one.
-
-    likelihood : before it has seen data
-    candidates : the one chosen by the bound, then the others, best first
-    rivals : what its search found, for others to start from
-    found : the outcome of its search, if the sample was all rows
-    """
-
-    likelihood: Likelihood
-    candidates: list[Candidate] = field(default_factory=list)
-    rivals: list[Rival] = field(default_factory=list)
-    found: Found | None = None
-
-    def begin(
-        self, model: Model, start: Callable[[np.random.Generator], Summary]
-    ) -> tuple[Model, Callable[[np.random.Generator], Summary]]:
-        """Where a fit begins: a model and its start, unless a search of all rows has got further."""
-        found = self.found
-        return (model, start) if found is None else (found.model, lambda rng: found.total)
 
 
 def remembered(journal: Journal, decide: Callable[[], Family]) -> Family:

@@ -17,12 +17,12 @@ from ..data.distinct import Collapsed
 from ..data.frames import Levels
 from ..inference import Executor, LearningSearch, Options, Session
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
+from ..inference.reader import Reader
 from ..inference.starts import STARTS
 from ..likelihoods.features import Rows
 from ..model import Model, Summary
 from . import _choices as choices
 from ._base import first_trouble, usable
-from ._reader import Reader
 
 Array = NDArray[np.floating]
 

@@ -16,6 +16,7 @@ from ..data.frames import Levels
 from ..data.sources import CHUNK_ROWS, Chunk
 from ..inference import Executor, Options, Session, StateSearch
 from ..inference.init import from_responsibilities, one_cluster
+from ..inference.reader import Reader
 from ..inference.visit import visit
 from ..likelihoods.features import features
 from ..model import Model, Summary
@@ -25,7 +26,6 @@ from . import _choices as choices
 from . import _hyperparameters as hyperparameters
 from ._base import survey
 from ._chains import lags
-from ._reader import Reader
 from ._sequence_reader import SequenceReader
 from ._start import OfModel, Translation, label_codes
 

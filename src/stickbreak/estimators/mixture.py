@@ -33,6 +33,7 @@ from ..inference import (
     Streaming,
     by_class,
 )
+from ..inference.reader import Reader, by_chunk
 from ..likelihoods import Dust, Likelihood, Linked
 from ..likelihoods.features import Rows
 from ..model import Kind, Model, RowKind, Summary
@@ -61,7 +62,6 @@ from ._links import (
     refuse_gaps,
 )
 from ._merged import Again, merged
-from ._reader import Reader, by_chunk
 from ._seeds import with_rows
 from ._selection import remembered
 from ._stability import OF_LABELS, Grouped, Stability, stability

@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..allocations import Allocation, GammaConcentration, HierarchicalDirichletProcess, LatentDirichlet
 from ..allocations.topics import TopicPrior
 from ..data import BagSource, GroupSource
+from ..description import topics as description
 from ..inference import Algorithm, Executor, Options, Streaming, Threads, TopicRenewal, TopicSearch
 from ..inference.memory import Documents, GroupedRows, Sizes
+from ..inference.reader import by_chunk
 from ..likelihoods import Likelihood
 from ..model import Kind, Model, Summary
 from ..model.documents import DocumentKind
-from ..report import topics as report
 from . import _allowed as allowed
 from . import _choices as choices
 from . import _documents as documents
@@ -34,7 +35,6 @@ from ._devices import check_visits
 from ._documents import DocumentReader
 from ._estimator import Estimator, Table, widened
 from ._merged import Again, merged
-from ._reader import by_chunk
 from ._stability import OF_TOPICS, Stability, stability
 from ._streams import Learner, begun, go_on, set_stream
 
@@ -411,7 +411,7 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         )
 
     def top_words(
-        self, vocabulary: Sequence[str] | None = None, n: int = 10, relevance: float = report.RELEVANCE
+        self, vocabulary: Sequence[str] | None = None, n: int = 10, relevance: float = description.RELEVANCE
     ) -> list[list[tuple[str, float]]]:
         """The n words of each topic that say most about it, with their probabilities.
 
@@ -443,9 +443,9 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             If n is below 1, relevance is outside [0, 1] or the vocabulary has not V words.
         """
         topics = self._topics()
-        return report.top_words(topics, self._vocabulary(vocabulary), n, relevance, self.topic_shares_ @ topics)
+        return description.top_words(topics, self._vocabulary(vocabulary), n, relevance, self.topic_shares_ @ topics)
 
-    def coherence(self, counts: Any, n: int = 10, relevance: float = report.RELEVANCE) -> Array:
+    def coherence(self, counts: Any, n: int = 10, relevance: float = description.RELEVANCE) -> Array:
         """How much the n top words of each topic go together in documents, (K,): mean NPMI of their pairs, in [-1, 1].
 
         Parameters
@@ -458,11 +458,13 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             What they are chosen by, as in `top_words`; 1 for the most probable words.
         """
         topics = self._topics()
-        return report.coherence(topics, counts, n, relevance, self.topic_shares_ @ topics)
+        return description.coherence(topics, counts, n, relevance, self.topic_shares_ @ topics)
 
     def to_pyldavis(self, X: Any, vocabulary: Sequence[str] | None = None) -> dict[str, Any]:
         """The arguments of ``pyLDAvis.prepare`` that show this model and documents X: ``prepare(**to_pyldavis(X))``."""
-        return report.pyldavis(self._topics(), self.topic_shares_, X, self.transform(X), self._vocabulary(vocabulary))
+        return description.pyldavis(
+            self._topics(), self.topic_shares_, X, self.transform(X), self._vocabulary(vocabulary)
+        )
 
     def summary(self, n_topics: int = 20, vocabulary: Sequence[str] | None = None) -> None:
         """Print a table of the largest topics and their top words, by name where words are known or given."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..estimators._reader import Reader
+from ..inference.reader import Reader
 from ..likelihoods import Likelihood, LogScale, Product
 
 Array = NDArray[np.floating]

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..estimators._stability import Stability
-from ..report.topics import RELEVANCE
+from ..description.topics import RELEVANCE
 from .clusters import clusters
 from .documents import documents
 from .durations import durations
@@ -18,7 +17,7 @@ from .profiles import profiles
 from .selection import selection
 from .similarity import similarity
 from .sizes import sizes
-from .stability import stability
+from .stability import Agreement, stability
 from .timeline import timeline
 from .topic_map import topic_map
 from .transitions import transitions
@@ -67,7 +66,7 @@ class Plots:
         """
         return hierarchy(self.model, n, vocabulary, ax)
 
-    def stability(self, found: Stability, ax: "Axes | None" = None) -> "Axes":
+    def stability(self, found: Agreement, ax: "Axes | None" = None) -> "Axes":
         """Which clusters other fits find, too: the overlap with the most similar cluster of each, and the mean.
 
         Parameters

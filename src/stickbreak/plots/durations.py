@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators import _sequences
 from ._canvas import INK, SMALL, axes_for, bare, matplotlib, number_axis, title
 from ._clusters import counted
 from ._palette import GOOD
+from ._steps import steps_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,10 +61,9 @@ def durations(model: Any, X: Any = None, lengths: Any = None, ax: "Axes | None" 
 
 def _segments(model: Any, X: Any, lengths: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The state and the number of steps of every segment."""
-    path = model.predict(X, lengths)
-    source = _sequences.as_sequences(model, X, lengths, 0, reset=False)
-    new = np.zeros(len(path), np.bool_)
-    new[1:] = path[1:] != path[:-1]
-    new[np.asarray(source.edges)[:-1]] = True
+    steps = steps_of(model, X, lengths)
+    new = np.zeros(len(steps.states), np.bool_)
+    new[1:] = steps.states[1:] != steps.states[:-1]
+    new[steps.edges[:-1]] = True
     starts = np.flatnonzero(new)
-    return path[starts], np.diff(np.append(starts, len(path)))
+    return steps.states[starts], np.diff(np.append(starts, len(new)))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import check_count, shown
-from ..report.distinctive import Distinctive
+from ..description.distinctive import Distinctive
 from ._canvas import INK, QUIET, SMALL, axes_for, panels, title
 from ._clusters import counted
 from ._heatmap import alike, heatmap

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report.distinctive import Distinctive
+from ..description.distinctive import Distinctive
 from ._canvas import axes_for, title
 from ._clusters import counted, thing
 from ._heatmap import alike, heatmap

@@ -1,10 +1,11 @@
 """Which clusters other fits find, too."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..estimators._stability import Stability
 from ._canvas import INK, SMALL, axes_for, bare, number_axis, title
 from ._clusters import thing
 from ._palette import GOOD
@@ -12,8 +13,34 @@ from ._palette import GOOD
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Array = NDArray[np.floating]
 
-def stability(model: Any, found: Stability, ax: "Axes | None" = None) -> "Axes":
+
+class Agreement(Protocol):
+    """What fits of the same data have in common, as `stickbreak.estimators.Stability` says it."""
+
+    @property
+    def agreement(self) -> float:
+        """The mean over pairs of fits."""
+        ...
+
+    @property
+    def overlaps(self) -> Array:
+        """How much of each cluster the most similar one of every fit has, (n_fits, n)."""
+        ...
+
+    @property
+    def twins(self) -> Array:
+        """The mean of ``overlaps`` over fits, (n,)."""
+        ...
+
+    @property
+    def n_clusters(self) -> Sequence[int]:
+        """Of each fit."""
+        ...
+
+
+def stability(model: Any, found: Agreement, ax: "Axes | None" = None) -> "Axes":
     """Draw how much of each cluster the most similar one of every fit has, and the mean."""
     fits, n = found.overlaps.shape
     ax = axes_for(ax, 2.5 + 0.3 * float(np.clip(n, 12, 40)), 4.2)

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arguments import check_count, shown
-from ..estimators import _sequences
 from ._canvas import INK, QUIET, SMALL, bare, panels
 from ._clusters import belong, counted
 from ._palette import colors
+from ._steps import steps_of
 from ._text import column_names, plain
 
 if TYPE_CHECKING:
@@ -38,12 +38,7 @@ def timeline(
     ValueError : ``steps`` are no part of a sequence.
     """
     check_count(n_sequences, "n_sequences")
-    states = model.predict(X, lengths)
-    source = _sequences.as_sequences(model, X, lengths, 0, reset=False)
-    edges = np.asarray(source.edges)
-    rows = np.full((source.n_rows, source.n_columns), np.nan)
-    observed = source.present()
-    rows[observed] = source.flat.take(observed)[0]
+    states, rows, edges = steps_of(model, X, lengths)
     shown_sequences = min(n_sequences, len(edges) - 1)
     tiles = panels(ax, shown_sequences, 1, 10.0, 1.2 + 0.35 * min(rows.shape[1], MOST_COLUMNS))
     low = np.nanmin(rows, axis=0, initial=np.inf)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..report.distinctive import shares
+from ..description.distinctive import shares
 from ._canvas import QUIET, SMALL, matplotlib, panels, title
 from ._clusters import counted
 from ._heatmap import heatmap

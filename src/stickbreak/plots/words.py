@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arguments import check_count
-from ..report.topics import RELEVANCE
+from ..description.topics import RELEVANCE
 from ._canvas import INK, QUIET, SMALL, bare, panels
 from ._clusters import belongs, counted, given_names
 from ._palette import GOOD

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from .._arguments import check_count
+from ..description.distinctive import Distinctive, shares
 from ..inference import Lap, ascents
 from ..plots._clusters import counted, given_names, thing
-from .distinctive import Distinctive, shares
 
 if TYPE_CHECKING:
     from pandas import DataFrame

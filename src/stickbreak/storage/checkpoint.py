@@ -8,16 +8,15 @@ import json
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..data.atomic import as_path, check_folder
 from ..inference.session import Journal, Leg
 from ..inference.state import State
 from ..model import Memo
-from .container import CHECKPOINT, RECORD, ModelFileError, check_sum, one_line, read, write
-from .loading import DAMAGED
-from .states import Decoder, Encoder
+from .container import CHECKPOINT, DAMAGED, RECORD, ModelFileError, check_sum, one_line, read, write
+from .states import Decoder, Encoder, closed_set
 from .values import as_list, as_text, as_whole, expect, expect_keys, parse
 
 SHARE = 0.01  # of the time, at most, goes into writing
@@ -35,6 +34,7 @@ class Checkpoint(Journal):
     ----------
     path : of the file; it is read if it is there
     seconds : at least so many from one writing to the next, or a hundred times what writing takes
+    results : the classes of results, beyond those of searches
 
     Raises
     ------
@@ -42,8 +42,9 @@ class Checkpoint(Journal):
     FileNotFoundError : the folder does not exist.
     """
 
-    def __init__(self, path: Any, seconds: float) -> None:
+    def __init__(self, path: Any, seconds: float, results: Iterable[type] = ()) -> None:
         super().__init__()
+        self._classes = closed_set(results)
         self.path = as_path(path, "checkpoint")
         self.seconds = seconds
         self._memos: list[weakref.ref[Memo] | None] = []
@@ -80,7 +81,7 @@ class Checkpoint(Journal):
 
     def check(self, value: Any) -> None:
         """Refuse a value that a file could not hold, before it is too late."""
-        Encoder().encode(value)
+        Encoder(self._classes).encode(value)
 
     def close(self, outcome: Any) -> None:
         """The fit is over: the file has its outcome, or the last laps of a fit that can go on."""
@@ -105,7 +106,7 @@ class Checkpoint(Journal):
         """Write the file; where that fails, the last one stays, and the fit goes on."""
         began = time.monotonic()
         try:
-            encoder = Encoder()
+            encoder = Encoder(self._classes)
             legs = [self._whole(leg, known) for leg, known in zip(self.legs, self._memos)]
             record = {
                 "fit": dict(self.fit or {}),
@@ -136,7 +137,7 @@ class Checkpoint(Journal):
         try:
             record = parse(tensors.pop(RECORD).tobytes())
             expect_keys("checkpoint", record, KEYS)
-            decoder = Decoder(tensors)
+            decoder = Decoder(tensors, self._classes)
             legs = decoder.decode(as_list("legs", record["legs"]))
             results = decoder.decode(record["results"])
             expect(not decoder.tensors, "tensors", list(decoder.tensors), "those that are referred to")

@@ -18,6 +18,7 @@ from .values import Tensors
 FORMAT = "stickbreak"
 FORMAT_VERSION = 3  # version 1 had the record in the metadata; version 2 knew nothing of `learn` and of rounded values
 RECORD = "record"
+DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)  # of what is in a file
 KEYS = {"format", "format_version", "stickbreak_version", "checksum"}
 
 

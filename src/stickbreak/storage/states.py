@@ -5,7 +5,7 @@ they come first, and referred to by number afterwards.  Floats come back bit for
 of random numbers with what they have spawned.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -13,8 +13,6 @@ import numpy as np
 from scipy import sparse
 
 from ..allocations._base import GlobalStep, Solved
-from ..estimators._estimator import Outcome
-from ..estimators._selection import Candidate, Family
 from ..inference import Lap
 from ..inference.laps import Result
 from ..inference.session import Leg
@@ -32,17 +30,14 @@ from .values import Tensors, as_list, as_text, as_whole, decode_array, encode_ar
 RECORDS: tuple[type, ...] = (
     AnsweredBagKind,
     BagKind,
-    Candidate,
     Drawn,
     Failures,
-    Family,
     GlobalStep,
     GroupKind,
     Lap,
     Leg,
     Model,
     MoveRecord,
-    Outcome,
     Parameters,
     Proposal,
     Recipe,
@@ -61,11 +56,11 @@ STATE = 128  # bits of the state of a generator
 
 
 class Encoder:
-    """Writes values; arrays go to ``tensors``."""
+    """Writes values of classes by name (`closed_set`); arrays go to ``tensors``."""
 
-    def __init__(self) -> None:
+    def __init__(self, classes: Mapping[str, type]) -> None:
         self.tensors: Tensors = {}
-        self._classes = _classes()
+        self._classes = classes
         self._known: dict[int, int] = {}
         self._held: list[Any] = []  # so that no other value gets the identity of one that was written
 
@@ -117,9 +112,9 @@ class Encoder:
 class Decoder:
     """Reads what an `Encoder` wrote; nothing is trusted."""
 
-    def __init__(self, tensors: Tensors) -> None:
+    def __init__(self, tensors: Tensors, classes: Mapping[str, type]) -> None:
         self.tensors = dict(tensors)
-        self._classes = _classes()
+        self._classes = classes
         self._values: list[Any] = []
 
     def decode(self, record: Any) -> Any:
@@ -167,8 +162,9 @@ class Decoder:
         return made(kind, values) if is_dataclass(kind) else _named(kind, values)
 
 
-def _classes() -> dict[str, type]:
-    return known_classes() | {kind.__name__: kind for kind in RECORDS}
+def closed_set(more: Iterable[type]) -> dict[str, type]:
+    """The classes of states of searches, and more, by name."""
+    return known_classes() | {kind.__name__: kind for kind in (*RECORDS, *more)}
 
 
 def _fields(kind: Any) -> list[str]:

@@ -11,12 +11,12 @@ from scipy.special import logsumexp
 
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource, Chunk
-from ..inference import Executor
 from ..likelihoods import Latent
 from ..likelihoods.features import Rows
 from ..likelihoods.responsibilities import Responsibilities, dense, most_probable
 from ..model import ROWS, Batch, Kind, Model, Parameters, Summary
 from ..model.local import latent_means_of
+from .executor import Executor
 
 Array = NDArray[np.floating]
 

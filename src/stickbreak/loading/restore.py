@@ -16,17 +16,17 @@ from ..data.check import Finding
 from ..estimators import HMM, Mixture, TopicModel
 from ..estimators import _allowed as allowed
 from ..estimators._chains import lags
+from ..estimators._chosen import Candidate
 from ..estimators._classes import as_names
 from ..estimators._estimator import Estimator, Table
-from ..estimators._selection import Candidate
 from ..inference import Lap
 from ..likelihoods import Labelled, Likelihood, Multinomial
 from ..model import BAGS, GROUPS, ROWS, SEQUENCES, AnsweredBagKind, AnsweredSummary, Kind, Model, Summary
 from ..moves import MoveRecord
 from ..responses import ClassResponse, NoResponse
-from .describe import OF_THE_MACHINE
-from .older import as_known, with_learn
-from .values import (
+from ..storage.describe import OF_THE_MACHINE
+from ..storage.older import as_known, with_learn
+from ..storage.values import (
     RESPONSES,
     SUMMARIES,
     Tensors,

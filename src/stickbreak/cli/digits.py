@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import normalized_mutual_info_score
 
 from .. import Mixture
-from .figures import plot_fit
+from ..report.figures import plot_fit
 
 N_COMPONENTS = 16  # 85% of the variance
 N_STARTS = 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stickbreak.report.topics import coherence, pyldavis, top_words
+from stickbreak.description.topics import coherence, pyldavis, top_words
 
 TOPICS = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.2, 0.6]])
 SHARES = np.array([0.5, 0.1, 0.2, 0.2])

@@ -4,11 +4,9 @@ import os
 
 from ..data.atomic import as_path
 from ..estimators._estimator import Estimator
-from .container import RECORD, ModelFileError, check_sum, one_line, package_version, read
+from ..storage.container import DAMAGED, RECORD, ModelFileError, check_sum, one_line, package_version, read
+from ..storage.values import parse
 from .restore import restore
-from .values import parse
-
-DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:

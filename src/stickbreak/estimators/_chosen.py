@@ -1,0 +1,59 @@
+"""The family of the clusters of a fit, as a choice leaves it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ..inference.learning_search import Rival
+from ..likelihoods import Likelihood
+from ..model import Model, Summary
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a likelihood explains of a table.
+
+    Attributes
+    ----------
+    family : its name, or that of its part for numbers
+    lower_bound : the ELBO of all rows, as far as those of the sample tell, less what the learnt hyperparameters cost
+    n_clusters : clusters found in the sample
+    seconds : time of the search
+    """
+
+    family: str
+    lower_bound: float
+    n_clusters: int
+    seconds: float
+
+
+class Found(NamedTuple):
+    """The outcome of a search of all rows."""
+
+    model: Model
+    total: Summary
+
+
+@dataclass(frozen=True)
+class Family:
+    """The family of the clusters of a fit, and what came of its choice, if there was one.
+
+    likelihood : before it has seen data
+    candidates : the one chosen by the bound, then the others, best first
+    rivals : what its search found, for others to start from
+    found : the outcome of its search, if the sample was all rows
+    """
+
+    likelihood: Likelihood
+    candidates: list[Candidate] = field(default_factory=list)
+    rivals: list[Rival] = field(default_factory=list)
+    found: Found | None = None
+
+    def begin(
+        self, model: Model, start: Callable[[np.random.Generator], Summary]
+    ) -> tuple[Model, Callable[[np.random.Generator], Summary]]:
+        """Where a fit begins: a model and its start, unless a search of all rows has got further."""
+        found = self.found
+        return (model, start) if found is None else (found.model, lambda rng: found.total)
