@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, Gaussian, Sample
-from stickbreak.model import Model, local_step
-from stickbreak.model.learning import OF_LIKELIHOOD, tuned
+from stickbreak.model import Model, Summary, local_step
+from stickbreak.model.learning import OF_LIKELIHOOD, _Learner, tuned
 
+FLOAT = np.dtype(float)
 ALLOCATIONS = {"dp": DirichletProcess(3.0), "finite": FiniteDirichlet(5, 0.7), "pitman-yor": PitmanYor(3.0, 0.2)}
 
 
@@ -400,3 +401,48 @@ def test_merged_states_go_on_learning():
     fewer = found.merge_states(2, sequences())
     assert fewer.lower_bound_ == fewer.model_.bound(fewer.summary_)
     assert fewer.n_states_ == 2
+
+
+def flat_cluster(width, offset, D=3, n=400):
+    """Float32 rows of two clusters, one of them nearly in a plane, and labels."""
+    rng = np.random.default_rng(0)
+    z = np.repeat([0, 1], n // 2)
+    axes = np.linalg.qr(rng.standard_normal((D, D)))[0]
+    spread = np.where(np.arange(D) == 0, width, 1.0) * axes
+    Z = rng.standard_normal((n, D))
+    X = np.where(z[:, None] == 0, Z @ spread.T, 4.0 + Z) + offset
+    return X.astype(np.float32), z
+
+
+@pytest.mark.parametrize(("width", "offset", "batches"), [(1e-2, 0.0, 1), (1e-3, 0.0, 3), (1e-3, 100.0, 1)])
+def test_priors_of_narrow_clusters_are_learnt_from_float32_rows_too(width, offset, batches):
+    X, z = flat_cluster(width, offset)
+    parameters = {"init": z, "moves": (), "n_batches": batches, "random_state": 0, "n_jobs": 1}
+    single, double = (Mixture("gaussian", **parameters).fit(rows) for rows in (X, X.astype(np.float64)))
+    assert single.lower_bound_ > double.lower_bound_ - 0.1
+    found = single.model_
+    exact, _ = local_step(
+        found.likelihood, found.parameters(single.summary_, FLOAT), X.astype(np.float64), np.ones(len(X))
+    )
+    assert found.bound(exact) == pytest.approx(single.lower_bound_, abs=0.1)
+
+
+def test_scores_of_usual_clusters_stay_in_float32():
+    X, z = flat_cluster(1.0, 100.0)
+    model = Mixture("gaussian", init=z, moves=(), n_jobs=1).fit(X)
+    assert model.model_.parameters(model.summary_, X.dtype).W.dtype == np.float32
+
+
+def test_priors_that_gain_little_are_not_worth_float64():
+    """A prior beyond the range of float32 is taken where it gains more than a thousandth of a nat for each row."""
+    X, _ = flat_cluster(1.0, 0.0)
+    likelihood = Gaussian().resolve(Sample.of(X.astype(np.float64)))
+    T = likelihood.features(X.astype(np.float64), np.empty((len(X), likelihood.n_statistics)))
+    summary = Summary(np.array([len(X)]), T.sum(axis=0)[None], np.zeros(1), np.zeros(()))
+    learner = _Learner(likelihood, summary, np.dtype(np.float32))
+    worth = 1e-3 * len(X)
+    narrower = likelihood.scaled_together(["scale"], 0.5)
+    assert learner._terms(narrower) > learner._terms(likelihood)
+    learner.most = 0.5 * (learner._terms(narrower) + learner._terms(likelihood))
+    assert not learner._keep(narrower, learner.value + 0.9 * worth)
+    assert learner._keep(narrower, learner.value + 1.1 * worth)

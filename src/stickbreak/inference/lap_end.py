@@ -10,6 +10,7 @@ from ..model import Posterior, Rename, Take
 from ..model.learning import tuned
 from ..moves import MoveRecord
 from .bounds import check_bound
+from .precision import summed_exactly
 from .state import Problem, State
 
 Array = NDArray[np.floating]
@@ -89,11 +90,21 @@ def _learnt(problem: Problem, state: State, earlier: float) -> State:
     undone = risen == 0.0 and state.before is None
     if not learn or (state.rests > 0 and (undone or risen > options.tol * state.total.K)):
         return state._replace(rests=max(state.rests - 1, 0))
-    model, solution = tuned(posterior.model, state.total, learn, problem.source.dtype, posterior.solution)
-    better = Posterior.known(model, state.total, None, solution)
+    dtype = problem.source.dtype
+    better = _tuned(posterior, learn, dtype)
+    if posterior.precision(dtype) == dtype and better.precision(dtype) != dtype:
+        state = summed_exactly(problem, state)
+        posterior = state.posterior
+        better = _tuned(posterior, learn, dtype)
     few = problem.source.n_steps <= TUNING.few_rows
     little = few and better.bound - posterior.bound < TUNING.little * risen
     return state._replace(posterior=better, rests=state.model.kind.recipe.rests if little else 0)
+
+
+def _tuned(posterior: Posterior, learn: tuple[str, ...], dtype: np.dtype[np.floating]) -> Posterior:
+    """A posterior after hyperparameters are learnt."""
+    model, solution = tuned(posterior.model, posterior.summary, learn, dtype, posterior.solution)
+    return Posterior.known(model, posterior.summary, None, solution)
 
 
 def _renamed(state: State) -> State:

@@ -8,7 +8,7 @@ import numpy as np
 from ..allocations import Solution
 from ..allocations.line_search import best_factor
 from ..likelihoods import Likelihood
-from ..likelihoods.features import largest_terms
+from ..likelihoods.features import LOST, largest_terms
 from .model import Model, score_terms
 from .summary import Summary
 
@@ -28,7 +28,7 @@ def tuned(
 
     Summaries do not depend on hyperparameters, and the bound at the optimal global step is a function of the summary alone, so
     this is coordinate ascent on the same ELBO: it never goes down.  What cannot be computed in the precision of the rows,
-    ``dtype``, is not taken.
+    ``dtype``, takes float64 (`Posterior.parameters`), and so has to gain a thousandth of a nat for each row.
     """
     likelihood = _Learner(model.likelihood, summary, dtype).learnt(_of_likelihood(names))
     allocation, solution = model.allocation.tuned(summary, tuple(names), solution)
@@ -61,7 +61,10 @@ class _Learner:
     """The best likelihood so far, and the sum of its log marginals of a summary."""
 
     def __init__(self, likelihood: Likelihood, summary: Summary, dtype: np.dtype[np.floating]) -> None:
-        self.likelihood, self.summary, self.most = likelihood, summary, min(LARGEST_TERMS, largest_terms(dtype))
+        self.likelihood = likelihood
+        self.summary = summary
+        self.most = min(LARGEST_TERMS, largest_terms(dtype))  # terms of scores in the precision of the rows
+        self.least = LOST * float(summary.N.sum())  # nats, worth float64
         self.value = self._value(likelihood)
 
     def learnt(self, names: Sequence[str]) -> Likelihood:
@@ -88,16 +91,19 @@ class _Learner:
 
     def _keep(self, likelihood: Likelihood, value: float) -> bool:
         """Keep a likelihood if it is better and scores of rows under it can be computed; whether it is kept."""
-        if not value > self.value or not self._computable(likelihood):
+        if not value > self.value or not self._computable(likelihood, value - self.value):
             return False
         self.likelihood = likelihood
         self.value = value
         return True
 
-    def _computable(self, likelihood: Likelihood) -> bool:
-        """Whether scores of rows can be computed in their precision, or no worse than now."""
+    def _computable(self, likelihood: Likelihood, gain: float) -> bool:
+        """Whether scores of rows can be computed: in their precision, no worse than now, or in float64 for what is worth it."""
         terms = self._terms(likelihood)
-        return terms <= self.most or terms <= self._terms(self.likelihood)
+        if terms <= self.most:
+            return True
+        now = self._terms(self.likelihood)
+        return terms <= now or (terms <= LARGEST_TERMS and (now > self.most or gain > self.least))
 
     def _value(self, likelihood: Likelihood) -> float:
         """The sum of the log marginals, NaN where it cannot be computed."""

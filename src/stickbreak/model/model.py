@@ -172,16 +172,20 @@ class Posterior:
     def parameters(self, dtype: np.dtype[np.floating]) -> Parameters:
         """Global step: the optimal parameters (Thesis Eq. 3.41 and 3.43).
 
-        They are rounded to ``dtype``, the precision of the data, if that is enough: features and scores of rows are
-        formed in the precision of W.  Missing cells that are latent take float64.
+        They are rounded to their `precision`: features and scores of rows are formed in that of W.
         """
         W, b = self.weights
         bias = b + self.step.log_weights
-        in_less = self.model.likelihood.cells is None and _fits(dtype, self.summary, W, bias)
-        if not (dtype == np.float64 or in_less):
-            dtype = np.dtype(np.float64)
         response = self.model.response.reading(self.summary)
-        return self.model.kind.rounded(Parameters(W, bias, self.step.prior, response), dtype)
+        return self.model.kind.rounded(Parameters(W, bias, self.step.prior, response), self.precision(dtype))
+
+    def precision(self, dtype: np.dtype[np.floating]) -> np.dtype[np.floating]:
+        """That of the data, ``dtype``, where it is enough, else float64.  Missing cells that are latent take float64."""
+        if dtype == np.float64:
+            return dtype
+        W, b = self.weights
+        fits = self.model.likelihood.cells is None and _fits(dtype, self.summary, W, b + self.step.log_weights)
+        return dtype if fits else np.dtype(np.float64)
 
     @property
     def explained(self) -> Array:
