@@ -14,6 +14,7 @@ from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, Gaussian, Sample
 from stickbreak.model import Model, Summary, local_step
 from stickbreak.model.learning import OF_LIKELIHOOD, _Learner, tuned
+from stickbreak.model.seeding import hard_summary
 
 FLOAT = np.dtype(float)
 ALLOCATIONS = {"dp": DirichletProcess(3.0), "finite": FiniteDirichlet(5, 0.7), "pitman-yor": PitmanYor(3.0, 0.2)}
@@ -446,3 +447,29 @@ def test_priors_that_gain_little_are_not_worth_float64():
     learner.most = 0.5 * (learner._terms(narrower) + learner._terms(likelihood))
     assert not learner._keep(narrower, learner.value + 0.9 * worth)
     assert learner._keep(narrower, learner.value + 1.1 * worth)
+
+
+def test_steps_after_which_scores_cannot_be_computed_are_not_taken_and_others_are(monkeypatch):
+    """Scores are asked for after all steps together, and only where they cannot be computed after each."""
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0, 0.0], [9.0, 9.0], [0.0, 9.0]], 50, axis=0) + rng.normal(size=(150, 2))
+    model = Model(Gaussian().resolve(Sample.of(X)), DirichletProcess(1.0))
+    T = np.array(model.likelihood.features(X, np.empty((150, model.likelihood.n_statistics))))
+    total = hard_summary(T, np.ones(150), np.arange(150) // 50)
+    asked = []
+
+    def terms(self, likelihood):
+        asked.append(likelihood)
+        return 0.0 if likelihood.degrees_of_freedom == model.likelihood.degrees_of_freedom else np.inf
+
+    names = ["likelihood.scale", "likelihood.degrees_of_freedom"]
+    solution = model.posterior(total).solution
+    free, _ = tuned(model, total, names, FLOAT, solution)
+    assert free.likelihood.degrees_of_freedom != model.likelihood.degrees_of_freedom
+    monkeypatch.setattr("stickbreak.model.learning._Learner._terms", terms)
+    held, _ = tuned(model, total, names, FLOAT, solution)
+    assert held.likelihood.degrees_of_freedom == model.likelihood.degrees_of_freedom
+    assert not np.array_equal(held.likelihood.scale, model.likelihood.scale)
+    asked.clear()
+    tuned(model, total, names[:1], FLOAT, solution)
+    assert len(asked) == 1

@@ -14,7 +14,7 @@ from stickbreak.estimators._estimator import Estimator
 from stickbreak.inference import Journal, Options, Threads, TruncationFree
 from stickbreak.inference.init import one_cluster
 from stickbreak.inference.lap import first_lap, lap
-from stickbreak.inference.state import Problem
+from stickbreak.inference.state import Floor, Problem
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import SEQUENCES, Model, Posterior
 from stickbreak.model.learning import tuned
@@ -127,6 +127,48 @@ def test_laps_learn_where_that_gains_and_before_an_ascent_ends(rests, monkeypatc
     assert (len(calls) < laps - 4) == (rests > 0)
     after, solution = tuned(state.model, state.total, learn, source.dtype, state.posterior.solution)
     assert Posterior.known(after, state.total, None, solution).bound - state.bound < 1e-3 * state.total.K
+
+
+def test_excursions_learn_late_and_seldom(monkeypatch):
+    """They begin with what the model in hand has learnt, and what next gains next to nothing beside the tolerance rests."""
+    X = series()
+    source = SequenceSource(X, np.array([len(X)]))
+    model = Model(Gaussian().resolve(Sample.of(X)), HDPMarkovChain(2.0, 5.0), SEQUENCES)
+    start = labelled(model.likelihood, source, np.arange(len(X)) // 12 % 4)
+    learn = ("stickiness", "likelihood.scale")
+    seen = []
+
+    def counted(*task):
+        seen.append(task[0].bound(task[1]))
+        return tuned(*task)
+
+    monkeypatch.setattr("stickbreak.inference.lap_end.tuned", counted)
+    with Threads(1) as threads:
+        problem = Problem(source, threads, Options(1, 50, 1e-3, learn=learn))
+        for floor, tol in ((None, 1e-3), (Floor(0.0, 4), 1e-3), (Floor(0.0, 4), 1e3)):
+            excursion = replace(problem, floor=floor, options=replace(problem.options, tol=tol))
+            seen.clear()
+            schedule = Schedule((), model.kind.recipe)
+            state, _ = first_lap(excursion, model, model.ordered(start), schedule, np.random.default_rng(0), 0)
+            assert len(seen) == (floor is None)
+            for _ in range(8):
+                state, _ = lap(excursion, state)
+            assert len(seen) >= 3 if tol < 1.0 else len(seen) == 2
+
+
+def test_laps_learn_after_moves_that_were_accepted():
+    X = series()
+    source = SequenceSource(X, np.array([len(X)]))
+    model = Model(Gaussian().resolve(Sample.of(X)), HDPMarkovChain(2.0, 5.0), SEQUENCES)
+    labels = np.argmin(((X[:, None] - np.array([[0.0, 5.0], [5.0, 0.0], [9.0, 9.0]])) ** 2).sum(axis=2), axis=1)
+    start = labelled(model.likelihood, source, labels + 3 * (np.arange(len(X)) % 2))
+    with Threads(1) as threads:
+        problem = Problem(source, threads, Options(1, 50, 1e-3, learn=("likelihood.scale",)))
+        schedule = Schedule(("merge",), model.kind.recipe)
+        state, _ = first_lap(problem, model, model.ordered(start), schedule, np.random.default_rng(0), 0)
+        after, record = lap(problem, state._replace(rests=3, learnt=0.0))
+        assert any(move.gains for move in record.moves)
+        assert after.model.likelihood.scale != pytest.approx(state.model.likelihood.scale, rel=1e-6)
 
 
 class Counting(Journal):

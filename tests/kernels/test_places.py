@@ -34,6 +34,7 @@ FITS = {
     "topics": lambda rng: TopicModel(**PARAMETERS).fit(words(rng)),
     "topics of groups": lambda rng: TopicModel("gaussian", **PARAMETERS).fit(rows(rng), lengths=[20, 30, 10]),
     "states": lambda rng: HMM("gaussian", **PARAMETERS).fit(rows(rng), lengths=[25, 35]),
+    "states of a process": lambda rng: HMM("autoregressive_gaussian", **PARAMETERS).fit(rows(rng)),
     "states of codes": lambda rng: HMM("categorical", **PARAMETERS).fit(rng.integers(0, 3, (60, 2))),
     "six states": lambda rng: HMM("spherical_gaussian", init=np.arange(60) % 6, moves=(), **PARAMETERS).fit(noise(rng)),
 }

@@ -1,5 +1,6 @@
 """Regressions against textbook formulas in the units of the data, quadrature and finite differences."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -517,3 +518,20 @@ def test_autoregression_finds_the_dynamics():
     np.testing.assert_allclose(posterior.coefficients[0], A, atol=0.02)
     np.testing.assert_allclose(posterior.intercepts[0], shift, atol=0.3)
     np.testing.assert_allclose(posterior.covariances[0], 0.01 * np.eye(2), atol=0.001)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_log_marginals_from_determinants_alone_are_those_from_factors(name, monkeypatch):
+    """Of few columns a compiled loop keeps no factors; of many LAPACK makes them."""
+    c = make(name, absent=0.2)
+    few = c.likelihood.log_marginal(c.N, c.S)
+    monkeypatch.setattr("stickbreak.likelihoods._quadratic.COMPILED", 0)
+    many = replace(c.likelihood)  # what it has computed is computed anew
+    np.testing.assert_allclose(few, many.log_marginal(c.N, c.S), rtol=1e-10, atol=1e-9)
+    assert few[-1] == 0.0  # of an empty cluster
+
+
+def test_a_width_below_rounding_is_refused_with_a_cure():
+    c = make("ar")
+    with pytest.raises(FloatingPointError, match="precision of the data"):
+        c.likelihood.log_marginal(c.N, -c.S)

@@ -410,3 +410,11 @@ def test_repeated_rows_without_an_observation_have_none_in_pieces_and_samples_ei
     assert coded.total_weight == coded.cut(4).total_weight == seen
     few = coded.sample(300, rng)
     assert few.total_weight == (few.codes != 1).sum() < few.n_rows
+
+
+def test_few_rows_of_several_sequences_are_one_chunk_and_more_an_even_number():
+    """Threads share a batch of many rows; to share few takes as long as it saves."""
+    for n, chunks in ((20, 1), (400, 1), (500, 2), (7000, 4)):
+        source = SequenceSource(np.zeros((10 * n, 1)), np.full(n, 10))
+        assert [len(batch) for batch in source.batches(1)] == [chunks]
+    assert [len(batch) for batch in SequenceSource(np.zeros((5000, 1)), np.full(500, 10)).batches(2)] == [1, 1]

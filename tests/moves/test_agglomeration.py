@@ -13,7 +13,7 @@ from stickbreak.likelihoods import REGISTRY, Sample
 from stickbreak.likelihoods.responsibilities import Responsibilities
 from stickbreak.model import Model, local_step
 from stickbreak.model.seeding import hard_summary
-from stickbreak.moves.agglomeration import ancestry, levels, merges, with_groups
+from stickbreak.moves.agglomeration import ancestry, levels_of, merges, row_nodes, with_groups
 
 
 def problem(name, allocation, N=400, K=6):
@@ -44,10 +44,11 @@ def test_levels_are_the_bounds_of_added_responsibilities(name, allocation):
     steps = list(merges(model.posterior(total)))
     assert [len(step.groups) for step in steps] == list(range(K - 1, 0, -1))
     H = np.zeros(2 * K - 1)
-    merged_entropies(*kept, np.ones(N), ancestry(steps, K), H)
+    parents = ancestry(steps, K)
+    merged_entropies(*kept, np.ones(N), parents, H)
     R = sparse.csr_array((kept.values, kept.indices, kept.indptr), (N, K)).toarray()
     T = np.array(model.likelihood.features(X, np.empty((N, model.likelihood.n_statistics))))
-    for level in levels(model, summary, steps, H):
+    for level in levels_of(model, summary, steps, row_nodes(summary.N, parents, H, summary.base)):
         added = np.stack([R[:, group].sum(axis=1) for group in level.groups], axis=1)
         entropy = -np.where(added > 0.0, added * np.log(np.maximum(added, 1e-300)), 0.0).sum(axis=0)
         merged = type(summary)(added.sum(axis=0), added.T @ T, entropy, summary.base)

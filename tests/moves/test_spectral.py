@@ -90,6 +90,17 @@ def test_rare_rows_that_meet_once_hide_no_states():
     assert all(spectral_states(model, source, np.random.default_rng(seed), 8).K >= 6 for seed in range(4))
 
 
+def test_short_sequences_of_rows_of_their_own_hide_no_states():
+    """The two rows of each are near each other alone: by their own degrees theirs are the largest eigenvalues, all one."""
+    X, z, lengths = symbols(6, 60, 1, 3000, 0.95, 0)
+    odd = 1000.0 + np.arange(40.0)[:, None]
+    model, source = problem(np.concatenate([X, odd]), [*lengths, *[2] * 20])
+    for seed in range(3):
+        found = spectral_states(model, source, np.random.default_rng(seed), 3, 12)
+        assert found.K >= 6
+        assert found.N.max() < 1.2 * np.bincount(z).max()
+
+
 def test_no_more_eigenvectors_than_asked_for():
     X, _, lengths = symbols(16, 100, 1, 4000, 0.95, 0)
     model, source = problem(X, lengths)

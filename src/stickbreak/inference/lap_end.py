@@ -24,8 +24,8 @@ class Tuning:
     ----------
     rising : share of the bound: while a lap gains more, states are not merged or deleted
     barren : laps without births, after which learning may begin where it is to be late
-    little : share of the gain of a lap: where learning gains less, the next laps need not learn (`Recipe.rests`), and orders of
-        clusters that gain less wait
+    little : share of the gain of a lap, or in excursions of the tolerance: where learning gains less, the next laps need not
+        learn (`Recipe.rests`), and orders of clusters that gain less than this of a lap wait
     few_rows : of more rows, or phrases of them, every lap learns: there it takes little of the time
     """
 
@@ -60,6 +60,8 @@ def finished(
     born = any(record.kind == "birth" and record.gains for record in records)
     barren = 0 if born else state.barren + 1
     learns = state.learns or (state.total.K > 1 and barren >= TUNING.barren)
+    if any(record.gains for record in records):
+        state = state._replace(rests=0)  # other clusters, other hyperparameters
     state = _learnt(problem, state._replace(barren=barren, learns=learns), earlier)
     posterior = state.posterior
     bound = check_bound(problem, posterior.bound, state.bound, "a move, or the end of a lap")
@@ -87,8 +89,14 @@ def _learnt(problem: Problem, state: State, earlier: float) -> State:
     learn = options.learn + (options.learn_late if state.learns else ())
     posterior = state.posterior
     risen = posterior.bound - earlier
+    rests = state.model.kind.recipe.rests if problem.source.n_steps <= TUNING.few_rows else 0
+    explores = problem.floor is not None
+    begins = rests > 0 and explores and np.isinf(earlier)  # with what the model in hand has learnt
     undone = risen == 0.0 and state.before is None
-    if not learn or (state.rests > 0 and (undone or risen > options.tol * state.total.K)):
+    tol = options.tol * state.total.K
+    spare = tol if explores else 0.0
+    settled = state.learnt < TUNING.little * spare
+    if not learn or begins or (state.rests > 0 and (undone or settled or risen > tol)):
         return state._replace(rests=max(state.rests - 1, 0))
     dtype = problem.source.dtype
     better = _tuned(posterior, learn, dtype)
@@ -96,9 +104,9 @@ def _learnt(problem: Problem, state: State, earlier: float) -> State:
         state = summed_exactly(problem, state)
         posterior = state.posterior
         better = _tuned(posterior, learn, dtype)
-    few = problem.source.n_steps <= TUNING.few_rows
-    little = few and better.bound - posterior.bound < TUNING.little * risen
-    return state._replace(posterior=better, rests=state.model.kind.recipe.rests if little else 0)
+    gain = better.bound - posterior.bound
+    little = gain < TUNING.little * max(risen, spare)
+    return state._replace(posterior=better, rests=rests if little else 0, learnt=gain)
 
 
 def _tuned(posterior: Posterior, learn: tuple[str, ...], dtype: np.dtype[np.floating]) -> Posterior:

@@ -123,7 +123,9 @@ class State(NamedTuple):
     looked_near : whether the last lap did
     quiet, barren : laps in a row that changed little, and without births
     learns : whether what is learnt late is learnt now
-    rests : laps before hyperparameters are learnt again, unless one gains no more than the tolerance
+    rests : laps before hyperparameters are learnt again, unless one gains no more than the tolerance; in excursions, and
+        ``learnt`` is more than next to nothing
+    learnt : nats that learning them gained the last time
     done : whether the ascent is over
     """
 
@@ -146,6 +148,7 @@ class State(NamedTuple):
     barren: int = 0
     learns: bool = True
     rests: int = 0
+    learnt: float = np.inf
     done: bool = False
 
     @property

@@ -32,6 +32,11 @@ LEAST_SPARE = 1e-100  # degrees of freedom beyond D - 1, or shape, by which scal
 COMPILED = 64  # columns up to which a compiled loop over matrices is faster than a call of LAPACK for each
 SPARE = 0.1, 1e6  # degrees of freedom beyond D - 1 that may be learnt
 FLOAT32 = 1e-30, 1e30  # units that float32 can hold, with room for deviations in them
+NOT_DEFINITE = (
+    "a cluster's scatter matrix lost its positive definiteness to rounding: its width is below the precision of "
+    "the data. Pass the data as float64, remove near-duplicate columns, raise the prior's `scale`, or divide large "
+    "sample weights by a constant."
+)
 
 
 def n_products(D: int) -> int:
@@ -182,11 +187,7 @@ def cholesky(B: Array) -> Array:
     try:
         return np.linalg.cholesky(B)
     except np.linalg.LinAlgError:
-        raise FloatingPointError(
-            "a cluster's scatter matrix lost its positive definiteness to rounding: its width is below the precision of "
-            "the data. Pass the data as float64, remove near-duplicate columns, raise the prior's `scale`, or divide large "
-            "sample weights by a constant."
-        ) from None
+        raise FloatingPointError(NOT_DEFINITE) from None
 
 
 def inverses(L: Array) -> Array:

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from .._sums import check_between
+from ..kernels.determinants import log_determinants
 from . import _quadratic as quadratic
 from ._arrays import converted, like, namespace
 from ._base import Array
 from ._hyperparameters import FARTHEST, check_coordinates, check_rounding, farthest, require
 from ._profile import Profile
-from ._regression_belief import Belief, RegressionPosterior
+from ._regression_belief import Belief, RegressionPosterior, log_normaliser
 from ._regression_layout import Layout, layout_of
 from ._regression_prior import PseudoRows, prior_mean, prior_precision, residuals
 from ._sample import Sample
@@ -158,17 +159,17 @@ class Regression(WishartPrior):
     def _laid_out(self, half: Array, logdet: Array) -> tuple[Array, Array]:
         """Weights and b from V = half' half of regressors and targets, and the log determinants of the precisions (K,)."""
         layout = self._layout
-        order = layout.order
-        D = layout.D
-        V = np.zeros((len(half), D + 1, D + 1))
-        V[:, order[:, None], order] = half.swapaxes(1, 2) @ half
-        b = 0.5 * (logdet - V[:, D, D] - V[:, layout.y, layout.y] @ self.rounding)
-        W = np.hstack([-0.5 * quadratic.pack_quadratic(V[:, :D, :D]), -V[:, :D, D]])
+        V = half.swapaxes(1, 2) @ half
+        variances = V.diagonal(axis1=1, axis2=2)
+        b = 0.5 * (logdet - variances[:, layout.M :] @ self.rounding)
+        if layout.intercept:
+            b -= 0.5 * variances[:, layout.M - 1]
+        W = V.reshape(len(V), -1).take(layout.place_packed, axis=1) * layout.times
         return np.hstack([W, -b[:, None]]) if self.holes else W, b
 
     def log_marginal(self, N: Array, S: Array) -> Array:
         """LogZ(nu', J') - logZ(nu, J), (K,)."""
-        return self._update(N, S).log_normaliser - self._log_normaliser
+        return self._log_normalisers(N, S) - self._log_normaliser
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """How much worse than its own belief that of a center explains row x, (n, J); zero where x lacks its targets.
@@ -294,7 +295,7 @@ class Regression(WishartPrior):
     @cached_property
     def _log_normaliser(self) -> Array:
         """LogZ(nu, J), (1,)."""
-        return self._update(*self._nothing()).log_normaliser
+        return self._log_normalisers(*self._nothing())
 
     def _stacked(self, X: Array) -> Array:
         """Each row as v = [r, y] in working coordinates, (n, M + q)."""
@@ -304,12 +305,30 @@ class Regression(WishartPrior):
         layout = self._layout
         n = layout.counts(N, S)
         J = layout.products(N, S)
-        squares = np.flatnonzero(layout.order < layout.D)  # of columns; 1 times 1 is a count
-        J[:, squares, squares] *= quadratic.GRAIN
+        diagonal = np.arange(layout.M + layout.q)
+        J[:, diagonal, diagonal] *= layout.grain
         J += self._prior.products
-        targets = np.arange(layout.M, layout.M + layout.q)
-        J[:, targets, targets] += n[:, None] * self.rounding
+        J[:, diagonal, diagonal] += n[:, None] * self._lost
         return Belief(self.degrees_of_freedom + n, quadratic.cholesky(J), layout.M)
+
+    def _log_normalisers(self, N: Array, S: Array) -> Array:
+        """LogZ(nu', J'), (K,): with determinants of small matrices from a compiled loop that keeps no factors."""
+        layout = self._layout
+        if layout.M + layout.q > quadratic.COMPILED:
+            return self._update(N, S).log_normaliser
+        n = layout.counts(N, S)
+        found = np.empty((len(n), 2))
+        rows = np.ascontiguousarray(S)
+        place = layout.place_stacked
+        log_determinants(rows, n, place, self._prior.products, layout.grain, self._lost, layout.M, found)
+        if not np.isfinite(found).all():
+            raise FloatingPointError(quadratic.NOT_DEFINITE)
+        return log_normaliser(self.degrees_of_freedom + n, found[:, 0], found[:, 1], layout.q)
+
+    @property
+    def _lost(self) -> Array:
+        """Variances of rounding of v, (M + q,): zero of the regressors."""
+        return np.append(np.zeros(self._layout.M), self.rounding)
 
     def _nothing(self) -> tuple[Array, Array]:
         """Counts and statistics of an empty cluster."""

@@ -35,8 +35,11 @@ class Belief(NamedTuple):
 
     @property
     def log_normaliser(self) -> Array:
-        """LogZ(nu', J') = logZ of the Wishart - (q / 2) log |K'|, (K,)."""
+        """LogZ(nu', J'), (K,)."""
         K = quadratic.log_determinant(self.L[:, : self.M, : self.M])
-        B = quadratic.log_determinant(self.noise)
-        q = self.noise.shape[1]
-        return np.asarray(quadratic.log_wishart(self.nu, B, q) - 0.5 * q * K)
+        return log_normaliser(self.nu, K, quadratic.log_determinant(self.noise), self.noise.shape[1])
+
+
+def log_normaliser(nu: Array, logdet_K: Array, logdet_B: Array, q: int) -> Array:
+    """LogZ(nu', J') = logZ of the Wishart - (q / 2) log |K'|, (K,)."""
+    return np.asarray(quadratic.log_wishart(nu, logdet_B, q) - 0.5 * q * logdet_K)

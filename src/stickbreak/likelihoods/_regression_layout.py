@@ -68,7 +68,7 @@ class Layout:
 
     def products(self, N: Array, S: Array) -> Array:
         """Sums of the products v v' over the rows with targets, (K, M + q, M + q)."""
-        return self._taken(N, S, self._place_stacked)
+        return self._taken(N, S, self.place_stacked)
 
     def regressors(self, N: Array, S: Array) -> tuple[Array, Array]:
         """Mean (K, P) and covariance (K, P, P) of the regressors of each cluster's rows."""
@@ -90,9 +90,29 @@ class Layout:
         return place
 
     @cached_property
-    def _place_stacked(self) -> NDArray[np.intp]:
-        """The same of v, (M + q, M + q)."""
-        return self._place[np.ix_(self.order, self.order)]
+    def place_stacked(self) -> NDArray[np.intp]:
+        """Where the sums of the products of v are in [S, n], (M + q, M + q)."""
+        return np.ascontiguousarray(self._place[np.ix_(self.order, self.order)])
+
+    @cached_property
+    def place_packed(self) -> NDArray[np.intp]:
+        """Where in a matrix of v, (M + q)^2 entries, those are that go with the packed products of z, and with z."""
+        at = np.zeros(self.D + 1, np.intp)
+        at[self.order] = np.arange(len(self.order))
+        a, b = quadratic.upper_triangle(self.D)
+        first, second = np.append(a, np.arange(self.D)), np.append(b, np.full(self.D, self.D))
+        return np.asarray(at[first] * len(self.order) + at[second])
+
+    @cached_property
+    def times(self) -> Array:
+        """What these entries count for in weights: half for squares, which count `GRAIN` times; none without an intercept."""
+        a, b = quadratic.upper_triangle(self.D)
+        return -np.append(np.where(a == b, 0.5 * quadratic.GRAIN, 1.0), np.full(self.D, float(self.intercept)))
+
+    @cached_property
+    def grain(self) -> Array:
+        """What the squares of v count for, (M + q,): those of columns `GRAIN` times; 1 times 1 is a count."""
+        return np.where(self.order < self.D, quadratic.GRAIN, 1.0)
 
     def _taken(self, N: Array, S: Array, place: NDArray[np.intp]) -> Array:
         return np.column_stack([S, self.counts(N, S)]).take(place, axis=1)

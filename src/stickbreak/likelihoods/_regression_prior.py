@@ -56,14 +56,21 @@ class PseudoRows:
     @cached_property
     def products(self) -> Array:
         """J (M + q, M + q), the sums of their products."""
-        unit = self.unit[self.layout.y]
+        layout = self.layout
+        M = layout.M
+        unit = self.unit[layout.y]
         mean = self.working_mean
+        J = np.zeros((M + layout.q, M + layout.q))
         if np.ndim(self.precision):
             inverse = np.linalg.inv(self.G)
-            K = inverse @ self.precision @ inverse.T
+            J[:M, :M] = inverse @ self.precision @ inverse.T
+            J[M:, :M] = mean @ J[:M, :M]
         else:
-            K = self.precision * np.eye(self.layout.M)
-        return np.block([[K, K @ mean.T], [mean @ K, self.scale / np.outer(unit, unit) + mean @ K @ mean.T]])
+            np.fill_diagonal(J[:M, :M], self.precision)
+            J[M:, :M] = mean * self.precision
+        J[:M, M:] = J[M:, :M].T
+        J[M:, M:] = self.scale / np.outer(unit, unit) + J[M:, :M] @ mean.T
+        return J
 
 
 def prior_mean(mean: Any, center: Array, P: int, intercept: bool) -> Array:

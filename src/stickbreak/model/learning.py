@@ -66,15 +66,31 @@ class _Learner:
         self.most = min(LARGEST_TERMS, largest_terms(dtype))  # terms of scores in the precision of the rows
         self.least = LOST * float(summary.N.sum())  # nats, worth float64
         self.value = self._value(likelihood)
+        self.every = True  # whether scores are asked for after every step
 
     def learnt(self, names: Sequence[str]) -> Likelihood:
-        """The likelihood after one step for each hyperparameter, and for those that say how strong a prior is, together."""
+        """The likelihood after one step for each hyperparameter, and for those that say how strong a prior is, together.
+
+        Scores are asked for after all steps together, and only where these cannot be computed after every step.
+        """
+        before = self.likelihood
+        value = self.value
+        self.every = False
+        self._step(names)
+        self.every = True
+        if self.likelihood is not before and not self._terms(self.likelihood) <= self.most:
+            self.likelihood = before
+            self.value = value
+            self._step(names)
+        return self.likelihood
+
+    def _step(self, names: Sequence[str]) -> None:
+        """Each hyperparameter alone, and those that belong together."""
         for name in names:
             self._try_fitted(name)
         together = [group for group in self.likelihood.coupled() if set(group) <= set(names)]
         for group in [*([name] for name in names), *together]:
             self._try_multiplied(group)
-        return self.likelihood
 
     def _try_fitted(self, name: str) -> None:
         for fitted in self.likelihood.fitted(name, self.summary.N, self.summary.S):
@@ -90,8 +106,8 @@ class _Learner:
             self._keep(before.scaled_together(names, best.factor), best.value)
 
     def _keep(self, likelihood: Likelihood, value: float) -> bool:
-        """Keep a likelihood if it is better and scores of rows under it can be computed; whether it is kept."""
-        if not value > self.value or not self._computable(likelihood, value - self.value):
+        """Keep a likelihood if it is better and scores, where they are asked for, can be computed; whether it is kept."""
+        if not value > self.value or (self.every and not self._computable(likelihood, value - self.value)):
             return False
         self.likelihood = likelihood
         self.value = value

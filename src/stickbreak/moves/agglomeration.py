@@ -114,21 +114,13 @@ def ancestry(steps: Sequence[Step], K: int) -> NDArray[np.int64]:
     return parents
 
 
-def levels(model: Model, total: Summary, steps: Sequence[Step], entropies: Array) -> list[Level]:
-    """The bound of every number of clusters of rows on the way down, exact for responsibilities that are added.
-
-    entropies : (2 K - 1,) of the nodes of the tree of merges (`ancestry`), of which the first K are those of the clusters
-    """
-    return levels_of(model, total, steps, row_nodes(total.N, ancestry(steps, total.K), entropies, total.base))
-
-
 def row_nodes(N: Array, parents: NDArray[np.int64], entropies: Array, base: Array) -> Summary:
     """The summary, without statistics, of the nodes of a tree of merges of clusters of rows."""
     return Summary(upwards(N, parents), np.empty((len(parents), 0)), entropies, base)
 
 
 def levels_of(model: Model, total: Summary, steps: Sequence[Step], nodes: Summary) -> list[Level]:
-    """The bound of every number of clusters, for responsibilities that are added.
+    """The bound of every number of clusters on the way down, exact for responsibilities of rows that are added.
 
     Of documents it is a lower bound: the shares of the clusters are added, too.
 

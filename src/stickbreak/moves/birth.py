@@ -12,7 +12,7 @@ from ..likelihoods.responsibilities import Responsibilities
 from ..model import Model, Summary
 from ..model.sampled import Sampled, refined
 from ..model.seeding import hard_summary, nearest_seeds
-from .agglomeration import ancestry, levels, merges, with_groups
+from .agglomeration import ancestry, levels_of, merges, row_nodes, with_groups
 from .proposal import Proposal
 
 Array = NDArray[np.floating]
@@ -247,5 +247,6 @@ def _merged(model: Model, children: Summary, kept: Responsibilities, weights: Ar
     H = np.zeros(2 * children.K - 1)
     parents = ancestry(steps, children.K)
     merged_entropies(*kept, weights, parents, H)
-    found = levels(model, children, steps, H)[: children.K - fewest + 1]
+    nodes = row_nodes(children.N, parents, H, children.base)
+    found = levels_of(model, children, steps[: children.K - fewest], nodes)
     return with_groups(children, max(found, key=lambda level: level.bound).groups)

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from stickbreak.kernels.determinants import log_determinants, log_determinants_reference
+
+
+def sums(D, K, seed):
+    """Sums of products of rows [z, 1], z with D - 1 columns, and where these are in [S, n]; the 1 comes second."""
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 3 * D, size=K).astype(float)
+    order = np.insert(np.arange(D - 1), min(1, D - 1), D - 1)
+    a, b = np.triu_indices(D - 1)
+    place = np.full((D, D), len(a) + D - 1)
+    place[a, b] = place[b, a] = np.arange(len(a))
+    place[: D - 1, -1] = place[-1, : D - 1] = len(a) + np.arange(D - 1)
+    S = []
+    for rows in n.astype(int):
+        z = rng.normal(1.0, 2.0, (rows, D - 1))
+        S.append(np.concatenate([(z[:, a] * z[:, b]).sum(axis=0), z.sum(axis=0)]))
+    return np.array(S), n, np.ascontiguousarray(place[np.ix_(order, order)])
+
+
+@pytest.mark.parametrize(("D", "M"), [(2, 1), (3, 0), (4, 4), (5, 2), (8, 3), (19, 13), (37, 25)])
+def test_determinants_of_sums_of_products(D, M):
+    S, n, place = sums(D, 6, D)
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(D, D))
+    base, weight, rounding = root @ root.T + np.eye(D), rng.uniform(1.0, 1.5, D), rng.uniform(0.0, 0.5, D)
+    out = np.empty((6, 2))
+    log_determinants(S, n, place, base, weight, rounding, M, out)
+    wanted = log_determinants_reference(S, n, place, base, weight, rounding, M)
+    np.testing.assert_allclose(out, wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("pivot", [-1.0, 0.0, np.nan])
+def test_what_is_not_positive_definite_is_not_finite(pivot):
+    for i in range(5):
+        base = np.diag(np.where(np.arange(5) == i, pivot, 1.0))
+        out = np.zeros((1, 2))
+        log_determinants(np.zeros((1, 1)), np.zeros(1), np.zeros((5, 5), int), base, np.ones(5), np.zeros(5), 2, out)
+        assert not np.isfinite(out[0, int(i >= 2)])
