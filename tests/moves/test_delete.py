@@ -25,7 +25,7 @@ def clusters(centers, n=200, seed=0):
 
 def test_a_cluster_whose_rows_a_neighbour_explains_is_proposed_first():
     posterior = clusters([0.0, 40.0, 0.02, 80.0])
-    proposals = propose_deletes(posterior, DOUBLE, 10)
+    proposals = propose_deletes(posterior, DOUBLE, 10, lambda k: True)
     assert {proposal.subjects for proposal in proposals} == {(0,), (2,)}
     for proposal in proposals:
         k = proposal.subjects[0]
@@ -37,15 +37,15 @@ def test_a_cluster_whose_rows_a_neighbour_explains_is_proposed_first():
 
 def test_absorbers_keep_their_parameters_and_are_the_nearest():
     posterior = clusters([0.0, 0.05, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    first = next(p for p in propose_deletes(posterior, DOUBLE, 8) if p.subjects == (0,))
+    first = next(p for p in propose_deletes(posterior, DOUBLE, 8, lambda k: True) if p.subjects == (0,))
     assert first.removed == (0, 1, 2, 3, 4, 5)
     assert first.n_added == N_ABSORBERS
     np.testing.assert_array_equal(first.parameters.W, posterior.parameters(DOUBLE).W[[1, 2, 3, 4, 5]])
 
 
 def test_the_limit_and_a_single_cluster():
-    assert propose_deletes(clusters([0.0]), DOUBLE, 10) == []
-    assert len(propose_deletes(clusters([0.0, 0.01, 0.02, 0.03]), DOUBLE, 2)) == 2
+    assert propose_deletes(clusters([0.0]), DOUBLE, 10, lambda k: True) == []
+    assert len(propose_deletes(clusters([0.0, 0.01, 0.02, 0.03]), DOUBLE, 2, lambda k: True)) == 2
 
 
 def test_a_topic_that_others_mix_is_proposed_with_these():
@@ -56,7 +56,7 @@ def test_a_topic_that_others_mix_is_proposed_with_these():
     words[3] = 0.5 * (words[0] + words[1])
     N = np.array([4000.0, 4000.0, 4000.0, 400.0])
     model = Model(Multinomial(0.03).resolve(Sample.of(np.ones((2, 40)))), HierarchicalDirichletProcess(), BAGS)
-    first = propose_deletes(model.posterior(model.start(N, words * N[:, None])), DOUBLE, 10)[0]
+    first = propose_deletes(model.posterior(model.start(N, words * N[:, None])), DOUBLE, 10, lambda k: True)[0]
     assert first.subjects == (3,)
     assert set(first.removed[1:3]) == {0, 1}
     assert first.estimate > 0.0

@@ -180,13 +180,13 @@ class AnsweredBagKind(BagKind):
         warm = None if batch.start is None or batch.start.shape[1] != n else batch.start.T
         some = np.flatnonzero(answered)
         found = answered_step(
-            own, chosen(entries, some), y[some], prepared.reading, None if warm is None else warm[some]
+            own, entries.of_documents(some), y[some], prepared.reading, None if warm is None else warm[some]
         )
         summary, kept = found
         kept = kept._replace(answers=kept.answers._replace(documents=some))
         if len(some) < n:
             others = np.flatnonzero(~answered)
-            rest = document_step(own, chosen(entries, others), NOTHING, None if warm is None else warm[others])
+            rest = document_step(own, entries.of_documents(others), NOTHING, None if warm is None else warm[others])
             summary, kept = _joined(entries, (some, others), (summary, kept), rest)
         likelihood.carry(self.weights(prepared), summary.S)
         return summary, kept
@@ -201,7 +201,7 @@ class AnsweredBagKind(BagKind):
         summary: DocumentSummary,
     ) -> AnsweredSummary:
         """As for all documents, with the sums of pairs of the topics that get the mass and all topics as they are."""
-        documents, parts = self._tracked(likelihood, prepared, removed, batch, kept, summary)
+        documents, counts = self._tracked(likelihood, prepared, removed, batch, kept, summary)
         tracked = AnsweredSummary.without_answers(documents, self.n_outputs)
         members = np.zeros((tracked.K, summary.K))
         if prepared is None:
@@ -209,7 +209,7 @@ class AnsweredBagKind(BagKind):
         answers = kept.answers
         if answers is None:
             return replace(tracked, cross=np.zeros(members.shape), members=members)
-        m = parts.counts[answers.documents] / answers.sizes[:, None]
+        m = counts[answers.documents] / answers.sizes[:, None]
         weighted = m * answers.terms.weights[:, None]
         return replace(
             tracked, M=weighted.T @ m, B=m.T @ answers.terms.targets, cross=weighted.T @ answers.m, members=members
@@ -258,22 +258,6 @@ def answered_step(
     return summary, Kept(own, np.zeros(len(y), np.bool_), p, log_Z, totals, N, answers)
 
 
-def chosen(entries: Entries, documents: NDArray[np.integer]) -> Entries:
-    """The entries of some documents."""
-    places = _places(entries, documents)
-    sizes = np.diff(entries.indptr)[documents]
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(entries.indptr.dtype)
-    return Entries(indptr, entries.rows[places], entries.counts[places])
-
-
-def _places(entries: Entries, documents: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Where the entries of some documents are."""
-    first = entries.indptr[documents]
-    sizes = np.diff(entries.indptr)[documents]
-    ends = np.cumsum(sizes)
-    return np.asarray(np.arange(sizes.sum()) + np.repeat(first - (ends - sizes), sizes), np.intp)
-
-
 def _joined(
     entries: Entries,
     documents: tuple[NDArray[np.intp], NDArray[np.intp]],
@@ -295,7 +279,7 @@ def _joined(
         single[some] = part.single
         p[some] = part.p
         counts[some] = part.counts
-        log_Z[_places(entries, some)] = part.log_Z
+        log_Z[entries.places(some)] = part.log_Z
     both = summary + AnsweredSummary.without_answers(rest, summary.B.shape[1])
     both = replace(both, counts=np.ascontiguousarray(counts.T, dtype=np.float32))
     return both, Kept(kept.tables, single, p, log_Z, totals, counts, kept.answers)

@@ -116,6 +116,34 @@ class Entries(NamedTuple):
         kind = sparse.get_index_dtype(maxval=max(len(rows), V))
         return cls(indptr.astype(kind, copy=False), rows.astype(kind, copy=False), counts)
 
+    def places(self, documents: NDArray[np.integer]) -> NDArray[np.intp]:
+        """Where the entries of some documents are."""
+        first = self.indptr[documents]
+        sizes = np.diff(self.indptr)[documents]
+        ends = np.cumsum(sizes)
+        return np.asarray(np.arange(sizes.sum()) + np.repeat(first - (ends - sizes), sizes), np.intp)
+
+    def of_documents(self, documents: NDArray[np.integer]) -> Self:
+        """The entries of some documents."""
+        places = self.places(documents)
+        sizes = np.diff(self.indptr)[documents]
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(self.indptr.dtype)
+        return type(self)(indptr, self.rows[places], self.counts[places])
+
+    def places(self, documents: NDArray[np.integer]) -> NDArray[np.intp]:
+        """Where the entries of some documents are."""
+        first = self.indptr[documents]
+        sizes = np.diff(self.indptr)[documents]
+        ends = np.cumsum(sizes)
+        return np.asarray(np.arange(sizes.sum()) + np.repeat(first - (ends - sizes), sizes), np.intp)
+
+    def of_documents(self, documents: NDArray[np.integer]) -> Self:
+        """The entries of some documents."""
+        places = self.places(documents)
+        sizes = np.diff(self.indptr)[documents]
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(self.indptr.dtype)
+        return type(self)(indptr, self.rows[places], self.counts[places])
+
 
 class Kept(NamedTuple):
     """The factors of the responsibilities r_ek = E_ek p_dk / Z_e, and sum_k theta_dk and counts (n, K) of the documents.
@@ -131,6 +159,17 @@ class Kept(NamedTuple):
     totals: Array
     counts: Array
     answers: Any = None
+
+    def of_documents(self, documents: NDArray[np.integer], places: NDArray[np.integer]) -> Self:
+        """The same of some documents, with entries in these places, without answers."""
+        return self._replace(
+            single=self.single[documents],
+            p=self.p[documents],
+            log_Z=self.log_Z[places],
+            totals=self.totals[documents],
+            counts=self.counts[documents],
+            answers=None,
+        )
 
 
 @dataclass(frozen=True)
@@ -229,12 +268,15 @@ class DocumentKind(ABC):
         batch: Batch,
         kept: Kept,
         summary: DocumentSummary,
-    ) -> tuple[DocumentSummary, Kept]:
-        """What `track` says, and what is kept of the documents' parts."""
-        entries = self.entries(batch.X)
+    ) -> tuple[DocumentSummary, Array]:
+        """What `track` says, and the counts (n, J) of the documents; those that have none of the topics stay without."""
         columns = np.array(removed)
+        owners = np.flatnonzero((kept.p[:, columns] > 0.0).any(axis=1))
+        everything = self.entries(batch.X)
+        entries = everything.of_documents(owners)
+        whole = kept.of_documents(owners, everything.places(owners))
         mass = np.empty(len(entries.rows))
-        entry_mass(entries.indptr, entries.rows, kept.tables.E, kept.single, kept.p, kept.log_Z, columns, mass)
+        entry_mass(entries.indptr, entries.rows, kept.tables.E, whole.single, whole.p, whole.log_Z, columns, mass)
         np.maximum(mass, FLOOR, out=mass)
         prior = kept.tables.prior[columns].sum()
         if prepared is None:
@@ -243,16 +285,31 @@ class DocumentKind(ABC):
             own, T = self.observed(likelihood, prepared, batch.X)
         shared = own._replace(prior=prior * own.prior / own.prior.sum(), rest=0.0)
         stays = columns[1:] if len(columns) == len(shared.prior) + 1 else columns[:0]  # of a delete, the absorbers
-        start = summary.counts[np.setdiff1d(columns, stays)].sum(axis=0)[:, None] * (shared.prior / prior)
+        freed = np.setdiff1d(columns, stays)
+        start = summary.counts[np.ix_(freed, owners)].sum(axis=0)[:, None] * (shared.prior / prior)
         if len(stays):
-            start += summary.counts[stays].T
+            start += summary.counts[np.ix_(stays, owners)].T
         parts = entries._replace(counts=entries.counts * mass)
-        limits = NO_LIMITS if self.most_kept is None else _rooms(self.most_kept, kept, columns)
-        tracked, parts_kept = document_step(shared, parts, np.log(mass), start, kept, T, limits=limits)
+        limits = NO_LIMITS if self.most_kept is None else _rooms(self.most_kept, whole.p, columns)
+        tracked, parts_kept = document_step(shared, parts, np.log(mass), start, whole, T, limits=limits)
         source = summary.S[columns].sum(axis=0, keepdims=True) if prepared is None else self.weights(prepared)
         likelihood.carry(source, tracked.S)
+        counts = np.zeros((len(kept.totals), len(shared.prior)))
+        counts[owners] = parts_kept.counts
+        P, Q = _of_prior(shared.prior, np.delete(kept.totals, owners))
         nothing = np.zeros(())
-        return replace(tracked, P_rest=nothing, Q_rest=nothing, D=nothing), parts_kept
+        return (
+            replace(
+                tracked,
+                P=tracked.P + P,
+                Q=tracked.Q + Q,
+                P_rest=nothing,
+                Q_rest=nothing,
+                D=nothing,
+                counts=np.ascontiguousarray(counts.T, dtype=np.float32),
+            ),
+            counts,
+        )
 
 
 def sizes_of(entries: Entries) -> Array:
@@ -265,9 +322,19 @@ def same_limit(most_kept: int | None, n: int) -> NDArray[np.int64]:
     return NO_LIMITS if most_kept is None else np.full(n, most_kept)
 
 
-def _rooms(most_kept: int, kept: Kept, columns: NDArray[np.integer]) -> NDArray[np.int64]:
-    """How many topics each document may use in place of those of a set; all that there may be where it has none of these."""
-    own = kept.p > 0.0
+def _of_prior(prior: Array, totals: Array) -> tuple[Array, Array]:
+    """P and Q (K,) of documents without counts, of which sum_k theta_dk are the totals."""
+    n = len(totals)
+    P = n * psi(prior) - psi(totals).sum()
+    return P, n * gammaln(prior) - prior * P
+
+
+def _rooms(most_kept: int, p: Array, columns: NDArray[np.integer]) -> NDArray[np.int64]:
+    """How many topics each document may use in place of those of a set, by its factors p (K,).
+
+    All that there may be where it has none of these.
+    """
+    own = p > 0.0
     inside = own[:, columns].sum(axis=1)
     total = np.maximum(own.sum(axis=1), 1)
     return np.where(inside > 0, share_of_limit(most_kept, inside, total), most_kept)

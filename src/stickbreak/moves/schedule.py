@@ -231,7 +231,9 @@ class Schedule:
             return []
         proposals: list[Proposal] = []
         if "delete" in self.kinds:
-            deletes = propose_deletes(posterior, dtype, max(2, total.K // 4))
+            deletes = propose_deletes(
+                posterior, dtype, max(2, total.K // 4), lambda k: self._may("delete", (k,), total.N)
+            )
             proposals += [p for p in deletes if not settling or saving[p.removed[0]] < NEGLIGIBLE]
         if "merge" in self.kinds and not settling:
             limit = total.K if self.recipe.scored else max(10, total.K // 8)
