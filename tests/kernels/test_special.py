@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, polygamma, psi
 
-from stickbreak.kernels.special import beyond_stirling, digamma, log_gamma, rise, trigamma_times
+from stickbreak.kernels.dirichlet_mean import dirichlet_mean
+from stickbreak.kernels.special import beyond_stirling, digamma, inverse_digamma, log_gamma, rise, trigamma_times
 
 POINTS = [1e-300, 1e-12, 1e-3, 0.3, 1.0, 1.4616, 2.0, 3.7, 7.999, 8.0, 8.001, 55.5, 1e4, 1e9]
 
@@ -128,3 +129,20 @@ def test_ratios_of_gammas_have_all_digits(count, prior, value, slope):
 def test_nothing_rises_by_nothing():
     for prior in POINTS:
         assert rise(0.0, prior) == (0.0, 0.0)
+
+
+def test_inverse_digamma_at_the_ends_of_its_range():
+    y = np.array([-np.inf, -1e300, -1e100, -50.0, -2.22, 0.0, 5.0, 600.0])
+    x = np.array([inverse_digamma(value) for value in y])
+    assert (x > 0.0).all()
+    np.testing.assert_allclose(psi(x[2:]), y[2:], rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("total", [1e-3, 0.7, 40.0, 1e5])
+def test_the_mean_of_a_dirichlet_is_where_its_digammas_differ_from_the_logs_by_a_constant(total):
+    logs = np.array([-0.5, -3.0, -40.0, -2.0, -900.0])
+    m = np.empty(5)
+    dirichlet_mean(logs, total, m)
+    assert m.sum() == pytest.approx(1.0, rel=1e-12)
+    shift = logs - psi(total * m)
+    np.testing.assert_allclose(shift, shift[0], rtol=1e-7, atol=1e-7)

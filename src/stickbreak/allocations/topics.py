@@ -9,9 +9,10 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, psi, zeta
+from scipy.special import gammaln, psi
 
 from .._arguments import as_floats, check_count
+from ..kernels.dirichlet_mean import dirichlet_mean
 from ._base import CURVATURE, RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_concentration, within_range
 from ._sticks import stick_bound, stick_logits
 from .concentration import GammaConcentration, check_belief
@@ -20,7 +21,6 @@ from .mixture import DirichletProcess
 from .shared_sticks import SharedSticks, Stick
 from .summaries import Counts, Documents
 
-LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is its square
 LEAST_SHARE = 1e-6  # of a topic in a start
 TOKENS_OF_A_DRAW = 4.0  # of a topic from the shares: 2 or 3 in documents of few words, 10 in those of hundreds
 
@@ -246,22 +246,7 @@ class LatentDirichlet(TopicPrior):
 
 
 def _dirichlet_mean(logs: Array, total: float) -> Array:
-    """The mean m that maximises total m . logs - sum_k log Gamma(total m_k): psi(total m_k) = logs_k - x, sum_k m_k = 1."""
-    x = logs.max() - psi(total)  # one entry alone is enough here, so the solution is to the right
-    a = np.full(len(logs), total)
-    for _ in range(100):
-        a = _inverse_digamma(logs - x)
-        excess = np.log(a.sum() / total)
-        if abs(excess) < 1e-12:
-            break
-        x += excess * a.sum() / (1.0 / zeta(2.0, a)).sum()  # zeta(2, x) = psi'(x)
-    return np.asarray(a / a.sum())
-
-
-def _inverse_digamma(y: Array) -> Array:
-    """The x with psi(x) = y, by Newton steps (Minka 2000, appendix C); 1e-150 where x is smaller."""
-    y = np.maximum(y, LEAST_PSI)
-    x = np.where(y >= -2.22, np.exp(np.minimum(y, 700.0)) + 0.5, -1.0 / (np.minimum(y, -2.22) - psi(1.0)))
-    for _ in range(4):
-        x = x - (psi(x) - y) / zeta(2.0, x)
-    return np.asarray(x)
+    """The mean m of a Dirichlet of a known sum that maximises total m . logs - sum_k log Gamma(total m_k)."""
+    m = np.empty(len(logs))
+    dirichlet_mean(np.ascontiguousarray(logs), total, m)
+    return m

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,15 +62,20 @@ class Tables(NamedTuple):
 
 
 class WordPart(NamedTuple):
-    """Some words: where the tokens of each begin, the topic of every token, and the pseudo-count of each word.
+    """Some words: where the tokens of each begin, which these are, and the pseudo-count of each word.
 
+    topics : of every token of all documents
     more : (G, n) the pseudo-counts that each word has beside those in topics that are named in advance
+    E, cumulative : (n, K) where their tables go
     """
 
     indptr: NDArray[np.int64]
+    tokens: NDArray[np.intp]
     topics: NDArray[np.int32]
     smooth: Array
     more: Array
+    E: NDArray[np.float32]
+    cumulative: NDArray[np.float32]
 
 
 class Part(NamedTuple):
@@ -241,18 +246,19 @@ class Chain:
         unused[owners] += self.more_totals - self.more.sum(axis=1)
         E = smooth / (smooth.sum(axis=0) + unused)
         cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
-        totals = np.zeros(K, np.float32) if (z < 0).any() else self._totals(z, K, owners)
+        sizes: NDArray[Any] = np.bincount(z[z >= 0], minlength=K)
+        totals = np.zeros(K, np.float32) if (z < 0).any() else self._totals(sizes, owners)
         tables = Tables(E.astype(np.float32), cumulative, cumulative[:, -1].copy(), totals)
         pace = Pace.of(int(sweeps * self.longer), BRIEFLY if S.any() else GENEROUS, ENOUGH * K)
         while not pace.over:
             if pace.sweep > 0:
-                tables = self._tables(z, prior, owners, executor)
-            log_masses = self._sweep(z, tables, executor)
+                tables = self._tables(z, sizes, prior, owners, executor)
+            log_masses, sizes = self._sweep(z, tables, executor)
             if pace.learns:
                 prior = self._prior(z, prior, executor)
             pace = pace.after(log_masses - self._log_sizes(prior))
         for _ in range(cold):
-            self._sweep(z, self._tables(z, prior, owners, executor, cold=True), executor)
+            sizes = self._sweep(z, self._tables(z, sizes, prior, owners, executor, cold=True), executor)[1]
         S = np.bincount(self.words.astype(np.int64) * K + z, minlength=S.size).reshape(S.shape).astype(np.float64)
         sizes = S.sum(axis=0)
         if self.seeds is not None:
@@ -276,48 +282,62 @@ class Chain:
         summary = self.model.start(N, counted) * self.scale
         return Annealed(summary, z, owners)
 
-    def _sweep(self, z: NDArray[np.int32], tables: Tables, executor: Executor) -> float:
-        """Draw every topic once; the sum over tokens of the logarithms that `gibbs_sweep` returns."""
+    def _sweep(self, z: NDArray[np.int32], tables: Tables, executor: Executor) -> tuple[float, NDArray[np.integer]]:
+        """Draw every topic once; the sum over tokens of the logarithms of `gibbs_sweep`, and the tokens of topics (K,)."""
         seeds = self.rng.integers(2**63, size=len(self.edges))
+        sizes = np.zeros(len(tables.totals), np.int64)
         place = 0
         total = 0.0
-        for topics, log_masses in executor.map(partial(_swept, tables), self._parts(z, seeds)):
+        for topics, some, log_masses in executor.map(partial(_swept, tables), self._parts(z, seeds)):
             z[place : place + len(topics)] = topics
             place += len(topics)
+            sizes += some
             total += log_masses
-        return total
+        return total, sizes
 
     def _log_sizes(self, prior: Array) -> float:
         """The sum over tokens of log(n_d - 1 + sum_k a_k), by which the masses of `gibbs_sweep` are to be divided."""
         lengths = np.diff(self.indptr)
         return float((lengths * np.log(np.maximum(lengths - 1, 0) + prior.sum())).sum())
 
-    def _totals(self, z: NDArray[np.int32], K: int, owners: NDArray[np.intp]) -> NDArray[np.float32]:
+    def _totals(self, sizes: NDArray[np.integer], owners: NDArray[np.intp]) -> NDArray[np.float32]:
         """What counts of words are divided by, (K,)."""
-        totals = np.bincount(z, minlength=K) + (self.prior.sum() + self.unused)
+        totals = sizes + (self.prior.sum() + self.unused)
         totals[owners] += self.more_totals
         return np.asarray(np.minimum(totals, np.finfo(np.float32).max), dtype=np.float32)
 
     def _tables(
-        self, z: NDArray[np.int32], prior: Array, owners: NDArray[np.intp], executor: Executor, cold: bool = False
+        self,
+        z: NDArray[np.int32],
+        sizes: NDArray[np.integer],
+        prior: Array,
+        owners: NDArray[np.intp],
+        executor: Executor,
+        cold: bool = False,
     ) -> Tables:
         """What the next sweep draws topics by."""
-        totals = self._totals(z, len(prior), owners)
+        totals = self._totals(sizes, owners)
         E = np.empty((len(self.used), len(prior)), np.float32)
         cumulative = np.empty_like(E)
-        place = 0
-        for parts in executor.map(partial(_counted, totals, prior, owners, cold), self._word_parts(z)):
-            some = slice(place, place + len(parts[0]))
-            E[some], cumulative[some] = parts
-            place = some.stop
+        for _ in executor.map(partial(_count, totals, prior, owners, cold), self._word_parts(z, E, cumulative)):
+            continue
         return Tables(E, cumulative, cumulative[:, -1].copy(), totals, cold)
 
-    def _word_parts(self, z: NDArray[np.int32]) -> Iterator[WordPart]:
+    def _word_parts(
+        self, z: NDArray[np.int32], E: NDArray[np.float32], cumulative: NDArray[np.float32]
+    ) -> Iterator[WordPart]:
         """The words, some at a time."""
         for first, last in pairwise(self.word_edges):
             indptr = self.word_indptr[first : last + 1]
-            tokens = self.by_word[indptr[0] : indptr[-1]]
-            yield WordPart(indptr - indptr[0], z[tokens], self.prior[first:last], self.more[:, first:last])
+            yield WordPart(
+                indptr - indptr[0],
+                self.by_word[indptr[0] : indptr[-1]],
+                z,
+                self.prior[first:last],
+                self.more[:, first:last],
+                E[first:last],
+                cumulative[first:last],
+            )
 
     def _parts(self, z: NDArray[np.int32], seeds: NDArray[np.int64]) -> Iterator[Part]:
         """The documents, some at a time."""
@@ -344,11 +364,11 @@ def _cuts(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(np.append(np.searchsorted(indptr, cuts[:-1]), len(indptr) - 1))
 
 
-def _swept(tables: Tables, part: Part) -> tuple[NDArray[np.int32], float]:
-    """The topic of every token of some documents, drawn once, and how likely these are."""
+def _swept(tables: Tables, part: Part) -> tuple[NDArray[np.int32], NDArray[np.integer], float]:
+    """The topic of every token of some documents, drawn once, the tokens of topics (K,), and how likely these are."""
     topics = part.topics.copy()
     log_masses = gibbs_sweep(part.indptr, part.words, topics, *tables, part.seed)
-    return topics, log_masses
+    return topics, np.bincount(topics, minlength=len(tables.totals)), log_masses
 
 
 def _prior_gains(prior: Array, part: Part) -> Array:
@@ -358,11 +378,7 @@ def _prior_gains(prior: Array, part: Part) -> Array:
     return gains
 
 
-def _counted(
-    totals: NDArray[np.float32], prior: Array, owners: NDArray[np.intp], cold: bool, part: WordPart
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The tables of some words."""
-    E = np.empty((len(part.smooth), len(prior)), np.float32)
-    cumulative = np.empty_like(E)
-    word_tables(part.indptr, part.topics, part.smooth, owners, part.more, totals, prior, cold, E, cumulative)
-    return E, cumulative
+def _count(totals: NDArray[np.float32], prior: Array, owners: NDArray[np.intp], cold: bool, part: WordPart) -> None:
+    """Make the tables of some words."""
+    topics = part.topics[part.tokens]
+    word_tables(part.indptr, topics, part.smooth, owners, part.more, totals, prior, cold, part.E, part.cumulative)

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Summary
+from ..model import Posterior, Summary
 from ..moves.agglomeration import Step, ancestry, level_start, levels_of, merges
 from .laps import Laps
 from .search import Search
@@ -86,6 +86,10 @@ class MergingSearch(Search, Generic[S]):
     def _is_large(self, K: int) -> bool:
         """Whether laps with K clusters take long."""
 
+    def _merges(self, posterior: Posterior) -> list[Step]:
+        """The merges of its clusters that are looked at, the best each time."""
+        return list(merges(posterior))
+
     def _counts(self, laps: Laps, groups: list[list[int]]) -> Array | None:
         """What is known of single documents, (K, N), with each group of clusters as one; None for rows."""
         return None
@@ -135,7 +139,7 @@ class MergingSearch(Search, Generic[S]):
         """The merges of an ascent's clusters and a visit to all data, made once for each bound."""
         known = self._surveyed
         if known is None or known.laps is not laps or known.bound != laps.bound:
-            steps = list(merges(laps.posterior))
+            steps = self._merges(laps.posterior)
             seen = self._look(laps, ancestry(steps, laps.total.K))
             known = self._surveyed = Surveyed(laps, laps.bound, steps, seen)
         return known

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import BagSource
-from ..model import Model, Summary
-from ..moves.agglomeration import Level, level_start, levels_of
+from ..model import Model, Posterior, Summary
+from ..moves.agglomeration import Level, Step, hopeful, level_start, levels_of, merges
 from ..moves.better import WORTH
 from .document_survey import DocumentSurvey, document_survey
 from .laps import Laps
@@ -32,6 +32,7 @@ class Tuning:
     cold : sweeps of annealing at a temperature of one half, where laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
     word_restarts : ascents in a row from words that begin in other topics
+    most_merged : merges that are looked at, beyond those that gain most together
     """
 
     coarse_topics: float = 3.0
@@ -40,6 +41,7 @@ class Tuning:
     cold: int = 20
     refreshes: int = 4
     word_restarts: int = 4
+    most_merged: int = 100
 
 
 TUNING = Tuning()
@@ -149,6 +151,9 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
 
     def _is_large(self, K: int) -> bool:
         return True
+
+    def _merges(self, posterior: Posterior) -> list[Step]:
+        return hopeful(merges(posterior), TUNING.most_merged)
 
     def _order(self, losses: Array) -> Sequence[int]:
         """One merge, two, four and so on: all are worth about the same until many are made."""

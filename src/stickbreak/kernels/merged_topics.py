@@ -15,7 +15,7 @@ FAINT = 1e-12  # responsibilities below add no more than rounding to an entropy
 
 @_part
 def _branches(p, parents, seen, nodes):
-    """Write the nodes of a tree that are topics with factors p > 0, or above one, to ``nodes``, the root last; how many.
+    """Write the nodes that are topics with factors p > 0, or above one, to ``nodes``; how many.
 
     seen : (nodes,) room
     """
@@ -37,7 +37,7 @@ def _add_single(p, size, own, parents, prior, r, sums):
     for j in range(r.size):
         r[j] = p[j] if j < p.size else 0.0
     for j in own:
-        if j < parents.size - 1:
+        if parents[j] >= 0:
             r[parents[j]] += r[j]
     add_single_topic(size, r, prior, sums[0], sums[1], sums[2])
 
@@ -48,7 +48,7 @@ def _add_counts(N, own, parents, prior, n, sums):
     for j in range(n.size):
         n[j] = N[j] if j < N.size else 0.0
     for j in own:
-        if j < parents.size - 1:
+        if parents[j] >= 0:
             n[parents[j]] += n[j]
         theta = n[j] + prior.counts[j]
         sums[0, j] += digamma(theta) - prior.psi[j]
@@ -58,23 +58,22 @@ def _add_counts(N, own, parents, prior, n, sums):
 @_part
 def _add_entropy(likelihoods, scale, count, p, own, parents, r, entropies):
     """Add the entropy of the responsibilities of an entry, likelihoods (K,) times p (K,) and ``scale``; r (nodes,) is room."""
-    last = parents.size - 1
     for j in own:
         r[j] = likelihoods[j] * p[j] * scale if j < p.size else 0.0
     for j in own:
-        if j < last and r[j] > FAINT:
+        if r[j] > FAINT:
             entropies[j] -= count * r[j] * math.log(r[j])
-            r[parents[j]] += r[j]
-    entropies[last] -= count * r[last] * math.log(r[last])
+            if parents[j] >= 0:
+                r[parents[j]] += r[j]
 
 
 @_jit
 def merged_statistics(indptr, rows, counts, E, prior, single, p, log_Z, N, parents, sums):
-    """What the bound needs of topics that are merged along a tree, responsibilities added: sums for each of its nodes.
+    """What the bound needs of topics that are merged along trees, responsibilities added: sums for each of its nodes.
 
     E (V, K), p (n, K), log_Z (nnz,) in: factors of the responsibilities;  N : (n, K) in: counts of the documents
     single : (n,) in: whether all tokens of a document have the same topic, of which p then holds the probabilities
-    prior : (nodes,) in: pseudo-counts of the nodes;  parents : (nodes,) in: each after its children, -1 for the root
+    prior : (nodes,) in: pseudo-counts of the nodes;  parents : (nodes,) in: each after its children, -1 for roots
     sums : (3, nodes) in and out: sum_d E[psi(theta_d)], sum_d E[log Gamma(theta_d)], and - sum_e c_e r_e log r_e or, of
         documents of a single topic, - r log r
     """

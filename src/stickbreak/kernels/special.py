@@ -11,6 +11,8 @@ from ._jit import jit as _jit
 _SHIFT = 8
 _FAR = 10.0  # the least number for which `rise` uses its series
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
+_LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is its square
+_EULER = 0.5772156649015329  # -psi(1)
 _HUGE = 1e25  # the tenth power of a count up to this does not overflow
 
 
@@ -38,6 +40,16 @@ def trigamma_times(x):
     series = i * (1 / 6 - i * (1 / 30 - i * (1 / 42 - i * (1 / 30 - i * (5 / 66 - i * 691 / 2730)))))
     rest = (0.5 / y + series) / y  # psi'(y) - 1 / y
     return x * rest if x >= _SHIFT else x * (total + rest + 1.0 / y) - 1.0
+
+
+@_jit
+def inverse_digamma(y):
+    """The x with psi(x) = y, by Newton steps (Minka 2000, appendix C); 1e-150 where x is smaller."""
+    y = max(y, _LEAST_PSI)
+    x = math.exp(min(y, 700.0)) + 0.5 if y >= -2.22 else -1.0 / (y + _EULER)
+    for _ in range(4):
+        x -= (digamma(x) - y) * x / (trigamma_times(x) + 1.0)
+    return x
 
 
 @_jit

@@ -130,20 +130,6 @@ class Entries(NamedTuple):
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(self.indptr.dtype)
         return type(self)(indptr, self.rows[places], self.counts[places])
 
-    def places(self, documents: NDArray[np.integer]) -> NDArray[np.intp]:
-        """Where the entries of some documents are."""
-        first = self.indptr[documents]
-        sizes = np.diff(self.indptr)[documents]
-        ends = np.cumsum(sizes)
-        return np.asarray(np.arange(sizes.sum()) + np.repeat(first - (ends - sizes), sizes), np.intp)
-
-    def of_documents(self, documents: NDArray[np.integer]) -> Self:
-        """The entries of some documents."""
-        places = self.places(documents)
-        sizes = np.diff(self.indptr)[documents]
-        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(self.indptr.dtype)
-        return type(self)(indptr, self.rows[places], self.counts[places])
-
 
 class Kept(NamedTuple):
     """The factors of the responsibilities r_ek = E_ek p_dk / Z_e, and sum_k theta_dk and counts (n, K) of the documents.

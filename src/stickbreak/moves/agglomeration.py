@@ -1,6 +1,6 @@
 """Agglomeration: clusters become one, pair by pair, the best pair each time, through losses down to one cluster."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -102,8 +102,23 @@ def merges(posterior: Posterior, barred: Sequence[tuple[int, int]] = ()) -> Iter
         gains[low, high], together[low, high] = merge_gains(model, total, marginal, shares, low, high)
 
 
+def hopeful(steps: Iterable[Step], beyond: int) -> list[Step]:
+    """The merges up to so many beyond those that gain most together."""
+    found: list[Step] = []
+    best = 0.0
+    most = beyond
+    for step in steps:
+        found.append(step)
+        if step.gain > best:
+            best = step.gain
+            most = len(found) + beyond
+        if len(found) == most:
+            break
+    return found
+
+
 def ancestry(steps: Sequence[Step], K: int) -> NDArray[np.int64]:
-    """The tree of the merges of K clusters: the parent of each node, (2 K - 1,), and -1 for the root.
+    """The trees of the merges of K clusters: the parent of each node, (K + merges,), and -1 for roots.
 
     Nodes are the clusters, then what each merge leads to, in order; so every parent comes after its children.
     """
@@ -115,7 +130,7 @@ def ancestry(steps: Sequence[Step], K: int) -> NDArray[np.int64]:
 
 
 def row_nodes(N: Array, parents: NDArray[np.int64], entropies: Array, base: Array) -> Summary:
-    """The summary, without statistics, of the nodes of a tree of merges of clusters of rows."""
+    """The summary, without statistics, of the nodes of trees of merges of clusters of rows."""
     return Summary(upwards(N, parents), np.empty((len(parents), 0)), entropies, base)
 
 
@@ -124,7 +139,7 @@ def levels_of(model: Model, total: Summary, steps: Sequence[Step], nodes: Summar
 
     Of documents it is a lower bound: the shares of the clusters are added, too.
 
-    nodes : the summary, without statistics, of the nodes of the tree of merges, of which the first K are the clusters
+    nodes : the summary, without statistics, of the nodes of the trees of merges, of which the first K are the clusters
     """
     K = total.K
     allocation = model.allocation
