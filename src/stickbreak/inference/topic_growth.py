@@ -25,8 +25,9 @@ class Tuning:
     ----------
     fewest, least : topics of the first excursion, and of any, where laps take long
     growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
-    beyond : where laps take long, times as many topics as seem best by the last three bounds, beyond which the next excursion
-        does not go, but times as many as there are, at least
+    seen : where laps take long, the last excursions whose bounds tell how many topics are best
+    beyond : times as many topics as seem best by these, beyond which the next excursion does not go, but times as many as
+        there are, at least; and there is none if fewer seem best
     coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
@@ -36,6 +37,7 @@ class Tuning:
     fewest: int = 64
     least: int = 8
     growth: tuple[float, ...] = (2.0, 1.125)
+    seen: int = 4
     beyond: float = 1.25
     coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
@@ -95,12 +97,10 @@ class TopicGrowth(TopicAscents):
         if not self._is_fast():
             self._halve(chain, options)
         sizes = sorted(self._tried)
-        bounds = [self._tried[K] for K in sizes]
-        i = min(int(np.argmax(bounds)), len(sizes) - 2)  # the last may be as good as the one before
-        if i > 0:
-            three = slice(i - 1, i + 2)
-            top, bend = _top(np.log(sizes[three]), bounds[three])
-            best = min(np.exp(top), float(sizes[i + 1]))
+        last = min(int(np.argmax([self._tried[K] for K in sizes])) + 1, len(sizes) - 1)
+        if last > 1:
+            best, bend = self._top_of(sizes[: last + 1])
+            best = min(best, TUNING.beyond * sizes[last])
             lacking = topic_ascents.TUNING.coarse_topics * best
             fewest = best * np.exp(-np.sqrt(lacking / bend)) if bend > 0.0 else best
             self._wanted = min(int(np.ceil(fewest)), self.model.max_clusters)
@@ -115,18 +115,24 @@ class TopicGrowth(TopicAscents):
 
     def _pace(self) -> float:
         """Times as many topics in the next excursion: where laps take long, no further beyond the top than `Tuning.beyond`."""
-        sizes = sorted(self._tried)[-3:]
+        sizes = sorted(self._tried)
         if len(sizes) < 3 or self._is_fast():
             return TUNING.growth[0]
-        top = np.exp(_top(np.log(sizes), [self._tried[K] for K in sizes])[0])
+        top = self._top_of(sizes)[0]
         return float(np.clip(TUNING.beyond * top / self.total.K, TUNING.beyond, TUNING.growth[0]))
 
     def _rises(self) -> bool:
-        """Whether more topics than were tried are likely to be better, where laps take long: by the last three bounds."""
-        sizes = sorted(self._tried)[-3:]
+        """Whether many more topics than were tried are likely to be better, where laps take long: by the last bounds."""
+        sizes = sorted(self._tried)
         if len(sizes) < 3 or self._is_fast():
             return True
-        return bool(_top(np.log(sizes), [self._tried[K] for K in sizes])[0] >= np.log(sizes[-1]))
+        return bool(self._top_of(sizes)[0] >= TUNING.beyond * sizes[-1])
+
+    def _top_of(self, sizes: Sequence[int]) -> tuple[float, float]:
+        """The number of topics that is best by the last of some that were tried (`_top`), and what a distance costs."""
+        last = sizes[-TUNING.seen :]
+        top, bend = _top(np.log(last), np.array([self._tried[K] for K in last]))
+        return float(np.exp(top)), bend
 
     def _note(self, laps: Laps) -> None:
         """Keep the bound of an ascent of the growth."""
@@ -185,14 +191,13 @@ class TopicGrowth(TopicAscents):
         return trial
 
 
-def _top(x: Array, y: Sequence[float]) -> tuple[float, float]:
-    """Where the parabola through three points, x increasing, has its top, and what the square of a distance from there costs.
+def _top(x: Array, y: Array) -> tuple[float, float]:
+    """Where the parabola nearest to points has its top, and what the square of a distance from there costs.
 
     Infinity, and zero, if it has none.
     """
-    first = (y[1] - y[0]) / (x[1] - x[0])
-    second = (y[2] - y[1]) / (x[2] - x[1])
-    if not first > second:
+    middle = x.mean()
+    bend, slope, _ = np.polyfit(x - middle, y - y.mean(), 2)
+    if not bend < 0.0:
         return np.inf, 0.0
-    top = 0.5 * (x[0] + x[1]) + 0.5 * (x[2] - x[0]) * first / (first - second)
-    return float(top), float((first - second) / (x[2] - x[0]))
+    return float(middle - 0.5 * slope / bend), float(-bend)
