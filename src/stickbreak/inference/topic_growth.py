@@ -53,6 +53,7 @@ class TopicGrowth(TopicAscents):
     """Excursions from more topics of words, each from annealed ones."""
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
+    _began: tuple[Laps, Annealed] | None = None  # an ascent of growth, and what it began with
     _wanted: int = 0  # by what growth tells, if it tells, the fewest topics that are about as good as the best
 
     @property
@@ -168,9 +169,15 @@ class TopicGrowth(TopicAscents):
 
     def _with_split(self, chain: Chain, wanted: int, sweeps: int) -> Annealed:
         """``wanted`` topics: those in hand, the largest split, annealed."""
-        annealed = chain.from_summary(self.total, 1, self.executor, self._cold(self.total.K))
+        annealed = self._annealed_in_hand(chain)
         topics = chain.split(annealed, wanted)
         return chain.from_topics(topics, wanted, sweeps, self.executor, annealed.owners, self._cold(wanted))
+
+    def _annealed_in_hand(self, chain: Chain) -> Annealed:
+        """The topics in hand, of every token: where laps take long, those that their ascent began with, if that is known."""
+        if self._began is not None and self._began[0] is self._in_hand and not self._is_fast():
+            return self._began[1]
+        return chain.from_summary(self.total, 1, self.executor, self._cold(self.total.K))
 
     def _of_growth(self, options: Options, K: int) -> Options:
         """How far ascents settle that are compared to tell how many topics are best, K in hand."""
@@ -182,7 +189,8 @@ class TopicGrowth(TopicAscents):
         trial = self._laps(self.model, (), self._of_growth(options, self.total.K), best, origin="splits")
         trial.run(annealed.summary)
         self._note(trial)
-        self._keep(best, trial)
+        if self._keep(best, trial) > 0.0:
+            self._began = trial, annealed
         if not merges or (self._in_hand is best and not self._is_fast()):
             return trial
         merged = self._merge_all(trial, options)

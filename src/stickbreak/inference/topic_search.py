@@ -100,6 +100,7 @@ class TopicSearch(TopicGrowth):
         annealed = chain.from_summary(start, topic_growth.TUNING.sweeps, self.executor, self._cold(start.K))
         self.best = self._laps(self.model, (), self._of_growth(coarse, start.K))
         self.best.run(annealed.summary)
+        self._began = self.best, annealed
         if self._first_of_growth <= start.K:
             self._note(self.best)
         self._merge_all(self.best, coarse)

@@ -41,7 +41,7 @@ def propose_deletes(
     if model.kind.has_documents and isinstance(model.likelihood.plain, Multinomial):
         open_ &= np.fromiter(map(may, range(summary.K)), np.bool_, summary.K)
         limit = max(5, limit // 2)
-        smallest = np.argsort(summary.N, kind="stable")[: max(MOST_MIXED, summary.K // 4)]
+        smallest = np.argsort(summary.N, kind="stable")[: max(MOST_MIXED, summary.K // 8)]
         some = smallest[open_[smallest]]
         if len(some):
             loss, distance = _mixture_losses(model, summary, some, loss, distance)
