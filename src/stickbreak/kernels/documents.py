@@ -24,7 +24,7 @@ Array = NDArray[np.floating]
 
 
 FLOOR = 1e-150  # of E and of p in float64: their product stays a number
-FAINT, FAINT32 = 1e-20, 1e-15  # factors of topics that may be left out of a document, in float64 and in float32
+FAINT, FAINT32 = 1e-17, 1e-15  # factors of topics that may be left out of a document, in float64 and in float32
 SHARE, SHARE32 = 1e-13, 1e-7  # what the sum of these factors may be of a mass Z
 _LARGEST_EXPONENT = 60.0
 _EXP = np.exp(-np.arange(int(8 * _LARGEST_EXPONENT) + 1) / 8.0).astype(np.float32)

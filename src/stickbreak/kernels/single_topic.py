@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ._jit import part as _part
 from .special import digamma
-from .vectors import place_of_largest, place_of_smallest, sum_of
+from .vectors import any_above, place_of_largest, place_of_smallest, sum_of
 
 Array = NDArray[np.floating]
 
@@ -33,19 +33,23 @@ class Prior(NamedTuple):
 
     counts, psi, log_gamma : (K,)
     rises : (_KEPT, K) log Gamma(counts + n) - log Gamma(counts) for n tokens; 0 where not known yet
+    largest, smallest : where the largest and the smallest of the counts are
     """
 
     counts: Array
     psi: Array
     log_gamma: Array
     rises: Array
+    largest: int
+    smallest: int
 
 
 @_part
 def prior_for(prior):
     """What is known of pseudo-counts (K,)."""
     K = prior.size
-    known = Prior(prior, np.empty(K), np.empty(K), np.empty((_KEPT, K)))
+    largest = place_of_largest(prior)
+    known = Prior(prior, np.empty(K), np.empty(K), np.empty((_KEPT, K)), largest, place_of_smallest(prior))
     for k in range(K):
         for n in range(_KEPT):
             known.rises[n, k] = 0.0
@@ -86,9 +90,9 @@ def _log_likelihoods(own, counts, scores, least, data):
         c = counts[e]
         for k in range(data.size):
             data[k] += c * row[k]
-        if e % _BETWEEN == _BETWEEN - 1 and not data[place_of_largest(data)] > least:
+        if e % _BETWEEN == _BETWEEN - 1 and not any_above(data, least):
             return False
-    return bool(data[place_of_largest(data)] > least)
+    return any_above(data, least)
 
 
 @_part
@@ -121,12 +125,12 @@ def single_topic(own, counts, mass, scores, prior, least, limit, data, rho):
     n = sum_of(counts) / mass
     scale = 1.0 / mass
     K = rho.size
-    most = _rise(prior, place_of_largest(prior.counts), n)
+    most = _rise(prior, prior.largest, n)
     if not _log_likelihoods(own, counts, scores, (least - most - math.log(K)) * mass, data):
         return False
     for k in range(K):
         data[k] *= scale
-    lowest = data[place_of_largest(data)] - (most - _rise(prior, place_of_smallest(prior.counts), n)) + math.log(FAINT)
+    lowest = data[place_of_largest(data)] - (most - _rise(prior, prior.smallest, n)) + math.log(FAINT)
     best = -np.inf
     for k in range(K):
         value = data[k] + _rise(prior, k, n) if data[k] > lowest else -np.inf

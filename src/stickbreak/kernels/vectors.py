@@ -47,6 +47,15 @@ def place_of_smallest(x):
 
 
 @_part
+def any_above(x, least):
+    """Whether any of the numbers x is above another; they are counted, for which several fit into one instruction."""
+    count = 0
+    for k in range(x.size):
+        count += 1 if x[k] > least else 0
+    return count > 0
+
+
+@_part
 def gather(x, places, out):
     """Write the numbers x[places] to ``out``."""
     for j in range(places.size):
