@@ -18,7 +18,7 @@ from .lap import LOCAL
 from .laps import Laps
 from .row_search import RowSearch
 from .session import Session
-from .state import Options
+from .state import Floor, Options
 
 Array = NDArray[np.floating]
 
@@ -30,7 +30,7 @@ class Tuning:
     Attributes
     ----------
     near : nats a document: a mixture further below documents that mix topics is not searched on for
-    first_laps : laps of that mixture
+    first_laps : laps of that mixture, at most, and fewer where it would take more to get so near
     tries : starts in a row that are no better, after which there are no more
     """
 
@@ -73,9 +73,12 @@ class OneTopicSearch:
         """Whether a mixture with these topics explains documents about as well as others, whose bound is given."""
         options = replace(self.options, max_laps=TUNING.first_laps)
         rows = SparseSource(self.source.X)
-        first = Laps(self._flat, rows, Schedule(()), self.session.aside(), rng, options)
+        base = sum(self.session.executor.over(rows, partial(_log_base, self.model), rows.batches(1)[0]))
+        least = Floor(bound + base - TUNING.near * rows.n_rows, topics.K)
+        patience = TUNING.first_laps
+        first = Laps(self._flat, rows, Schedule(()), self.session.aside(), rng, options, least, patience=patience)
         first.run(_words(topics))
-        return first.bound - float(first.total.base) >= bound - TUNING.near * rows.n_rows
+        return first.bound >= least.bound
 
     def best(self, starts: Iterable[Summary], rng: np.random.Generator) -> OneTopicEach | None:
         """The best mixture found from starts, one after another; None where there is no room for what it says of documents."""
@@ -101,6 +104,11 @@ class OneTopicSearch:
     def _flat(self) -> Model:
         """The model of a mixture."""
         return Model(self.model.likelihood, self.model.allocation.flat, room=self.model.max_clusters)
+
+
+def _log_base(model: Model, rows: SparseSource, chunk: Chunk) -> float:
+    """The log base measure of the documents of a chunk as rows."""
+    return float(model.likelihood.log_base(rows.read(chunk)[0]).sum())
 
 
 def _words(topics: Summary) -> Summary:
