@@ -27,6 +27,7 @@ class Tuning:
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
     rounds, again : long ascents in a row, where laps take long, each from the best topics, at most, and nats for each topic
         that one must gain for another to follow
+    long : tokens times topics, beyond which there is one of these
     cheap : topics are there twice if merges, as they are, cost less than this share of what their parameters do
     few, twins : share of the topics that are there twice, above which the next ascent begins without these, and up to which
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
@@ -42,6 +43,7 @@ class Tuning:
     worthwhile: float = 30.0
     rounds: int = 2
     again: float = 10.0
+    long: int = 1 << 27
     cheap: float = 0.5
     few: float = 0.02
     twins: float = 0.1
@@ -161,9 +163,9 @@ class TopicSearch(TopicGrowth):
     def _anneal_again(self, chain: Chain, options: Options) -> None:
         """Long ascents in a row where laps take long, each from the best topics, without those that are there twice.
 
-        They end when one gains too little; where no topics are there twice, after `Tuning.rounds`.
+        They end when one gains too little; where no topics are there twice, after `Tuning.rounds`, or one.
         """
-        rounds = TUNING.rounds
+        rounds = TUNING.rounds if self.source.total_weight * self.total.K <= TUNING.long else 1
         best = None
         while rounds > 0 and self._laps_left > 0 and self._in_hand is not best:
             best = self._in_hand
