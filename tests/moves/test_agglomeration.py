@@ -13,7 +13,7 @@ from stickbreak.likelihoods import REGISTRY, Sample
 from stickbreak.likelihoods.responsibilities import Responsibilities
 from stickbreak.model import Model, local_step
 from stickbreak.model.seeding import hard_summary
-from stickbreak.moves.agglomeration import ancestry, levels_of, merges, row_nodes, with_groups
+from stickbreak.moves.agglomeration import Step, ancestry, hopeful, levels_of, merges, row_nodes, with_groups
 
 
 def problem(name, allocation, N=400, K=6):
@@ -80,3 +80,12 @@ def test_a_survey_finds_the_rows_explained_worst(container):
         assert most <= len(rows) <= 2 * most
         assert set(mine[scores[mine] < limit - 1e-9]) <= set(rows) <= set(mine[scores[mine] <= limit + 1e-9])
         np.testing.assert_allclose(shares, R[rows, k])
+
+
+@pytest.mark.parametrize(
+    ("gains", "many"),
+    [([-1.0, -2.0, -3.0, -4.0], 2), ([-1.0, 3.0, 2.0, 1.0, 0.0], 4), ([1.0, 2.0, 3.0], 3), ([], 0)],
+)
+def test_merges_are_looked_at_up_to_some_beyond_the_best(gains, many):
+    steps = [Step(0, 1, gain, []) for gain in gains]
+    assert hopeful(steps, 2) == steps[:many]

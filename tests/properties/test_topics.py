@@ -241,3 +241,42 @@ def test_a_survey_tells_what_merged_topics_are_worth(kind, allocation):
         np.testing.assert_allclose(getattr(seen.nodes, name)[[total.K]], getattr(merged, name), rtol=1e-8, atol=1e-7)
     assert seen.nodes.N[-1] == pytest.approx(source.total_weight)
     assert seen.nodes.H[-1] == pytest.approx(0.0, abs=1e-8)
+
+
+@every
+@pytest.mark.parametrize("kind", ["words", "zero-mean"])
+def test_a_survey_of_the_first_merges_tells_the_same_of_these(kind, allocation):
+    """Without the later merges there are several trees."""
+    model, source, start = problem(kind, allocation, 4)
+    total = laps(model, source, start, max_laps=3).total
+    steps = list(merges(model.posterior(total)))
+    found = []
+    for some in (steps, steps[:2]):
+        with Threads(2) as threads:
+            seen = document_survey(model, total, source, threads, ancestry(some, total.K), None)
+        found.append(levels_of(model, seen.total, some, seen.nodes))
+    everything, first = found
+    assert [level.groups for level in first] == [level.groups for level in everything[:3]]
+    np.testing.assert_allclose([level.bound for level in first], [level.bound for level in everything[:3]], rtol=1e-12)
+
+
+@every
+@pytest.mark.parametrize("kind", ["words", "zero-mean"])
+def test_documents_without_the_topics_of_a_move_add_what_their_prior_says(kind, allocation):
+    """A factor next to zero has the documents iterated that are otherwise left out."""
+    model, source, start = problem(kind, allocation, 5)
+    small = replace(model, allocation=replace(allocation, document_concentration=0.05))
+    total = laps(small, source, start, max_laps=8).total
+    X, weights = source.read(source.batches(1)[0][0])
+    parameters = small.parameters(total, FLOAT)
+    prepared = small.kind.prepare(small.likelihood, parameters, source)
+    batch = Batch(X, weights)
+    summary, kept = small.kind.local_step(small.likelihood, prepared, batch, True, True)
+    assert (kept.p == 0.0).any(axis=1).mean() > 0.5
+    everywhere = kept._replace(p=np.maximum(kept.p, 1e-120))
+    children = small.kind.prepare(small.likelihood, parameters.take(np.array([1, 2])), source)
+    for removed, added in (((3, 1), None), ((0, 1, 2), children), ((4,), children)):
+        some = small.kind.track(small.likelihood, added, removed, batch, kept, summary)
+        all_ = small.kind.track(small.likelihood, added, removed, batch, everywhere, summary)
+        for name in ("N", "S", "H", "P", "Q", "P_rest", "Q_rest", "D", "counts"):
+            np.testing.assert_allclose(getattr(some, name), getattr(all_, name), rtol=1e-9, atol=1e-7, err_msg=name)
