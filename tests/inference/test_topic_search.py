@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stickbreak import TopicModel
-from stickbreak.inference import topic_ascents, topic_growth
+from stickbreak.inference import TopicSearch, topic_ascents, topic_growth
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -26,11 +26,32 @@ def test_the_top_of_a_parabola():
 
 
 @pytest.mark.parametrize(
-    ("bounds", "fast", "rises"), [((-9, -3, -2), False, False), ((-9, -5, -2), False, True), ((-9, -3, -2), True, True)]
+    ("bounds", "fast", "rises"),
+    [
+        ((-9, -3, -2), False, False),
+        ((-9, -5, -2), False, True),
+        ((-9, -3, -2), True, True),
+        ((-900, -9, -3, -2.0, -1.9), False, False),  # the last four tell
+        ((-90, -9, -5, -2.0, -0.0), False, True),
+    ],
 )
-def test_growth_ends_where_laps_take_long_and_the_best_number_is_within_what_was_tried(bounds, fast, rises):
-    growth = SimpleNamespace(_tried=dict(zip((64, 128, 256), bounds)), _is_fast=lambda: fast)
-    assert topic_growth.TopicGrowth._rises(growth) is rises
+def test_growth_ends_where_laps_take_long_and_no_more_topics_than_were_tried_seem_best(bounds, fast, rises):
+    growth = object.__new__(TopicSearch)
+    growth._tried = {64 * 2**i: bound for i, bound in enumerate(bounds)}
+    growth._is_fast = lambda: fast
+    assert growth._rises() is rises
+
+
+def test_the_best_number_by_four_bounds_is_between_those_by_three(monkeypatch):
+    """Noise in one bound moves it less."""
+    sizes = [64, 128, 256, 512]
+    growth = object.__new__(TopicSearch)
+    growth._tried = {K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes}
+    assert growth._top_of(sizes)[0] == pytest.approx(512.0)
+    growth._tried[512] += 1.0
+    by_four = growth._top_of(sizes)[0]
+    by_three = growth._top_of(sizes[1:])[0]
+    assert 512.0 < by_four < by_three
 
 
 @pytest.mark.parametrize("start", [2, 5])

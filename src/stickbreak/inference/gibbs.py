@@ -66,7 +66,6 @@ class WordPart(NamedTuple):
 
     topics : of every token of all documents
     more : (G, n) the pseudo-counts that each word has beside those in topics that are named in advance
-    E, cumulative : (n, K) where their tables go
     """
 
     indptr: NDArray[np.int64]
@@ -74,8 +73,6 @@ class WordPart(NamedTuple):
     topics: NDArray[np.int32]
     smooth: Array
     more: Array
-    E: NDArray[np.float32]
-    cumulative: NDArray[np.float32]
 
 
 class Part(NamedTuple):
@@ -319,25 +316,19 @@ class Chain:
         totals = self._totals(sizes, owners)
         E = np.empty((len(self.used), len(prior)), np.float32)
         cumulative = np.empty_like(E)
-        for _ in executor.map(partial(_count, totals, prior, owners, cold), self._word_parts(z, E, cumulative)):
-            continue
+        place = 0
+        for parts in executor.map(partial(_counted, totals, prior, owners, cold), self._word_parts(z)):
+            some = slice(place, place + len(parts[0]))
+            E[some], cumulative[some] = parts
+            place = some.stop
         return Tables(E, cumulative, cumulative[:, -1].copy(), totals, cold)
 
-    def _word_parts(
-        self, z: NDArray[np.int32], E: NDArray[np.float32], cumulative: NDArray[np.float32]
-    ) -> Iterator[WordPart]:
+    def _word_parts(self, z: NDArray[np.int32]) -> Iterator[WordPart]:
         """The words, some at a time."""
         for first, last in pairwise(self.word_edges):
             indptr = self.word_indptr[first : last + 1]
-            yield WordPart(
-                indptr - indptr[0],
-                self.by_word[indptr[0] : indptr[-1]],
-                z,
-                self.prior[first:last],
-                self.more[:, first:last],
-                E[first:last],
-                cumulative[first:last],
-            )
+            tokens = self.by_word[indptr[0] : indptr[-1]]
+            yield WordPart(indptr - indptr[0], tokens, z, self.prior[first:last], self.more[:, first:last])
 
     def _parts(self, z: NDArray[np.int32], seeds: NDArray[np.int64]) -> Iterator[Part]:
         """The documents, some at a time."""
@@ -378,7 +369,12 @@ def _prior_gains(prior: Array, part: Part) -> Array:
     return gains
 
 
-def _count(totals: NDArray[np.float32], prior: Array, owners: NDArray[np.intp], cold: bool, part: WordPart) -> None:
-    """Make the tables of some words."""
+def _counted(
+    totals: NDArray[np.float32], prior: Array, owners: NDArray[np.intp], cold: bool, part: WordPart
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The tables of some words."""
+    E = np.empty((len(part.smooth), len(prior)), np.float32)
+    cumulative = np.empty_like(E)
     topics = part.topics[part.tokens]
-    word_tables(part.indptr, topics, part.smooth, owners, part.more, totals, prior, cold, part.E, part.cumulative)
+    word_tables(part.indptr, topics, part.smooth, owners, part.more, totals, prior, cold, E, cumulative)
+    return E, cumulative
