@@ -1,13 +1,14 @@
 """The search for topics where laps take long, and growth from too few."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from stickbreak import TopicModel
-from stickbreak.inference import TopicSearch, topic_ascents, topic_growth
+from stickbreak.inference import topic_ascents, topic_growth
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -17,6 +18,13 @@ def corpus(K, n, V, words):
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(V, 0.05), K)
     return rng.multinomial(words, rng.dirichlet(np.full(K, 0.1), n) @ topics), topics
+
+
+def growing(tried, fast=False):
+    """A search with the bounds of growth, of as many topics as the last."""
+    growth = SimpleNamespace(_tried=tried, _is_fast=lambda: fast, total=SimpleNamespace(K=max(tried)))
+    growth._top_of = partial(topic_growth.TopicGrowth._top_of, growth)
+    return growth
 
 
 def test_the_top_of_a_parabola():
@@ -36,17 +44,13 @@ def test_the_top_of_a_parabola():
     ],
 )
 def test_growth_ends_where_laps_take_long_and_no_more_topics_than_were_tried_seem_best(bounds, fast, rises):
-    growth = object.__new__(TopicSearch)
-    growth._tried = {64 * 2**i: bound for i, bound in enumerate(bounds)}
-    growth._is_fast = lambda: fast
-    assert growth._rises() is rises
+    growth = growing({64 * 2**i: bound for i, bound in enumerate(bounds)}, fast)
+    assert topic_growth.TopicGrowth._rises(growth) is rises
 
 
-def test_the_best_number_by_four_bounds_is_between_those_by_three(monkeypatch):
-    """Noise in one bound moves it less."""
+def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_three():
     sizes = [64, 128, 256, 512]
-    growth = object.__new__(TopicSearch)
-    growth._tried = {K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes}
+    growth = growing({K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes})
     assert growth._top_of(sizes)[0] == pytest.approx(512.0)
     growth._tried[512] += 1.0
     by_four = growth._top_of(sizes)[0]
@@ -77,9 +81,7 @@ def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkey
     ("bounds", "fast", "pace"), [((-9, -3, -2), True, 2.0), ((-9, -5, -2), False, 2.0), ((-9, -3, -1.9), False, 1.25)]
 )
 def test_growth_goes_little_beyond_the_top_where_laps_take_long(bounds, fast, pace):
-    growth = SimpleNamespace(
-        _tried=dict(zip((64, 128, 256), bounds)), _is_fast=lambda: fast, total=SimpleNamespace(K=256)
-    )
+    growth = growing(dict(zip((64, 128, 256), bounds)), fast)
     assert topic_growth.TopicGrowth._pace(growth) == pytest.approx(pace)
 
 
