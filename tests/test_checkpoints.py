@@ -300,7 +300,7 @@ def test_the_command_goes_on_from_its_checkpoint(path, stopped, tmp_path, monkey
         cli.main()
 
     begin = checkpoint.Checkpoint.__init__
-    monkeypatch.setattr(checkpoint.Checkpoint, "__init__", lambda self, path, seconds: begin(self, path, 0.0))
+    monkeypatch.setattr(checkpoint.Checkpoint, "__init__", lambda self, path, _, *rest: begin(self, path, 0.0, *rest))
     stopped(lambda: run(*command), 5)
     assert not (tmp_path / "model").exists()
     run(*command)

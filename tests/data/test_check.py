@@ -21,6 +21,7 @@ class Fit:
     """What the check asks of an estimator."""
 
     likelihood = None
+    _takes_latent = False
 
     def __init__(self, names, D):
         self.n_features_in_ = D
