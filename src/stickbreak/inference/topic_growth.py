@@ -175,8 +175,10 @@ class TopicGrowth(TopicAscents):
 
     def _annealed_in_hand(self, chain: Chain) -> Annealed:
         """The topics in hand, of every token: where laps take long, those that their ascent began with, if that is known."""
-        if self._began is not None and self._began[0] is self._in_hand and not self._is_fast():
-            return self._began[1]
+        if self._began is not None and not self._is_fast():
+            laps, annealed = self._began
+            if laps is self._in_hand and annealed.summary.K == self.total.K:
+                return annealed
         return chain.from_summary(self.total, 1, self.executor, self._cold(self.total.K))
 
     def _of_growth(self, options: Options, K: int) -> Options:
