@@ -18,7 +18,7 @@ from stickbreak.data.corpus import open_corpus, write_corpus
 from stickbreak.data.files import DataError, read_table
 from stickbreak.data.sparse_rows import sparse_rows
 from stickbreak.description.topics import coherence
-from stickbreak.inference.anchors import anchor_topics
+from stickbreak.inference.topics.anchors import anchor_topics
 
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 KINDS = {f"{f}_{kind}": (f, kind) for f in FORMATS for kind in ("array", "matrix")}

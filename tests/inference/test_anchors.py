@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment, minimize
 
-from stickbreak.inference import anchors
-from stickbreak.inference.anchors import _anchors, _Cooccurrence, _mixtures, anchor_topics
+from stickbreak.inference.topics import anchors
+from stickbreak.inference.topics.anchors import _anchors, _Cooccurrence, _mixtures, anchor_topics
 
 
 def separable(K=5, V=100, D=3000, length=60, seed=0):

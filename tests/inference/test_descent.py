@@ -9,8 +9,9 @@ from scipy.optimize import linear_sum_assignment
 from stickbreak import HMM
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
-from stickbreak.inference import Options, Session, Threads, state_search
+from stickbreak.inference import Options, Session, Threads
 from stickbreak.inference.descent import Descent, of_states, wide_start
+from stickbreak.inference.states import search as state_search
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Bernoulli, Gaussian, Sample
 from stickbreak.model import SEQUENCES, Model

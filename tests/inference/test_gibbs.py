@@ -6,8 +6,8 @@ from scipy import sparse
 
 from stickbreak.allocations import HierarchicalDirichletProcess
 from stickbreak.data import BagSource
-from stickbreak.inference import gibbs
 from stickbreak.inference.executor import Threads
+from stickbreak.inference.topics import gibbs
 from stickbreak.likelihoods import Multinomial
 from stickbreak.model import BAGS, Model, Summary
 

@@ -8,8 +8,9 @@ import pytest
 from stickbreak import HMM
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
-from stickbreak.inference import pair_search, state_search
-from stickbreak.inference.state_crossing import LEAST, crossed_states
+from stickbreak.inference.states import pairs as pair_search
+from stickbreak.inference.states import search as state_search
+from stickbreak.inference.states.crossing import LEAST, crossed_states
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import SEQUENCES, Model
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stickbreak import TopicModel
-from stickbreak.inference import topic_ascents, topic_growth
+from stickbreak.inference.topics import ascents, growth
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -22,15 +22,15 @@ def corpus(K, n, V, words):
 
 def growing(tried, fast=False):
     """A search with the bounds of growth, of as many topics as the last."""
-    growth = SimpleNamespace(_tried=tried, _is_fast=lambda: fast, total=SimpleNamespace(K=max(tried)))
-    growth._top_of = partial(topic_growth.TopicGrowth._top_of, growth)
-    return growth
+    search = SimpleNamespace(_tried=tried, _is_fast=lambda: fast, total=SimpleNamespace(K=max(tried)))
+    search._top_of = partial(growth.TopicGrowth._top_of, search)
+    return search
 
 
 def test_the_top_of_a_parabola():
     x = np.log([64.0, 128.0, 300.0])
-    assert topic_growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx((5.1, 3.0))
-    assert topic_growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == (np.inf, 0.0)
+    assert growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx((5.1, 3.0))
+    assert growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == (np.inf, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -44,24 +44,24 @@ def test_the_top_of_a_parabola():
     ],
 )
 def test_growth_ends_where_laps_take_long_and_no_more_topics_than_were_tried_seem_best(bounds, fast, rises):
-    growth = growing({64 * 2**i: bound for i, bound in enumerate(bounds)}, fast)
-    assert topic_growth.TopicGrowth._rises(growth) is rises
+    search = growing({64 * 2**i: bound for i, bound in enumerate(bounds)}, fast)
+    assert growth.TopicGrowth._rises(search) is rises
 
 
 def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_three():
     sizes = [64, 128, 256, 512]
-    growth = growing({K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes})
-    assert growth._top_of(sizes)[0] == pytest.approx(512.0)
-    growth._tried[512] += 1.0
-    by_four = growth._top_of(sizes)[0]
-    by_three = growth._top_of(sizes[1:])[0]
+    search = growing({K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes})
+    assert search._top_of(sizes)[0] == pytest.approx(512.0)
+    search._tried[512] += 1.0
+    by_four = search._top_of(sizes)[0]
+    by_three = search._top_of(sizes[1:])[0]
     assert 512.0 < by_four < by_three
 
 
 @pytest.mark.parametrize("start", [2, 5])
 def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch, start):
-    monkeypatch.setattr(topic_ascents, "TUNING", replace(topic_ascents.TUNING, fast=0))
-    monkeypatch.setattr(topic_growth, "TUNING", replace(topic_growth.TUNING, fewest=start))
+    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))
+    monkeypatch.setattr(growth, "TUNING", replace(growth.TUNING, fewest=start))
     model = TopicModel(init="k-means++", n_init_topics=start, random_state=0, n_jobs=1)
     found = model.fit(corpus(12, 300, 150, 60)[0])
     assert abs(found.n_topics_ - 12) <= 1
@@ -70,7 +70,7 @@ def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch
 
 
 def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkeypatch):
-    monkeypatch.setattr(topic_ascents, "TUNING", replace(topic_ascents.TUNING, fast=0))
+    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))
     X, topics = corpus(30, 200, 600, 100)
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     assert abs(found.n_topics_ - 30) <= 1
@@ -81,8 +81,8 @@ def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkey
     ("bounds", "fast", "pace"), [((-9, -3, -2), True, 2.0), ((-9, -5, -2), False, 2.0), ((-9, -3, -1.9), False, 1.25)]
 )
 def test_growth_goes_little_beyond_the_top_where_laps_take_long(bounds, fast, pace):
-    growth = growing(dict(zip((64, 128, 256), bounds)), fast)
-    assert topic_growth.TopicGrowth._pace(growth) == pytest.approx(pace)
+    search = growing(dict(zip((64, 128, 256), bounds)), fast)
+    assert growth.TopicGrowth._pace(search) == pytest.approx(pace)
 
 
 def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from stickbreak import TopicModel
 from stickbreak.data import BagSource
 from stickbreak.inference import Threads
-from stickbreak.inference import word_restarts as restarts
+from stickbreak.inference.topics import word_restarts as restarts
 from stickbreak.kernels.word_restarts import _begin, restart_words
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -9,8 +9,8 @@ from scipy import sparse
 from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
 from stickbreak.data import AnsweredBags, BagSource
 from stickbreak.inference import Options, Session, Threads
-from stickbreak.inference.document_survey import document_survey
 from stickbreak.inference.laps import Laps
+from stickbreak.inference.topics.survey import document_survey
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Multinomial, Sample
 from stickbreak.model import BAGS, AnsweredBagKind, Batch, Model, Summary

@@ -13,8 +13,8 @@ from scipy.special import gammaln, logsumexp, psi, xlogy
 from stickbreak.allocations import HierarchicalDirichletProcess, LatentDirichlet
 from stickbreak.data import BagSource, GroupSource
 from stickbreak.inference import Options, Session, Threads
-from stickbreak.inference.document_survey import document_survey
 from stickbreak.inference.laps import Laps
+from stickbreak.inference.topics.survey import document_survey
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import DiagonalGaussian, Multinomial, Sample, ZeroMeanGaussian
 from stickbreak.model import BAGS, GROUPS, Batch, Model, Summary

@@ -17,9 +17,9 @@ from ..data.document_files import open_documents
 from ..data.frames import Encoded, Levels, as_frame
 from ..data.opening import as_data, is_path
 from ..inference import Chain, Executor, Options, Session, TopicSearch
-from ..inference.anchors import anchor_topics
 from ..inference.init import from_responsibilities, from_seeds
 from ..inference.reader import Reader
+from ..inference.topics.anchors import anchor_topics
 from ..kernels.document_statistics import entry_mass
 from ..likelihoods import REGISTRY, Likelihood, Multinomial
 from ..likelihoods.features import features

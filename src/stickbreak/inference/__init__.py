@@ -4,9 +4,7 @@ from .adopted_births import AdoptedSearch
 from .algorithm import Algorithm, Memoized
 from .class_search import ClassSearch
 from .executor import Executor, Threads
-from .gibbs import Chain
 from .labelled_search import LabelledSearch, by_class
-from .labelled_states import states_by_class
 from .learning_search import LearningSearch
 from .published_search import PublishedSearch
 from .refit import Refit
@@ -17,12 +15,14 @@ from .search import Search
 from .sequential import Sequential
 from .session import Journal, Session
 from .state import Options
-from .state_renewal import StateRenewal
-from .state_search import StateSearch
+from .states.labelled import states_by_class
+from .states.renewal import StateRenewal
+from .states.search import StateSearch
 from .stochastic import Stochastic
 from .streaming import Streaming
-from .topic_renewal import TopicRenewal
-from .topic_search import TopicSearch
+from .topics.gibbs import Chain
+from .topics.renewal import TopicRenewal
+from .topics.search import TopicSearch
 from .trace import Lap, ascents
 from .truncation_free import TruncationFree
 

@@ -23,11 +23,11 @@ from ..moves.birth import CHILDREN
 from ..moves.sample import FEATURES
 from ..moves.schedule import MEMORY as TRACKED
 from ..moves.segments import MOST as SEGMENTS
-from .gibbs import TOKENS
 from .lap import LOCAL
 from .sample_sizes import most_larger, sample_rows
 from .sight import BYTES as OWNERS
-from .word_restarts import MOST as MOST_FACTORS
+from .topics.gibbs import TOKENS
+from .topics.word_restarts import MOST as MOST_FACTORS
 
 NUMBER = 8  # bytes
 SMALL = 1 << 28  # bytes; a fit that needs less is not worth asking how much there is

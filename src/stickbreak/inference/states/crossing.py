@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import SequenceSource
-from ..model import Model, Summary
-from ..model.sequences import labelled
-from ..moves.agglomeration import reduced
-from .descent import of_states
+from ...data import SequenceSource
+from ...model import Model, Summary
+from ...model.sequences import labelled
+from ...moves.agglomeration import reduced
+from ..descent import of_states
 
 MOST_PIECES = 256
 LEAST = 30  # rows of a piece

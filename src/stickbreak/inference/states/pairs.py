@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import SequenceSource
-from ..model import Model, Summary
-from ..moves.agglomeration import reduced
-from ..moves.spectral import spectral_states
-from .laps import Laps
-from .paths import best_paths
-from .search import Search
-from .state_crossing import crossed_states
+from ...data import SequenceSource
+from ...model import Model, Summary
+from ...moves.agglomeration import reduced
+from ...moves.spectral import spectral_states
+from ..laps import Laps
+from ..paths import best_paths
+from ..search import Search
+from .crossing import crossed_states
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PairSearch(Search):
     """Find states where rows repeat, and are so many that laps take long (see `Search`).
 
     Pairs of nearby rows show most states at once (`stickbreak.moves.spectral`), in every start some others, so that each
-    ascent from one is crossed with the model in hand (`stickbreak.inference.state_crossing`).  No moves are asked for
+    ascent from one is crossed with the model in hand (`stickbreak.inference.states.crossing`).  No moves are asked for
     until crossed states have settled: to judge one takes as long as a lap.
     """
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import psi
 
-from ..allocations.topics import TopicPrior
-from ..data import ArraySource
-from ..kernels.gibbs import gibbs_sweep, prior_gains, word_tables
-from ..likelihoods import Multinomial, Seeded
-from ..model import Model, Summary
-from .executor import Executor
+from ...allocations.topics import TopicPrior
+from ...data import ArraySource
+from ...kernels.gibbs import gibbs_sweep, prior_gains, word_tables
+from ...likelihoods import Multinomial, Seeded
+from ...model import Model, Summary
+from ..executor import Executor
 
 Array = NDArray[np.floating]
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import psi
 
-from ..data import ArraySource
-from ..kernels.merged_topics import merged_statistics
-from ..likelihoods import Likelihood
-from ..model import Batch, DocumentSummary, Model, Summary
-from ..model.documents import DocumentKind, Entries, Kept
-from ..model.tree import upwards
-from .executor import Executor
-from .visit import Piece
+from ...data import ArraySource
+from ...kernels.merged_topics import merged_statistics
+from ...likelihoods import Likelihood
+from ...model import Batch, DocumentSummary, Model, Summary
+from ...model.documents import DocumentKind, Entries, Kept
+from ...model.tree import upwards
+from ..executor import Executor
+from ..visit import Piece
 
 Array = NDArray[np.floating]
 

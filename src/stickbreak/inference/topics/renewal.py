@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from ..data import BagSource
-from ..model import Summary
-from . import topic_ascents, topic_growth
+from ...data import BagSource
+from ...model import Summary
+from . import ascents, growth
 from .gibbs import Chain
-from .topic_search import TopicSearch
+from .search import TopicSearch
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class TopicRenewal(TopicSearch):
             self._run_coarse(start)
             return
         chain = Chain(self.model, self.source, self.rng.spawn(1)[0], "document_concentration" in self.options.learn)
-        coarse = replace(self.options, tol=max(topic_ascents.TUNING.coarse_topics, self.options.tol))
+        coarse = replace(self.options, tol=max(ascents.TUNING.coarse_topics, self.options.tol))
         self.draws = False
         self.best = self._laps(self.model, (), coarse)
         self.best.run(start)
@@ -50,8 +50,8 @@ class TopicRenewal(TopicSearch):
         blank = min(max(TUNING.least_blank, int(TUNING.blank * K)), self.model.max_clusters - K)
         if self._may_grow() and blank > 0:
             wider = self.total.as_start.insert_empty(blank)
-            self._excursion(chain.from_summary(wider, topic_growth.TUNING.sweeps, self.executor), coarse)
-            while self._grow(chain, self._times(topic_growth.TUNING.growth[0]), coarse):
+            self._excursion(chain.from_summary(wider, growth.TUNING.sweeps, self.executor), coarse)
+            while self._grow(chain, self._times(growth.TUNING.growth[0]), coarse):
                 continue
         self._refresh()
         self._merge_more(self._in_hand, self.options)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.labelled_rows import LabelledSequences
-from ..likelihoods import Labelled
-from ..model import Model, Summary
-from ..model.sequences import labelled
-from .executor import Executor
-from .labelled_search import most_of_each
-from .paths import best_paths
+from ...data.labelled_rows import LabelledSequences
+from ...likelihoods import Labelled
+from ...model import Model, Summary
+from ...model.sequences import labelled
+from ..executor import Executor
+from ..labelled_search import most_of_each
+from ..paths import best_paths
 
 
 def states_by_class(model: Model, states: Summary, source: LabelledSequences, executor: Executor) -> Summary:

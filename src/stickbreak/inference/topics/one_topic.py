@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Chunk, SparseSource
-from ..model import Model, Parameters, Summary
-from ..model.local import responsibilities_of
-from ..moves import Schedule
-from ..moves.better import WORTH
-from .executor import Executor
-from .lap import LOCAL
-from .laps import Laps
-from .row_search import RowSearch
-from .session import Session
-from .state import Floor, Options
+from ...data import Chunk, SparseSource
+from ...model import Model, Parameters, Summary
+from ...model.local import responsibilities_of
+from ...moves import Schedule
+from ...moves.better import WORTH
+from ..executor import Executor
+from ..lap import LOCAL
+from ..laps import Laps
+from ..row_search import RowSearch
+from ..session import Session
+from ..state import Floor, Options
 
 Array = NDArray[np.floating]
 

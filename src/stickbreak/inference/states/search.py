@@ -9,21 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import SequenceSource
-from ..likelihoods import Likelihood
-from ..model import Model, Summary
-from ..model.learning import OF_LIKELIHOOD
-from ..moves import Schedule, states
-from ..moves.agglomeration import reduced
-from ..moves.blocks import block_states
-from ..moves.segments import alike, halved, in_pieces, own_states, regrouped
-from ..moves.spectral import spectral_states
-from .descent import Descent, of_states, wide_start
-from .laps import Laps
-from .pair_search import PairSearch
-from .paths import best_paths
-from .search import Search
-from .state import Options
+from ...data import SequenceSource
+from ...likelihoods import Likelihood
+from ...model import Model, Summary
+from ...model.learning import OF_LIKELIHOOD
+from ...moves import Schedule, states
+from ...moves.agglomeration import reduced
+from ...moves.blocks import block_states
+from ...moves.segments import alike, halved, in_pieces, own_states, regrouped
+from ...moves.spectral import spectral_states
+from ..descent import Descent, of_states, wide_start
+from ..laps import Laps
+from ..paths import best_paths
+from ..search import Search
+from ..state import Options
+from .pairs import PairSearch
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class StateSearch(Search):
     is learnt anew; where none of these pays, the search ends.
 
     Where many rows repeat and pairs of them show so many states that laps take long, all this is left to
-    `stickbreak.inference.pair_search`.
+    `stickbreak.inference.states.pairs`.
 
     Where other rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
     follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once;

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..data.sparse_rows import sparse_rows
+from ...data.sparse_rows import sparse_rows
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.intp]

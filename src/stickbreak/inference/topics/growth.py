@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Summary
-from ..moves.better import WORTH
-from . import topic_ascents
+from ...model import Summary
+from ...moves.better import WORTH
+from ..laps import Laps
+from ..state import Options
+from . import ascents
+from .ascents import TopicAscents
 from .gibbs import Annealed, Chain
-from .laps import Laps
-from .state import Options
-from .topic_ascents import TopicAscents
 
 Array = NDArray[np.floating]
 
@@ -102,7 +102,7 @@ class TopicGrowth(TopicAscents):
         if last > 1:
             best, bend = self._top_of(sizes[: last + 1])
             best = min(best, TUNING.beyond * sizes[last])
-            lacking = topic_ascents.TUNING.coarse_topics * best
+            lacking = ascents.TUNING.coarse_topics * best
             fewest = best * np.exp(-np.sqrt(lacking / bend)) if bend > 0.0 else best
             self._wanted = min(int(np.ceil(fewest)), self.model.max_clusters)
 

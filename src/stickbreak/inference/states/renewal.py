@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from itertools import cycle
 
-from ..model import Summary
-from .state_search import TUNING as OF_SEARCH
-from .state_search import StateSearch
+from ...model import Summary
+from .search import TUNING as OF_SEARCH
+from .search import StateSearch
 
 PATIENCE = 4  # excursions without gain after which there are no more
 

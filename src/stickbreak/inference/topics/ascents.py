@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import BagSource
-from ..model import Model, Posterior, Summary
-from ..moves.agglomeration import Level, Step, hopeful, level_start, levels_of, merges
-from ..moves.better import WORTH
-from .document_survey import DocumentSurvey, document_survey
-from .laps import Laps
-from .merging import MergingSearch
-from .state import Options
+from ...data import BagSource
+from ...model import Model, Posterior, Summary
+from ...moves.agglomeration import Level, Step, hopeful, level_start, levels_of, merges
+from ...moves.better import WORTH
+from ..laps import Laps
+from ..merging import MergingSearch
+from ..state import Options
+from .survey import DocumentSurvey, document_survey
 from .word_restarts import words_restarted
 
 Array = NDArray[np.floating]

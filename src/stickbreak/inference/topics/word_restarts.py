@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import psi
 
-from ..data import BagSource
-from ..kernels.documents import FLOOR
-from ..kernels.word_restarts import restart_words
-from ..likelihoods import Multinomial, Seeded
-from ..model import Model, Summary
-from .executor import Executor
+from ...data import BagSource
+from ...kernels.documents import FLOOR
+from ...kernels.word_restarts import restart_words
+from ...likelihoods import Multinomial, Seeded
+from ...model import Model, Summary
+from ..executor import Executor
 
 Array = NDArray[np.floating]
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..data import SparseSource
-from ..model import Model, Summary
-from ..moves.agglomeration import reduced
-from . import topic_ascents, topic_growth
+from ...data import SparseSource
+from ...model import Model, Summary
+from ...moves.agglomeration import reduced
+from ..state import Options
+from . import ascents, growth
 from .gibbs import Annealed, Chain
+from .growth import TopicGrowth
 from .one_topic import OneTopicSearch
-from .state import Options
-from .topic_growth import TopicGrowth
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ TUNING = Tuning()
 class TopicSearch(TopicGrowth):
     """Find the best topics that moves can reach (see `Search` and `MergingSearch`).
 
-    Topics of words have poor local optima in such numbers that every ascent starts by annealing (`stickbreak.inference.gibbs`).
+    Topics of words have poor local optima in such numbers that every ascent starts by annealing
+    (`stickbreak.inference.topics.gibbs`).
 
     make_chain : makes the sampler for topics of words, from random numbers; None for groups of rows
     """
@@ -97,9 +98,9 @@ class TopicSearch(TopicGrowth):
 
     def _run_annealed(self, chain: Chain, start: Summary) -> None:
         """Search for topics: ever more, until those that are new gain too little; then long ascents, until none merges any."""
-        coarse = replace(self.options, tol=max(topic_ascents.TUNING.coarse_topics, self.options.tol))
+        coarse = replace(self.options, tol=max(ascents.TUNING.coarse_topics, self.options.tol))
         self.draws = False  # there are no births
-        annealed = chain.from_summary(start, topic_growth.TUNING.sweeps, self.executor, self._cold(start.K))
+        annealed = chain.from_summary(start, growth.TUNING.sweeps, self.executor, self._cold(start.K))
         self.best = self._laps(self.model, (), self._of_growth(coarse, start.K))
         self.best.run(annealed.summary)
         self._began = self.best, annealed
@@ -190,9 +191,7 @@ class TopicSearch(TopicGrowth):
         merges = int(np.flatnonzero(lost <= dear * np.arange(len(lost)))[-1])
         return self._merged_to(levels[merges]) if merges > TUNING.few * self.total.K else None
 
-    def _anneal(
-        self, chain: Chain, start: Summary, options: Options, sweeps: int = topic_growth.TUNING.last_sweeps
-    ) -> None:
+    def _anneal(self, chain: Chain, start: Summary, options: Options, sweeps: int = growth.TUNING.last_sweeps) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
         self._ascend_annealed(chain, chain.from_summary(start, sweeps, self.executor, self._cold(start.K)), options)
 
@@ -223,9 +222,7 @@ class TopicSearch(TopicGrowth):
             return
         best = self.outcome
         first = self._unmixed(found.model)
-        trial = self._laps(
-            first, (), options, best, origin="one topic each", patience=topic_ascents.TUNING.fresh_patience
-        )
+        trial = self._laps(first, (), options, best, origin="one topic each", patience=ascents.TUNING.fresh_patience)
         trial.run(first.kind.start(found.topics), found.counts)
         if self._keep(best, trial) > 0.0:
             self._first = first
