@@ -13,6 +13,7 @@ from ..kernels import sticks as kernels
 from ._base import Array
 
 SMALLEST = 1e-100  # of a stick mean, so that its weight and the square of that are numbers
+LEAST, ROUNDING = 1e-9, 3e-15  # gains with which a search ends: nats, and share of a bound, of which less is rounding
 
 
 def stick_weight(u: Array, exponents: Array, gamma: float, strengths: Array) -> Array:
@@ -76,7 +77,8 @@ def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, counts:
         found, gradient = value(x + scale * t) if t.any() else here
         return first - found, -gradient * scale
 
-    found = minimize(loss, np.zeros_like(x), jac=True, method="L-BFGS-B", options={"gtol": 1e-5, "maxiter": 200})
+    scales = {"ftol": max(LEAST, ROUNDING * abs(first)), "gtol": 1e-5, "maxiter": 200}
+    found = minimize(loss, np.zeros_like(x), jac=True, method="L-BFGS-B", options=scales)
     best = found.x if found.fun < 0.0 else np.zeros_like(x)
     return np.asarray(x + scale * best), first - min(float(found.fun), 0.0)
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .pages import release_pages
-from .sources import Array, ArraySource, Chunk, SparseSource
+from .sources import MANY_CHUNKS, Array, ArraySource, Chunk, SparseSource
 
 ROWS_AT_ONCE = 1 << 14  # rows of groups in a chunk
 COUNTS_AT_ONCE = 1 << 20  # counts of bags that are read together
+CHUNK_COUNTS, PER_WORD = 1 << 16, 32  # counts of bags in a chunk, and for each word: its summary is as wide as the vocabulary
 
 
 class Groups(NamedTuple):
@@ -25,6 +26,12 @@ class Groups(NamedTuple):
 
 class BagSource(SparseSource):
     """Documents as rows of counts of words, CSR (N, V), in memory or mapped (`stickbreak.data.corpus.open_corpus`)."""
+
+    @property
+    def chunk_rows(self) -> int:
+        """Documents in a chunk, at most: few enough for many threads, but no more chunks than these need."""
+        counts = max(CHUNK_COUNTS, PER_WORD * self.n_columns)
+        return min(super().chunk_rows, max(1, counts // self.row_size, self.n_rows // MANY_CHUNKS))
 
     @cached_property
     def total_weight(self) -> float:

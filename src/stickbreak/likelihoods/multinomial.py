@@ -117,8 +117,10 @@ class Multinomial(Likelihood):
 
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p] = psi(c + s) - psi(sum); b = 0."""
-        c = self._concentration + np.maximum(S, 0.0)  # extrapolated sums may miss zero
-        return self._digammas(S) - psi(c.sum(axis=1, keepdims=True)), np.zeros(len(N))
+        totals = self._concentration.sum() + np.maximum(S, 0.0).sum(axis=1)  # extrapolated sums may miss zero
+        W = self._digammas(S)
+        W -= psi(totals)[:, None]
+        return W, np.zeros(len(N))
 
     def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Log p drawn from the posterior; b = 0."""

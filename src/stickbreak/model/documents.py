@@ -403,7 +403,7 @@ def summed(own: Tables, sums: Array, R: Array, T: Any, totals: Array, N: Array) 
     psi_totals = psi(totals).sum()
     P = sums[0] - psi_totals
     Q = sums[1] - own.prior * P
-    H = sums[3] - sums[2] - (R * own.scores).sum(axis=0)
+    H = sums[3] - sums[2] - np.einsum("vk,vk->k", R, own.scores)
     P_rest = n * psi(own.rest) - psi_totals if own.rest > 0.0 else 0.0
     Q_rest = n * gammaln(own.rest) - own.rest * P_rest if own.rest > 0.0 else 0.0
     Q_rest -= gammaln(totals).sum()

@@ -19,7 +19,7 @@ from ..executor import Executor
 Array = NDArray[np.floating]
 
 TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a random sample
-CHUNK_TOKENS = 1 << 18
+CHUNK_TOKENS = 1 << 16
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
 WINDOW = 10  # sweeps of which the likelihoods of tokens are compared with those before
 PRIOR_EVERY = 3  # sweeps between estimates of the prior of documents
