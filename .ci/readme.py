@@ -1,6 +1,6 @@
-"""Run the Python code of a Markdown file, block after block in one namespace and an empty folder; >>> is compared.
+"""Run the Python code of Markdown files, each block after block in one namespace and an empty folder; >>> is compared.
 
-python .ci/readme.py README.md
+python .ci/readme.py README.md docs/new_likelihood.md
 """
 
 import doctest
@@ -40,4 +40,4 @@ def _compare(code: str, namespace: dict[str, object], path: Path, line: int) -> 
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).resolve()))
+    sys.exit(max([main(path) for path in [Path(name).resolve() for name in sys.argv[1:]]]))

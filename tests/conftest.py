@@ -1,5 +1,6 @@
 """Data, priors, models and plain dense references, shared by the tests of every likelihood and allocation."""
 
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,6 +28,17 @@ from stickbreak.model import Model, Summary
 
 settings.register_profile("stickbreak", max_examples=10, deadline=None, derandomize=True, database=None)
 settings.load_profile("stickbreak")
+
+
+# Ten thousand tests are a million objects that stay: pytest makes them, and nobody looks for garbage among them afterwards.
+def pytest_collection():
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
+
 
 # Rows: three unlike clusters each --------------------------------------------------------------------------------------
 

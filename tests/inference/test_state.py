@@ -3,6 +3,7 @@
 import pickle
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -204,12 +205,19 @@ def stopped(case, notes, monkeypatch, legs=()):
     return found.value.args[0]
 
 
+@cache
+def whole_fit(name):
+    """A fit of `CASES`, which no test may change, and its journal."""
+    written = Counting()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Estimator, "_journal", lambda self: written)
+        return CASES[name](), written
+
+
 @every
 def test_a_search_taken_up_again_ends_in_the_same_bits(name, monkeypatch):
     """Stopped after any lap, written down, read, and gone on with; also when stopped twice."""
-    written = Counting()
-    monkeypatch.setattr(Estimator, "_journal", lambda self: written)
-    whole = CASES[name]()
+    whole, written = whole_fit(name)
     laps = len(whole.history_)
     before = written.notes - laps  # laps of other searches, such as those that choose a family
     rng = np.random.default_rng(0)
@@ -310,7 +318,7 @@ class Travelling(Threads):
 
 @every
 def test_tasks_can_run_elsewhere(name, monkeypatch):
-    here, before = CASES[name](), Travelling.travelled
+    (here, _), before = whole_fit(name), Travelling.travelled
     monkeypatch.setattr(Estimator, "_executor", lambda self, X=None: Travelling(1))
     assert_equal_fits(CASES[name](), here)
     assert Travelling.travelled > before + 10

@@ -179,7 +179,8 @@ def test_huge_weights_are_huge_counts(name, turn):
     rng = np.random.default_rng(4)
     X = np.exp(three_clusters(39)) if name == "exponential" else three_clusters(15)
     weights = rng.random(len(X)) * scale
-    fitted = Mixture(name, learn=scale < 1e50, random_state=0, n_jobs=1).fit(X, sample_weight=weights)
+    given = {"learn": scale < 1e50, "max_laps": 200, "random_state": 0, "n_jobs": 1}
+    fitted = Mixture(name, **given).fit(X, sample_weight=weights)
     assert np.isfinite(fitted.lower_bound_)
     assert np.isfinite(fitted.score_samples(X)).all()
     if name == "known_covariance_gaussian":  # wider than the clusters: half of one explains its rows no better
