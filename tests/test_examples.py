@@ -1,4 +1,4 @@
-"""The file of examples runs, and the family of docs/new_likelihood.md does what the page says; `make examples` runs the page."""
+"""The examples run, and the family of docs/new_likelihood.md does what the page says (`make examples` runs the page)."""
 
 import ast
 import re
