@@ -6,8 +6,8 @@ processes that follow one row before or two, of marks (10 zeros or ones), of cou
 the bound of the fit less that of the other, in nats: where it is negative, the search has missed something.  "wrong" is the
 share of rows with a wrong label, and "truth wrong" that of the start at the true states.
 
---null N: N chains of one state for every kind of rows instead, also of processes of 2 columns; where rows are numbers also with
-the likelihood left to `HMM`.  It prints how often one state was found.
+--null N: N chains of one state for every kind of rows instead, also of processes of 2 and 10 columns; where rows are numbers
+also with the likelihood left to `HMM`.  It prints how often one state was found.
 
     python benchmarks/right_states.py [--rows KIND ...] [--small] [--states K ...] [--shapes N ...] [--seeds N] [--first SEED]
                                       [--quick] [--null N]
@@ -132,8 +132,11 @@ KINDS: dict[str, tuple[str | Likelihood, Rows]] = {
 ONE_STATE = KINDS | {
     "2 processes": ("autoregressive_gaussian", process(2)),
     "2 of second order": (AutoregressiveGaussian(order=2), second_order(2)),
+    "10 processes": ("autoregressive_gaussian", process(10)),
+    "10 of second order": (AutoregressiveGaussian(order=2), second_order(10)),
 }
-OF_NUMBERS = ("1 number", "2 numbers", "10 numbers", "process", "second order", "2 processes", "2 of second order")
+PROCESSES = ("process", "second order", "2 processes", "2 of second order", "10 processes", "10 of second order")
+OF_NUMBERS = ("1 number", "2 numbers", "10 numbers", *PROCESSES)
 
 
 def fitted(likelihood: str | Likelihood, X: np.ndarray, shape: Shape, **parameters: Any) -> HMM:

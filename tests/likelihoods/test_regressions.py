@@ -427,10 +427,16 @@ def test_tunable_hyperparameters_scale(name):
     for field in c.likelihood.tunable:
         other, start = c.likelihood.scaled(field, 1.0 / 3.0), least.get(field, 0.0)
         before, after = (np.asarray(getattr(q, field)) - start for q in (c.likelihood, other))
+        if field == "mean":  # of the history, about the mean of the data
+            P = len(c.r)
+            center = np.append(c.likelihood.origin[c.r], 1.0)
+            np.testing.assert_allclose(after @ center, before @ center)
+            before, after = before[:, :P], after[:, :P]
         np.testing.assert_allclose(after, before / 3.0)
         uncorrelated = field == "correlation" and np.array_equal(c.likelihood.pattern, np.eye(len(c.likelihood.scale)))
         if before.any() and not uncorrelated:
-            assert abs(other.log_marginal(c.N, c.S)[0] - c.likelihood.log_marginal(c.N, c.S)[0]) > 1e-3
+            change = 1e-5 if field == "mean" else 1e-3  # rows that hardly follow their history hardly tell of it
+            assert abs(other.log_marginal(c.N, c.S)[0] - c.likelihood.log_marginal(c.N, c.S)[0]) > change
 
 
 def test_constant_and_collinear_columns_keep_a_usable_prior():
@@ -535,3 +541,30 @@ def test_a_width_below_rounding_is_refused_with_a_cure():
     c = make("ar")
     with pytest.raises(FloatingPointError, match="precision of the data"):
         c.likelihood.log_marginal(c.N, -c.S)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("order", [1, 2])
+def test_by_default_columns_follow_their_own_history_as_all_do_on_average(order, intercept):
+    rng = np.random.default_rng(order)
+    X = np.zeros((3000, 3))
+    for t in range(2, len(X)):
+        X[t] = [0.9, 1.2, 0.7] * X[t - 1] - [0.0, 0.5, 0.1] * X[t - 2] + rng.standard_normal(3)
+    X = X * [1.0, 30.0, 0.2] + intercept * np.array([5.0, -100.0, 0.0])
+    rows = AutoregressiveGaussian.rows(X, order=order)
+    found = AutoregressiveGaussian(order=order, intercept=intercept).resolve(Sample.of(rows))
+    Z = (rows - intercept * rows.mean(axis=0)) / X.std(axis=0)[np.arange(3 * (order + 1)) % 3]
+    history = np.stack([Z[:, 3 * i : 3 * i + 3].ravel() for i in range(1, order + 1)], axis=1)
+    phi = np.linalg.lstsq(history, Z[:, :3].ravel(), rcond=None)[0]
+    wanted = np.hstack([share * np.eye(3) for share in phi])
+    np.testing.assert_allclose(found.mean[:, : 3 * order], wanted, atol=5e-3)
+    if intercept:
+        np.testing.assert_allclose(found.mean @ np.append(rows.mean(axis=0)[3:], 1.0), rows.mean(axis=0)[:3])
+    given = AutoregressiveGaussian(order=order, intercept=intercept, mean=0.0).resolve(Sample.of(rows))
+    assert not given.mean.any()
+    assert "mean" not in AutoregressiveGaussian(mean=0.0).not_given()
+
+
+def test_a_constant_series_has_no_history_to_follow():
+    found = AutoregressiveGaussian().resolve(Sample.of(np.ones((5, 2))))
+    np.testing.assert_array_equal(found.mean, [[0.0, 1.0]])

@@ -52,6 +52,18 @@ def test_blocks_and_the_two_products_give_the_same(problem, naive, monkeypatch, 
     np.testing.assert_allclose(naive.dense(kept, 5), naive.dense(want_kept, 5), rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("F", [3, local.LONG])
+def test_scores_of_few_and_of_many_statistics_are_one_product(dtype, F):
+    rng = np.random.default_rng(F)
+    T, W = rng.standard_normal((50, F)).astype(dtype), rng.standard_normal((4, F)).astype(dtype)
+    out = np.empty((50, 4), dtype)
+    found = local.product_with(T, W, out)
+    assert found is out
+    np.testing.assert_allclose(found, np.einsum("nf,kf->nk", T, W), rtol=1e-3, atol=100 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(local.product_with(T, W), found)
+
+
 @given(seed=SEEDS)
 def test_weights_are_repetitions_and_summaries_add(problem, naive, seed):
     p = problem(seed)

@@ -16,6 +16,7 @@ WINDOWS = 128  # at least so many pieces make a sample
 HELD_WINDOWS = 32  # and so many a full memory
 STEPS = 1 << 15  # rows in a chunk of short sequences, or at least in a part of a long one
 SHARED = 1 << 12  # rows of a batch, up to which it is one chunk: to share fewer takes as long as it saves
+SHARED_VALUES = 1 << 16  # of these rows and their histories, up to which that is so
 SHORTER = 2  # phrases are of use where symbols are fewer than one for so many rows
 HALVINGS = 4  # numbers of phrases to choose from
 MOST_ROWS = 1 << 23  # of more rows no phrases are sought
@@ -171,7 +172,8 @@ class SequenceSource(ArraySource):
         Short sequences share a chunk, long ones are cut into several.
         """
         pieces = max(1, -(-self.n_rows // (n_batches * self.steps)))
-        if self.n_sequences > n_batches and self.n_rows > n_batches * SHARED:
+        values = self.n_rows * self.n_columns if self.codes is None else 0  # those of distinct rows are looked at once
+        if self.n_sequences > n_batches and (self.n_rows > n_batches * SHARED or values > n_batches * SHARED_VALUES):
             pieces += pieces % 2  # an even number keeps two threads level
         middle = 0.5 * (self.edges[:-1] + self.edges[1:])
         piece = (middle * (n_batches * pieces) / self.n_rows).astype(int)

@@ -90,9 +90,13 @@ class Regression(WishartPrior):
         )
         lost = quadratic.rounding(sample.take(y), draft.unit[y])
         draft = replace(draft, rounding=np.where(np.isinf(lost), 1.0, lost))
+        sums, n = draft._sums(sample)
+        if self.mean is None:
+            draft = replace(draft, mean=draft._default_mean(sums))
         near = bool((np.abs(draft._prior.working_mean) <= FARTHEST).all())
         require(near, "mean", self.mean, f"within {FARTHEST:g} of zero in units of the columns")
-        about_line, pattern = draft._residuals(sample)
+        variance, pattern = residuals(draft._prior.products + sums, draft._layout.M, n or 1.0)
+        about_line = variance * draft._unit[y] ** 2
         variance = about_line * SHARE_OF_RESIDUAL / quadratic.SHARE_OF_SPREAD
         scale = prior_scale(self.scale, self.correlation, variance, pattern, draft.degrees_of_freedom)
         return replace(draft, **scale._asdict())
@@ -334,11 +338,12 @@ class Regression(WishartPrior):
         """Counts and statistics of an empty cluster."""
         return np.zeros(1), np.zeros((1, self.n_statistics))
 
-    def _residuals(self, sample: Sample) -> tuple[Array, Array]:
-        """Variances (q,) and correlations (q, q) of the targets about the line that the prior of A and the sample suggest."""
-        layout = self._layout
+    def _sums(self, sample: Sample) -> tuple[Array, float]:
+        """Sums of the products of v = [r, y] over a sample, in working coordinates, and how many of its rows have targets."""
         N = np.atleast_1d(sample.weights.sum())
         S = sample.weights[None] @ features(self, sample.X)
-        J = self._prior.products + layout.products(N, S)[0]
-        variance, pattern = residuals(J, layout.M, float(layout.counts(N, S)[0]) or 1.0)
-        return variance * self._unit[layout.y] ** 2, pattern
+        return self._layout.products(N, S)[0], float(self._layout.counts(N, S)[0])
+
+    def _default_mean(self, sums: Array) -> Array:
+        """M0 where none is given: that of `prior_mean`, unless what these `_sums` say suits the family better."""
+        return np.asarray(self.mean)

@@ -1,8 +1,8 @@
 """Gaussian whose mean is a linear function of the steps before, for sequences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,11 @@ class AutoregressiveGaussian(Regression):
         p, in steps.
     intercept : bool, default True
         Whether r ends in a 1.  Without, the process moves about zero.
-    mean : float or array (D, M), default: zero, with the intercept at the mean of x_t
+    mean : float or array (D, M), default: phi_i times the identity for x_{t-i}, and through the mean of x_t
         M0, in the units of the data: the coefficients of x_{t-1}, then of x_{t-2}, ..., last of the 1; a number
-        is for all of them.  An identity for x_{t-1} makes the prior a random walk.
+        is for all of them.  An identity for x_{t-1} makes the prior a random walk.  By default phi (p,) is the least-squares
+        fit of all columns to their own history, in units of their deviations: a state need not show anew how smooth the
+        process is.  Where it is learnt, the coefficients of the history are multiplied by a factor.
     mean_precision : float > 0 or array (M, M), default 1e-2
         K0: a number counts pseudo-rows with the spread of the data, a positive definite matrix is in products of
         the units of r.  The covariance of the coefficients given Lambda is Lambda^-1 x K0^-1.
@@ -47,8 +49,11 @@ class AutoregressiveGaussian(Regression):
 
     References
     ----------
-    Thesis 6.1.1, Eq. 6.3; Fox 2009, Bayesian nonparametric learning of complex dynamical phenomena.
+    Thesis 6.1.1, Eq. 6.3; Fox 2009, Bayesian nonparametric learning of complex dynamical phenomena; Litterman 1986,
+    Forecasting with Bayesian vector autoregressions, for prior means of the coefficients of a column's own history alone.
     """
+
+    tunable: ClassVar[tuple[str, ...]] = ("mean", *Regression.tunable)
 
     order: int = 1
 
@@ -95,6 +100,33 @@ class AutoregressiveGaussian(Regression):
         X = X.astype(np.result_type(X.dtype, np.float32), copy=False)
         present = np.concatenate([np.arange(stop - size + p, stop) for size, stop in zip(sizes, sizes.cumsum())])
         return np.hstack([X[present - lag] for lag in range(p + 1)])
+
+    def scaled(self, name: str, factor: float) -> Self:
+        """As others; of the mean, the coefficients of the history, about the mean of the data."""
+        if name != "mean":
+            return super().scaled(name, factor)
+        history = self._layout.r
+        mean = np.array(self.mean)
+        slopes = mean[:, : len(history)]
+        if self.intercept:
+            mean[:, -1] += (1.0 - factor) * (slopes @ self.origin[history])
+        slopes *= factor
+        return replace(self, mean=mean)
+
+    def cost_of_learning(self, name: str, N: Array) -> float:
+        """As others; of the mean, that of a number for every step of the history."""
+        return super().cost_of_learning(name, N) * (self.lags if name == "mean" else 1)
+
+    def _default_mean(self, sums: Array) -> Array:
+        """Phi_i I for x_{t-i} in working coordinates, phi (p,) by least squares of all columns, one more of which is zero."""
+        layout = self._layout
+        q = layout.q
+        history = np.arange(len(layout.r)).reshape(-1, q)  # in v, of each step
+        G = sums[history[:, None], history].sum(axis=2)
+        phi = np.linalg.solve(G + np.eye(len(G)), sums[history, np.arange(layout.M, layout.M + q)].sum(axis=1))
+        slopes = np.hstack([share * np.eye(q) for share in phi]) * self._unit[layout.y, None] / self._unit[layout.r]
+        intercept = self.origin[layout.y] - slopes @ self.origin[layout.r]
+        return np.hstack([slopes, intercept[:, None]]) if self.intercept else np.asarray(slopes)
 
     def _columns(self, D: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         steps = whole("order", self.order) + 1

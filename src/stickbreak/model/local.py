@@ -21,6 +21,7 @@ Limits = NDArray[np.integer] | None  # (n,) the most clusters that each row may 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
 FEW_ROWS, MOST_NUMBERS = 128, 1 << 25  # a block has at least so many rows, if their numbers are no more than that
 FARTHEST = 1e300  # the largest score of a row
+LONG = 200  # statistics, from which BLAS makes T @ W.T sooner as (W @ T.T).T in float64, by a fifth or more
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
 
 
@@ -325,7 +326,11 @@ def product_of(likelihood: Likelihood, T: Any, W: Array, out: Array | None = Non
 def product_with(T: Any, W: Array, out: Array | None = None) -> Array:
     """T @ W.T for features T (n, F), dense or CSR, and weights W (K, F); in ``out`` (n, K) of the type of W, if given."""
     if not sparse.issparse(T):
-        return np.asarray(np.matmul(T, W.T, out=out))
+        if W.dtype != np.float64 or W.shape[1] < LONG:
+            return np.asarray(np.matmul(T, W.T, out=out))
+        C = np.empty((len(T), len(W))) if out is None else out
+        C[...] = np.matmul(W, T.T).T
+        return C
     C = np.empty((T.shape[0], len(W)), W.dtype) if out is None else out
     csr_scores(T.indptr, T.indices, T.data, np.ascontiguousarray(W.T), C)
     return C
