@@ -105,6 +105,19 @@ def test_a_word_is_sampled_no_more_than_so_often(source):
     assert chain.scale * len(chain.words) == source.total_weight
 
 
+def test_of_long_documents_some_tokens_are_sampled_before_documents_are_left_out():
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(rng.multinomial(500_000, rng.dirichlet(np.full(V, 2.0), 100)).astype(float))
+    model = Model(Multinomial(concentration=np.full(V, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
+    chain = gibbs.Chain(model, BagSource(X), np.random.default_rng(0), True)
+    sizes = np.diff(chain.indptr)
+    assert len(sizes) == 100
+    assert abs(sizes.mean() - gibbs.LONG) < 20
+    assert chain.scale * len(chain.words) == pytest.approx(X.sum())
+    shares = np.bincount(chain.used[chain.words], minlength=V) / len(chain.words)
+    np.testing.assert_allclose(shares, X.sum(axis=0) / X.sum(), atol=0.01)
+
+
 def test_pseudo_counts_beyond_single_precision(source):
     model = Model(Multinomial(concentration=np.full(V, 1e300), length=40.0), HierarchicalDirichletProcess(), BAGS)
     chain = gibbs.Chain(model, source, np.random.default_rng(0), True)

@@ -18,7 +18,8 @@ from ..executor import Executor
 
 Array = NDArray[np.floating]
 
-TOKENS = 1 << 24  # at most about this many tokens are sampled: documents of a random sample
+TOKENS = 1 << 24  # at most about this many tokens are sampled: of documents of more than ...
+LONG = 2000  # ... so many on average a random share of the tokens, and then documents of a random sample
 CHUNK_TOKENS = 1 << 16
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
 WINDOW = 10  # sweeps of which the likelihoods of tokens are compared with those before
@@ -153,11 +154,14 @@ class Chain:
 
     def __init__(self, model: Model, source: ArraySource, rng: np.random.Generator, learn: bool) -> None:
         everything = source.total_weight
-        sample = source.sample(max(1, int(TOKENS * source.n_rows / max(everything, 1.0))), rng)
-        X = sample.X
-        tokens = np.minimum(np.rint(X.data), MOST_REPEATS).astype(np.int64)
+        share = min(1.0, LONG * source.n_rows / everything) if everything > TOKENS else 1.0
+        X = source.sample(max(1, int(TOKENS * source.n_rows / max(everything * share, 1.0))), rng).X
+        tokens = np.rint(X.data).astype(np.int64)
+        if share < 1.0:
+            tokens = rng.binomial(tokens, share)
+        tokens = np.minimum(tokens, MOST_REPEATS)
         seen = np.zeros(X.shape[1], np.bool_)
-        seen[X.indices] = True
+        seen[X.indices[tokens > 0]] = True
         self.used = np.flatnonzero(seen)  # sweeps take time in proportion to the words that occur, not to V
         self.words = np.repeat((np.cumsum(seen) - 1)[X.indices], tokens).astype(np.int32)
         self.indptr = np.concatenate([[0], np.cumsum(tokens)])[X.indptr]

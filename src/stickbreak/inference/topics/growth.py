@@ -57,9 +57,14 @@ class TopicGrowth(TopicAscents):
     _wanted: int = 0  # by what growth tells, if it tells, the fewest topics that are about as good as the best
 
     @property
+    def _most(self) -> int:
+        """The most topics: no more than documents, which could have one each."""
+        return min(self.model.max_clusters, self.source.n_rows)
+
+    @property
     def _first_of_growth(self) -> int:
         """Topics of the first excursion, if the search begins with fewer."""
-        return min(TUNING.fewest, self.model.max_clusters)
+        return min(TUNING.fewest, self._most)
 
     def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
         """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
@@ -81,7 +86,7 @@ class TopicGrowth(TopicAscents):
         better = True
         while better and self._may_grow():
             many = int(np.ceil(TUNING.growth[0] * many))
-            if many > self.model.max_clusters:
+            if many > self._most:
                 break
             trial = self._excursion(self._at_random(chain, many), options)
             better = trial.bound > bound
@@ -104,7 +109,7 @@ class TopicGrowth(TopicAscents):
             best = min(best, TUNING.beyond * sizes[last])
             lacking = ascents.TUNING.coarse_topics * best
             fewest = best * np.exp(-np.sqrt(lacking / bend)) if bend > 0.0 else best
-            self._wanted = min(int(np.ceil(fewest)), self.model.max_clusters)
+            self._wanted = min(int(np.ceil(fewest)), self._most)
 
     def _halve(self, chain: Chain, options: Options) -> None:
         """Excursions from half as many topics, while the fewest that were tried are the best."""
@@ -165,7 +170,7 @@ class TopicGrowth(TopicAscents):
 
     def _times(self, times: float) -> int:
         """So many times the topics in hand, of which there may be no more than some."""
-        return min(int(np.ceil(times * self.total.K)), self.model.max_clusters)
+        return min(int(np.ceil(times * self.total.K)), self._most)
 
     def _with_split(self, chain: Chain, wanted: int, sweeps: int) -> Annealed:
         """``wanted`` topics: those in hand, the largest split, annealed."""

@@ -239,6 +239,6 @@ class TopicSearch(TopicGrowth):
     def _ever_more(self, chain: Chain) -> Iterator[Summary]:
         """Annealed topics, twice as many each time."""
         many = TUNING.fewest_unmixed
-        while many <= self.model.max_clusters:
+        while many <= self._most:
             yield self._at_random(chain, many).summary
             many *= 2
