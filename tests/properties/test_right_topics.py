@@ -40,6 +40,7 @@ def test_a_corpus_without_topics_has_one(seed):
     found = fit(X, random_state=seed)
     assert found.n_topics_ == 1
     assert found.lower_bound_ >= fit(X, n_init_topics=1, moves=()).lower_bound_ - 1.0
+    assert found.lower_bound_ >= fit(X, init=found).lower_bound_ - 0.01
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 1.0, 1e4])

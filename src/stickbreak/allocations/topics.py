@@ -75,6 +75,10 @@ class TopicPrior(OneBound, ABC):
         joined[a], joined[b] = shares[a] + shares[b], 0.0
         return joined
 
+    def rest_of_one(self, sizes: Array) -> float | None:
+        """The best share of what is not in use where documents with ``sizes`` (D,) tokens have one topic; None if not known."""
+        return None
+
     @property
     def flat(self) -> DirichletProcess:
         """The prior for rows without documents."""
@@ -132,6 +136,12 @@ class HierarchicalDirichletProcess(SharedSticks[Documents], TopicPrior):
 
     def _scaled(self, factor: float) -> Self:
         return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
+
+    def rest_of_one(self, sizes: Array) -> float:
+        """It is gamma / (gamma + T) for T draws from the shares: alpha (psi(alpha + N_d) - psi(alpha)) of each document."""
+        alpha = self.document_concentration
+        draws = alpha * (psi(alpha + sizes) - psi(alpha)).sum()
+        return float(self._belief.mean / (self._belief.mean + draws))
 
     def solve(self, summary: Documents) -> Solution:
         """The best sticks, by L-BFGS."""

@@ -59,6 +59,19 @@ class DocumentSummary(Summary):
         local = np.empty((rows.K, 0), np.float32)
         return cls(rows.N, rows.S, rows.H, rows.base, nothing, nothing, none, none, none, local)
 
+    def of_one_topic(self, sizes: Array, own: float, rest: float) -> Self:
+        """This summary of the only topic of documents with ``sizes`` (n,) tokens, for pseudo-counts of it and of the rest."""
+        totals = sizes + own + rest
+        logs = psi(sizes + own) - psi(totals)
+        logs_of_rest = psi(rest) - psi(totals)
+        return replace(
+            self,
+            P=logs.sum(keepdims=True),
+            Q=(gammaln(sizes + own) - own * logs).sum(keepdims=True),
+            P_rest=np.array(logs_of_rest.sum()),
+            Q_rest=np.array((gammaln(rest) - rest * logs_of_rest - gammaln(totals)).sum()),
+        )
+
     @property
     def as_start(self) -> Summary:
         """The topics alone: what is known of documents changes with them."""

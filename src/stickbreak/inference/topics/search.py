@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...data import SparseSource
-from ...model import Model, Summary
+from ...allocations.topics import TopicPrior
+from ...data import BagSource, SparseSource
+from ...model import DocumentSummary, Model, Summary
 from ...moves.agglomeration import reduced
 from ..state import Options
 from . import ascents, growth
@@ -78,7 +79,24 @@ class TopicSearch(TopicGrowth):
             self._run_annealed(chain, start)
         if chain is None or self._is_fast():
             self._restart_words(self.options)
-        if self.total.K == 1 and self.options.learn_late and self._laps_left > 0:
+        if self.total.K == 1 and self._laps_left > 0:
+            self._settle_alone()
+
+    def _settle_alone(self) -> None:
+        """An ascent of the only topic from the best share of the rest, to which laps take as many as there are documents."""
+        best = self.outcome
+        allocation = best.model.allocation
+        total = best.total
+        if isinstance(self.source, BagSource) and isinstance(total, DocumentSummary):
+            assert isinstance(allocation, TopicPrior)
+            sizes = self.source.sizes
+            rest = allocation.rest_of_one(sizes)
+            if rest is not None:
+                alpha = allocation.document_concentration
+                alone = self._laps(best.model, (), self.options, best, origin="one topic")
+                alone.run(total.of_one_topic(sizes, alpha * (1.0 - rest), alpha * rest), best.counts)
+                self._keep(best, alone)
+        if self.options.learn_late and self._laps_left > 0:
             self.outcome.polish(self.options.at_last)
 
     def _run_coarse(self, start: Summary) -> None:
