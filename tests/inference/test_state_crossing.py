@@ -108,3 +108,17 @@ def test_elsewhere_a_search_of_many_rows_begins_on_a_sample(long_laps, monkeypat
     monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, sample_rows=800, **limits))
     fit = HMM("categorical", random_state=0, max_laps=40).fit(symbols(4, 3000, 3)[0])
     assert fit.history_[0].sample_rows > 0
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_where_pairs_left_few_states_excursions_follow(long_laps, monkeypatch):
+    """What pairs do not tell apart, all rows may."""
+    rng = np.random.default_rng(0)
+    z = np.repeat(rng.integers(3, size=300), 20)
+    X = rng.poisson(np.array([[0.3, 1.0, 1.3], [0.4, 0.9, 1.6], [3.0, 8.0, 2.0]])[z]).astype(float)
+    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, many_rows=1000, long_lap=len(X) * 5**2))
+    fit = HMM("poisson", random_state=0, max_laps=400).fit(X)
+    origins = list(dict.fromkeys(lap.origin for lap in fit.history_))
+    assert origins[0] == "pairs of rows"
+    assert "segments" in origins
+    assert fit.lower_bound_ >= HMM("poisson", init=z, moves=()).fit(X).lower_bound_ - fit.n_states_

@@ -110,8 +110,8 @@ class StateSearch(Search):
     others are in two at random, then all rows are given to the states as if they had no neighbours, and then the prior of rows
     is learnt anew; where none of these pays, the search ends.
 
-    Where many rows repeat and pairs of them show so many states that laps take long, all this is left to
-    `stickbreak.inference.states.pairs`.
+    Where many rows repeat and pairs of them show so many states that laps take long, `stickbreak.inference.states.pairs`
+    comes first, and a few excursions follow if it has found so few that laps are quick.
 
     Where other rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
     follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once;
@@ -140,6 +140,8 @@ class StateSearch(Search):
             start = descent.run(wide_start(self.model, self._sequences, self.rng.spawn(1)[0]))
             self.model = descent.model
         elif many and self._laps_left > 1 and self._begins_with_pairs():
+            if not self._few_excursions(self.total.K):
+                self._explore_again()
             self.outcome.polish(self.options.at_last)
             return
         elif many and self._laps_left > 1:
@@ -147,8 +149,6 @@ class StateSearch(Search):
             sampled = self._sampled(max(TUNING.sample_rows, self.source.n_rows // TUNING.smaller), options)
             sampled.at_first = sampled.patience = TUNING.on_sample
             start = self._begin_with(sampled, start)
-            if not self.sample_rows:
-                self.at_first = self.patience = TUNING.on_all_rows
             self.sampled = True
         may = self.source.n_rows <= TUNING.path_rows and not (many and given)
         if may and self.sampled and self._few_excursions(start.K) and self._quick(2.0 * start.K) and self._may_grow():
@@ -156,7 +156,10 @@ class StateSearch(Search):
         else:
             self.begin(start)
         if may and not self._few_excursions(self.total.K):
-            self._explore()
+            if self.sampled and not self.sample_rows:
+                self._explore_again()
+            else:
+                self._explore()
         elif may and self.sampled:
             self._explore_long()
         self.outcome.polish(self.options.at_last)
@@ -235,6 +238,12 @@ class StateSearch(Search):
             self.options,
             tol=max(TUNING.coarse * self.options.tol, min(TUNING.per_row * self.source.n_rows, TUNING.coarsest)),
         )
+
+    def _explore_again(self) -> None:
+        """Excursions on all rows, after a search of a sample of them or from pairs of rows, which has found most states."""
+        self.sampled = True
+        self.at_first = self.patience = TUNING.on_all_rows
+        self._explore()
 
     def _explore(self) -> None:
         """Excursions of all kinds in turn, until none pays, not even those that change all states at once.
