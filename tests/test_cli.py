@@ -391,7 +391,7 @@ def steps():
     """Rows of states that last, the states, bits in which they differ, and the lengths of three sequences of them."""
     rng = np.random.default_rng(0)
     states = np.repeat(rng.integers(3, size=30), 20)
-    X = rng.normal(12.0 * states[:, None], 1.0, (600, 2))
+    X = rng.normal(3.0 * states[:, None], 1.0, (600, 2))
     bits = (rng.random((600, 6)) < np.where(np.eye(3)[states].repeat(2, axis=1) > 0.0, 0.9, 0.05)).astype(int)
     return X, bits, [300, 200, 100]
 
