@@ -27,7 +27,9 @@ def leap_from(posterior: Posterior, before: Posterior | None, step: float, dtype
         change = total.N - before.summary.N
         largest = 0.5 * total.N / np.maximum(np.abs(change), 1e-9 * total.N + TINY)  # counts stay positive
         steps = np.minimum(step, largest)
-        S = total.S + steps[:, None] * (total.S - before.summary.S)
+        S = total.S - before.summary.S
+        S *= steps[:, None]
+        S += total.S
         posterior.model.likelihood.carry(total.S, S)
         try:
             further = replace(total, N=total.N + steps * change, S=S)

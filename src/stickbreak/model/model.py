@@ -191,7 +191,7 @@ class Posterior:
     def explained(self) -> Array:
         """E[log p(x | phi_k)] of the rows of each cluster, all together, (K,)."""
         W, b = self.weights
-        return np.asarray((self.summary.S * W).sum(axis=1) + self.summary.N * b)
+        return np.asarray(np.einsum("kf,kf->k", self.summary.S, W) + self.summary.N * b)
 
     @cached_property
     def cost(self) -> Array:
