@@ -118,6 +118,16 @@ def test_of_long_documents_some_tokens_are_sampled_before_documents_are_left_out
     np.testing.assert_allclose(shares, X.sum(axis=0) / X.sum(), atol=0.01)
 
 
+def test_no_more_counts_are_read_than_tokens_may_be_sampled(monkeypatch):
+    monkeypatch.setattr(gibbs, "TOKENS", 1000)
+    monkeypatch.setattr(gibbs, "LONG", (2, 5))
+    X = sparse.csr_array(np.full((100, 40), 1000.0))
+    model = Model(Multinomial(concentration=np.full(40, 0.03), length=40.0), HierarchicalDirichletProcess(), BAGS)
+    chain = gibbs.Chain(model, BagSource(X), np.random.default_rng(0), True)
+    assert len(chain.indptr) - 1 == 1000 // 40
+    assert chain.scale * len(chain.words) == pytest.approx(X.sum())
+
+
 def test_pseudo_counts_beyond_single_precision(source):
     model = Model(Multinomial(concentration=np.full(V, 1e300), length=40.0), HierarchicalDirichletProcess(), BAGS)
     chain = gibbs.Chain(model, source, np.random.default_rng(0), True)

@@ -54,6 +54,20 @@ def test_one_topic_costs_next_to_nothing_more_than_one_cluster(alpha):
     assert found.n_laps_ < 12
 
 
+@pytest.mark.parametrize("alpha", ["learn", 1e-12, 1e6])
+@pytest.mark.parametrize("scale", [1e-3, 1e-20, 1e-90])
+def test_one_topic_of_next_to_no_words(scale, alpha):
+    """Also where one document is empty: all that there is may be less than one token."""
+    rng = np.random.default_rng(0)
+    X = rng.multinomial(50, rng.dirichlet(np.ones(40)), size=60) * scale
+    X[3] = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        found = fit(X, n_init_topics=1, moves=(), document_concentration=alpha)
+    assert np.isfinite(found.lower_bound_)
+
+
 @pytest.mark.parametrize(("K", "seed"), [(3, 0), (5, 1)])
 def test_no_rival_has_a_higher_bound(K, seed):
     X, topics = corpus(K, seed)

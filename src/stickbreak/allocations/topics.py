@@ -138,9 +138,12 @@ class HierarchicalDirichletProcess(SharedSticks[Documents], TopicPrior):
         return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
 
     def rest_of_one(self, sizes: Array) -> float:
-        """It is gamma / (gamma + T) for T draws from the shares: alpha (psi(alpha + N_d) - psi(alpha)) of each document."""
+        """It is gamma / (gamma + T) for T draws from the shares: alpha (psi(alpha + N_d) - psi(alpha)) for each document.
+
+        There is one draw at least, also where all tokens together are less than one.
+        """
         alpha = self.document_concentration
-        draws = alpha * (psi(alpha + sizes) - psi(alpha)).sum()
+        draws = max(alpha * (psi(alpha + sizes) - psi(alpha)).sum(), 1.0)
         return float(self._belief.mean / (self._belief.mean + draws))
 
     def solve(self, summary: Documents) -> Solution:

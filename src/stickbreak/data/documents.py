@@ -14,10 +14,8 @@ from .sources import MANY_CHUNKS, Array, ArraySource, Chunk, SparseSource
 
 ROWS_AT_ONCE = 1 << 14  # rows of groups in a chunk
 COUNTS_AT_ONCE = 1 << 20  # counts of bags that are read together
-CHUNK_COUNTS, PER_WORD = (
-    1 << 16,
-    32,
-)  # counts of bags in a chunk, and for each word: its summary is as wide as the vocabulary
+CHUNK_COUNTS = 1 << 16  # counts of bags in a chunk, ...
+PER_WORD = 32  # ... or so many for each word, if that is more: the summary of a chunk is as wide as the vocabulary
 
 
 class Groups(NamedTuple):

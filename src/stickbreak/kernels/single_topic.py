@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from ._jit import part as _part
 from .special import digamma
-from .vectors import count_above, place_of_largest, place_of_smallest, sum_of
+from .vectors import any_above, place_of_largest, place_of_smallest, sum_of
 
 Array = NDArray[np.floating]
 
 FAINT = 1e-18  # probabilities of topics, beside the largest, that are rounding
 _BETWEEN = 2  # entries between two looks at whether there is still a chance
-_FEW = 16  # times as many topics as still have one, from which on these are looked at one by one
 _KEPT = 64  # whole numbers of tokens for which the rises of log Gamma are kept
 
 
@@ -79,41 +78,21 @@ def _rise(prior, k, n):
 
 
 @_part
-def _may_be_above(own, counts, scores, least, data, first):
-    """Whether any of the sums so far in data (K,) is above ``least`` with the entries from the ``first`` on, too."""
-    for k in range(data.size):
-        total = data[k]
-        e = first
-        while total > least and e < own.size:
-            total += counts[e] * scores[own[e], k]
-            e += 1
-        if total > least:
-            return True
-    return False
-
-
-@_part
 def _log_likelihoods(own, counts, scores, least, data):
     """Write sum_e c_e scores_ek to data (K,); whether the largest is above ``least``, if not, some entries may be missing.
 
     scores : (V, K) in, none positive
     """
-    K = data.size
-    for k in range(K):
+    for k in range(data.size):
         data[k] = 0.0
-    open_yet = True
     for e in range(own.size):
         row = scores[own[e]]
         c = counts[e]
-        for k in range(K):
+        for k in range(data.size):
             data[k] += c * row[k]
-        if open_yet and e % _BETWEEN == _BETWEEN - 1:
-            many = count_above(data, least)
-            if many * _FEW <= K:
-                if not _may_be_above(own, counts, scores, least, data, e + 1):
-                    return False
-                open_yet = False
-    return count_above(data, least) > 0
+        if e % _BETWEEN == _BETWEEN - 1 and not any_above(data, least):
+            return False
+    return any_above(data, least)
 
 
 @_part

@@ -47,12 +47,12 @@ def place_of_smallest(x):
 
 
 @_part
-def count_above(x, least):
-    """How many of the numbers x are above another: counted, since several fit into one instruction."""
+def any_above(x, least):
+    """Whether any of the numbers x is above another; they are counted, for which several fit into one instruction."""
     count = 0
     for k in range(x.size):
         count += 1 if x[k] > least else 0
-    return count
+    return count > 0
 
 
 @_part

@@ -118,7 +118,7 @@ class AutoregressiveGaussian(Regression):
         return super().cost_of_learning(name, N) * (self.lags if name == "mean" else 1)
 
     def _default_mean(self, sums: Array) -> Array:
-        """Phi_i I for x_{t-i} in working coordinates, phi (p,) by least squares of all columns, one more of which is zero."""
+        """Phi_i I for x_{t-i} in working coordinates: phi (p,) by least squares over all columns, and a pseudo-row."""
         layout = self._layout
         q = layout.q
         history = np.arange(len(layout.r)).reshape(-1, q)  # in v, of each step

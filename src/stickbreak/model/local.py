@@ -21,7 +21,7 @@ Limits = NDArray[np.integer] | None  # (n,) the most clusters that each row may 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
 FEW_ROWS, MOST_NUMBERS = 128, 1 << 25  # a block has at least so many rows, if their numbers are no more than that
 FARTHEST = 1e300  # the largest score of a row
-LONG = 200  # statistics, from which BLAS makes T @ W.T sooner as (W @ T.T).T in float64, by a fifth or more
+LONG = 200  # statistics, from which BLAS makes T @ W.T in float64 sooner as (W @ T.T).T
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
 
 

@@ -18,8 +18,8 @@ from ..executor import Executor
 
 Array = NDArray[np.floating]
 
-TOKENS = 1 << 24  # at most about this many tokens are sampled: of long documents a random share, but no fewer than ...
-LONG = 2000, 10_000  # ... the former on average, nor more than the latter; then documents of a random sample
+TOKENS = 1 << 24  # about the most tokens that are sampled, and counts of words that are read for that
+LONG = 2000, 10_000  # where there are more: the least and the most tokens on average that long documents keep
 CHUNK_TOKENS = 1 << 16
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
 WINDOW = 10  # sweeps of which the likelihoods of tokens are compared with those before
@@ -154,9 +154,10 @@ class Chain:
 
     def __init__(self, model: Model, source: ArraySource, rng: np.random.Generator, learn: bool) -> None:
         everything = source.total_weight
-        longest = np.clip(TOKENS / source.n_rows, *LONG)
-        share = min(1.0, longest * source.n_rows / everything) if everything > TOKENS else 1.0
-        X = source.sample(max(1, int(TOKENS * source.n_rows / max(everything * share, 1.0))), rng).X
+        mean = everything / source.n_rows
+        share = min(1.0, float(np.clip(TOKENS / source.n_rows, *LONG)) / mean) if everything > TOKENS else 1.0
+        per_document = max(share * mean, source.row_size) if share < 1.0 else mean
+        X = source.sample(max(1, int(TOKENS / max(per_document, 1.0 / source.n_rows))), rng).X
         tokens = np.rint(X.data).astype(np.int64)
         if share < 1.0:
             tokens = rng.binomial(tokens, share)

@@ -83,7 +83,7 @@ class TopicSearch(TopicGrowth):
             self._settle_alone()
 
     def _settle_alone(self) -> None:
-        """An ascent of the only topic from the best share of the rest, to which laps take as many as there are documents."""
+        """An ascent of the only topic from the best share of the rest, which laps approach by one part in D."""
         best = self.outcome
         allocation = best.model.allocation
         total = best.total
