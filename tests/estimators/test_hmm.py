@@ -21,7 +21,7 @@ import stickbreak
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, Duration, FiniteMarkovChain, HDPMarkovChain
 from stickbreak.inference import Stochastic
-from stickbreak.inference.states.search import TUNING
+from stickbreak.inference.states.excursions import TUNING
 from stickbreak.likelihoods import AutoregressiveGaussian, Categorical
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -11,6 +11,7 @@ from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.inference import Options, Session, Threads
 from stickbreak.inference.descent import Descent, of_states, wide_start
+from stickbreak.inference.states import excursions, sizes
 from stickbreak.inference.states import search as state_search
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Bernoulli, Gaussian, Sample
@@ -90,7 +91,7 @@ def test_a_wide_start_has_every_row_and_as_many_states(kind):
 
 def test_descents_find_the_states(monkeypatch):
     """On all rows where there are more than the search takes samples of, from no more than their number."""
-    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, many_rows=1000))
+    monkeypatch.setattr(sizes, "TUNING", replace(sizes.TUNING, many_rows=1000))
     rng, z = chain(5, [2500, 1500])
     X = (rng.random((len(z), 8)) < np.tile(PROBABILITIES, 2)[z]).astype(float)
     for likelihood, rows in (("bernoulli", X), ("gaussian", rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z])):
@@ -103,7 +104,8 @@ def test_descents_find_the_states(monkeypatch):
 
 
 def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
-    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, many_rows=1000, sample_rows=400))
+    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, sample_rows=400))
+    monkeypatch.setattr(sizes, "TUNING", replace(sizes.TUNING, many_rows=1000))
     rows, run = [], state_search.StateSearch.run
 
     def noted(search, start):
@@ -138,8 +140,8 @@ SEEN = {"splits", "regrouped", "softened"}
 )
 def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn, seen):
     """A state of one row in two hundred, which no small sample shows, is among those of all rows."""
-    tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, on_all_rows=2, **limits)
-    monkeypatch.setattr(state_search, "TUNING", tuning)
+    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, sample_rows=400, on_all_rows=2))
+    monkeypatch.setattr(sizes, "TUNING", replace(sizes.TUNING, many_rows=1000, **limits))
     rng, z = chain(7, [2500, 1500])
     z[1000:1020] = 3
     X = rng.standard_normal((len(z), 2)) + np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])[z]
@@ -149,8 +151,9 @@ def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn
 
 
 def test_where_laps_take_long_few_precede_halves_and_removals_wait(monkeypatch):
-    tuning = replace(state_search.TUNING, many_rows=1000, sample_rows=400, long_lap=0)
-    monkeypatch.setattr(state_search, "TUNING", replace(tuning, long_first=3, long_settle=4, long_removals=2))
+    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, sample_rows=400, long_first=3))
+    monkeypatch.setattr(sizes, "TUNING", replace(sizes.TUNING, many_rows=1000, long_lap=0))
+    monkeypatch.setattr(excursions, "TUNING", replace(excursions.TUNING, long_settle=4, long_removals=2))
     rng, z = chain(7, [2500, 1500])
     X = rng.standard_normal((len(z), 2)) + 2.5 * np.eye(3, 2)[z]
     model = HMM(learn=False, tol=1e-9, random_state=0, max_laps=400).fit(X, lengths=[2500, 1500])

@@ -10,6 +10,7 @@ from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.inference.states import pairs as pair_search
 from stickbreak.inference.states import search as state_search
+from stickbreak.inference.states import sizes
 from stickbreak.inference.states.crossing import LEAST, crossed_states
 from stickbreak.likelihoods import Gaussian, Sample
 from stickbreak.model import SEQUENCES, Model
@@ -62,7 +63,7 @@ def symbols(K, n, seed):
 
 @pytest.fixture
 def long_laps(monkeypatch):
-    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, many_rows=1000, long_lap=0))
+    monkeypatch.setattr(sizes, "TUNING", replace(sizes.TUNING, many_rows=1000, long_lap=0))
     tuning = replace(pair_search.TUNING, first=8, crossing=10, reaches=(4, 2, 1))
     monkeypatch.setattr(pair_search, "TUNING", tuning)
     return tuning
@@ -105,7 +106,8 @@ def test_a_search_from_pairs_ends_when_it_is_out_of_laps(long_laps, laps):
 @pytest.mark.filterwarnings("ignore:not converged")
 @pytest.mark.parametrize("limits", [{"long_lap": 1 << 40}, {"path_rows": 2999}, {"longest_lap": 0}])
 def test_elsewhere_a_search_of_many_rows_begins_on_a_sample(long_laps, monkeypatch, limits):
-    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, sample_rows=800, **limits))
+    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, sample_rows=800))
+    monkeypatch.setattr(sizes, "TUNING", replace(sizes.TUNING, **limits))
     fit = HMM("categorical", random_state=0, max_laps=40).fit(symbols(4, 3000, 3)[0])
     assert fit.history_[0].sample_rows > 0
 
@@ -116,7 +118,7 @@ def test_where_pairs_left_few_states_excursions_follow(long_laps, monkeypatch):
     rng = np.random.default_rng(0)
     z = np.repeat(rng.integers(3, size=300), 20)
     X = rng.poisson(np.array([[0.3, 1.0, 1.3], [0.4, 0.9, 1.6], [3.0, 8.0, 2.0]])[z]).astype(float)
-    monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, many_rows=1000, long_lap=len(X) * 5**2))
+    monkeypatch.setattr(sizes, "TUNING", replace(sizes.TUNING, many_rows=1000, long_lap=len(X) * 5**2))
     fit = HMM("poisson", random_state=0, max_laps=400).fit(X)
     origins = list(dict.fromkeys(lap.origin for lap in fit.history_))
     assert origins[0] == "pairs of rows"

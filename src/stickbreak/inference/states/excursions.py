@@ -1,0 +1,256 @@
+"""Excursions among states: one from its start to the verdict, and the turns of kinds until none has paid for a while."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import cycle
+
+import numpy as np
+
+from ...data import SequenceSource
+from ...likelihoods import Likelihood
+from ...model import Model, Summary
+from ...model.learning import OF_LIKELIHOOD
+from ...moves import Schedule, states
+from ...moves.agglomeration import reduced
+from ..descent import of_states
+from ..laps import Laps
+from ..search import Search
+from ..state import Options
+from .kinds import Kind, Kinds
+from .sizes import has_long_laps
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_states.py and benchmarks/state_labels.py.
+
+    Attributes
+    ----------
+    patience, at_first : excursions without gain after which there are no more: once one has gained, and before
+    coarse : excursions are compared when settled to this multiple of the tolerance
+    per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
+    settle : laps before the states of an excursion, or of a given start, must pay
+    longer : the same of excursions where rows are not many: states that last two rows part slowly
+    long_settle : the same where laps take long: asking whether a removal pays takes as long as a lap
+    longest_excursion, long_removals : laps of an excursion after these, and where laps take long
+    hopeless : an excursion is over if it would take more laps than this, each like the last, to reach the model in hand
+    most_quiet : quiet laps, after which moves that are left are not tried
+    few : share of the states from which another ascent begins
+    """
+
+    patience: int = 14
+    at_first: int = 8
+    coarse: float = 10.0
+    per_row: float = 1e-4
+    coarsest: float = 0.5
+    settle: int = 5
+    longer: int = 15
+    long_settle: int = 20
+    longest_excursion: int = 25
+    long_removals: int = 10
+    hopeless: float = 10.0
+    most_quiet: int = 2
+    few: float = 0.3
+
+
+TUNING = Tuning()
+
+
+@dataclass
+class ExcursionSearch(Search):
+    """A search whose excursions are of several kinds, in turn, until none has paid for a while (see `Search`).
+
+    Where rows repeat, pairs of nearby rows tell the states; the segments of the best path are merged anew into states, all of
+    them or those of some states that are alike; states are split by their rows; some segments become states of their own; all
+    states of another ascent are added, which began with few, so that both together find which of them explain what best; or
+    some states are in two at random.  What does not pay is then merged or deleted.  When none has paid for a while, all states
+    are halved, others are in two at random, then all rows are given to the states as if they had no neighbours, and then the
+    prior of rows is learnt anew; where none of these pays, the search ends.
+
+    at_first, patience : excursions without gain after which there are no more: before one has paid, and after
+    sampled : whether the search began with the outcome of a search of a sample
+    unlearnt : the likelihood with the prior as it was before any was learnt
+    """
+
+    at_first: int = TUNING.at_first
+    patience: int = TUNING.patience
+    sampled: bool = False
+    unlearnt: Likelihood = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unlearnt = self.model.likelihood
+
+    def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
+        """Ascend once with all moves, once given states have settled: what comes before excursions.
+
+        most_quiet : quiet laps in a row, after which moves that are left are not tried
+        """
+        settle = TUNING.settle if start.K > 1 else 0
+        self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, most_quiet=most_quiet)
+        self.best.run(start)
+
+    def go_on(self, options: Options) -> None:
+        """Go on with that ascent, unless it is over, with other options."""
+        self.options = options
+        if not self.converged and self._laps_left > 0:
+            self._in_hand.polish(self._coarse)
+
+    def _explore(self) -> None:
+        """Excursions of all kinds in turn, until none pays, not even those that change all states at once.
+
+        Where laps take long, the prior is learnt anew in place of these, and that is all.
+        """
+        kinds = cycle(self._kinds())
+        patience = self.at_first
+        while self._may_grow():
+            self._in_turn(kinds, patience)
+            if has_long_laps(self._sequences, self.total.K) and self._may_grow():
+                self._pays(self._anew)
+                return
+            paid = [self._pays(kind) for kind in self._last_kinds()]
+            if not any(paid):
+                return
+            patience = self.patience
+
+    def _in_turn(self, kinds: Iterator[Kind], patience: int) -> None:
+        """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has."""
+        failures = 0
+        while self._may_grow() and failures < patience:
+            paid = self._pays(next(kinds))
+            if paid:
+                failures = 0
+                patience = self.patience
+            elif paid is not None:
+                failures += 1
+
+    def _kinds(self) -> list[Kind]:
+        """The kinds in the order of their turns.
+
+        Of many rows new states are what excursions find most, and those of a sample are not found anew on all rows.
+        """
+        kinds = self.kinds
+        anew = [kinds.regrouped, kinds.partly_regrouped]
+        added = [
+            Kind("splits", self._split),
+            kinds.segments,
+            Kind("another ascent", self._with_another),
+            kinds.pieces,
+        ]
+        if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
+            anew.insert(0, kinds.pairs_of_rows)
+            added.append(kinds.pairs_added)
+        if self._many:
+            return [kind for pair in zip(added, cycle(anew)) for kind in pair]
+        return [kind for pair in zip(cycle(anew), added) for kind in pair]
+
+    def _last_kinds(self) -> list[Kind]:
+        """Those that are tried once all others fail: they change all states at once.
+
+        On all rows after a sample states are not halved: laps take four times as long then.
+        """
+        last = [self.kinds.softened, self._anew]
+        if not self._many:
+            last = [*2 * [self.kinds.pieces], *last]
+        return last if self.sampled and not self.sample_rows else [self.kinds.halves, *last]
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """How starts are made."""
+        return Kinds(self._sequences, self.executor, self.rng)
+
+    @property
+    def _anew(self) -> Kind:
+        names = self.options.learn + self.options.learn_late
+        return self.kinds.prior_as_given(any(name.startswith(OF_LIKELIHOOD) for name in names))
+
+    @property
+    def _many(self) -> bool:
+        """Whether rows are so many that the search begins, or began, on a sample."""
+        return self.sample_rows > 0 or self.sampled
+
+    def _few_excursions(self, K: int) -> bool:
+        """Whether laps on all rows with so many states take so long that there are few excursions."""
+        return not self.sample_rows and has_long_laps(self._sequences, K)
+
+    @property
+    def _sequences(self) -> SequenceSource:
+        assert isinstance(self.source, SequenceSource)
+        return self.source
+
+    @property
+    def _coarse(self) -> Options:
+        """The options of excursions: of many rows there is more to gain, and the tolerance is larger."""
+        return replace(
+            self.options,
+            tol=max(TUNING.coarse * self.options.tol, min(TUNING.per_row * self.source.n_rows, TUNING.coarsest)),
+        )
+
+    def _pays(self, kind: Kind) -> bool | None:
+        """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
+        before = self.outcome.bound
+        start = kind.change(self.outcome)
+        if start is None:
+            return None
+        self._excursion(start, kind.origin, kind.given, kind.slow)
+        least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
+        return self.outcome.bound - before > least * self.outcome.total.K
+
+    def _excursion(self, start: Summary, origin: str, given: bool = False, slow: bool = False) -> None:
+        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
+
+        given, slow : see `Kind`
+        """
+        if self._laps_left <= 0:
+            return
+        best = self.outcome
+        coarse = self._coarse
+        model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
+        if given:
+            model = replace(model, likelihood=self.unlearnt)
+        start = reduced(model, start, model.room)
+        if model.allocation.max_clusters < start.K:
+            start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
+        settle = TUNING.settle if self._many else TUNING.longer
+        longest = TUNING.longest_excursion
+        if self._few_excursions(start.K):
+            settle = TUNING.long_settle
+            longest = TUNING.long_removals
+        limit = min(self.options.max_laps, len(self.history) + settle + longest)
+        tol = TUNING.coarse * self.options.tol if slow and not self._many else coarse.tol
+        options = replace(coarse, max_laps=limit, tol=tol)
+        trial = self._laps(
+            model, self._removals, options, best, settle, origin, TUNING.most_quiet, patience=TUNING.hopeless
+        )
+        trial.run(model.ordered(start))
+        self._keep(best, trial)
+
+    def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
+        """More states than there may be, after some laps, merged until there are as many as may be, in two steps."""
+        wide = of_states(model, start.K)
+        most = model.allocation.max_clusters
+        rng = self.rng.spawn(1)[0]
+        for K in (start.K, int(np.sqrt(start.K * most))):
+            start = reduced(wide, start, K)
+            laps = Laps(wide, self.source, Schedule((), model.kind.recipe), self.session.aside(), rng, options)
+            laps.run(wide.ordered(start))
+            start = laps.total
+        return reduced(wide, start, most)
+
+    def _split(self, laps: Laps) -> Summary | None:
+        promising = [(k, children) for _, k, children in self._promising_splits(laps)]
+        found: Summary = states.split(laps.total, promising)
+        return found if promising else None
+
+    def _with_another(self, laps: Laps) -> Summary:
+        """All states of another ascent beside those in hand: of one that begins with few, and of its segments merged anew."""
+        few = int(TUNING.few * laps.total.K)
+        if few > 1:
+            self._excursion(reduced(laps.model, laps.total, few), "few states")
+        else:
+            self._excursion(self.kinds.blocks(laps), "blocks")
+        if self.trial is not None:
+            self._excursion(self.kinds.merged_anew(self.trial), "regrouped")
+        found: Summary = states.side_by_side(laps.total, laps.total if self.trial is None else self.trial.total)
+        return found

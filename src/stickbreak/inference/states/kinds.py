@@ -1,0 +1,161 @@
+"""The kinds of excursions: what each begins with, and how that is made of the model in hand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data import SequenceSource
+from ...model import Summary
+from ...moves import states
+from ...moves.blocks import block_states
+from ...moves.segments import alike, halved, in_pieces, own_states, regrouped
+from ...moves.spectral import spectral_states
+from ..executor import Executor
+from ..laps import Laps
+from ..paths import best_paths
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_states.py.
+
+    Attributes
+    ----------
+    several : states, of which a part is not all
+    blocks, block_rows : from which another ascent begins where a few states would be one, and their rows
+    """
+
+    several: int = 3
+    blocks: int = 4
+    block_rows: int = 20
+
+
+TUNING = Tuning()
+
+
+class Kind(NamedTuple):
+    """A kind of excursions.
+
+    origin : what they begin with, as the history shows it
+    change : makes a start of the model in hand, or None where there is none of the kind
+    given : whether the prior of rows is again as it was before any was learnt
+    slow : whether the states part slowly: where rows are not many, the tolerance does not grow with them
+    """
+
+    origin: str
+    change: Callable[[Laps], Summary | None]
+    given: bool = False
+    slow: bool = False
+
+
+@dataclass
+class Kinds:
+    """The kinds whose starts are made from the data and the model in hand, without an ascent or fits of their own.
+
+    rng : that of the search: starts are made in the order of the excursions
+    """
+
+    source: SequenceSource
+    executor: Executor
+    rng: np.random.Generator
+    _undivided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), init=False)
+
+    @property
+    def pairs_of_rows(self) -> Kind:
+        """Other states, which pairs of nearby rows tell where rows repeat."""
+        return Kind("pairs of rows", self._from_pairs)
+
+    @property
+    def pairs_added(self) -> Kind:
+        """These beside the states in hand."""
+        return Kind("pairs added", self._with_pairs)
+
+    @property
+    def regrouped(self) -> Kind:
+        """The segments of the best path, merged anew into states."""
+        return Kind("regrouped", self.merged_anew)
+
+    @property
+    def partly_regrouped(self) -> Kind:
+        """The segments of some states that are alike, merged anew, into the other states, too."""
+        return Kind("partly regrouped", self._partly_regrouped)
+
+    @property
+    def segments(self) -> Kind:
+        """Some segments become states of their own."""
+        return Kind("segments", self._with_segments)
+
+    @property
+    def pieces(self) -> Kind:
+        """A third of the states are in two at random."""
+        return Kind("pieces", self._in_pieces, slow=True)
+
+    @property
+    def halves(self) -> Kind:
+        """Every state is in two, its segments in the half that explains them better."""
+        return Kind("halves", self._halved)
+
+    @property
+    def softened(self) -> Kind:
+        """All rows are given to the states as if they had no neighbours."""
+        return Kind("softened", self._softened)
+
+    def prior_as_given(self, learns: bool) -> Kind:
+        """The states in hand, whose prior of rows is learnt anew, if any is learnt.
+
+        Under a learnt prior, a symbol of which a state has none may be so improbable there that it never gets any.
+        """
+        return Kind("prior as given", lambda laps: laps.total if learns and laps.total.K > 1 else None, given=True)
+
+    def merged_anew(self, laps: Laps) -> Summary:
+        """Start of the kind `regrouped`."""
+        among = np.ones(laps.total.K, np.bool_)
+        return regrouped(laps.model, self.source, self._path(laps), among, self.rng.spawn(1)[0])
+
+    def blocks(self, laps: Laps) -> Summary:
+        """Blocks of rows as states."""
+        return block_states(laps.model, self.source, TUNING.blocks, TUNING.block_rows, self.rng.spawn(1)[0])
+
+    def _from_pairs(self, laps: Laps) -> Summary | None:
+        return spectral_states(laps.model, self.source, self.rng.spawn(1)[0])
+
+    def _with_pairs(self, laps: Laps) -> Summary | None:
+        found = self._from_pairs(laps)
+        return None if found is None else states.side_by_side(laps.total, found)
+
+    def _with_segments(self, laps: Laps) -> Summary:
+        path = self._path(laps)
+        rng = self.rng.spawn(1)[0]
+        found: Summary = states.side_by_side(laps.total, own_states(laps.model, self.source, path, laps.total.K, rng))
+        return found
+
+    def _partly_regrouped(self, laps: Laps) -> Summary | None:
+        if TUNING.several > laps.total.K:
+            return None
+        rng = self.rng.spawn(1)[0]
+        return regrouped(laps.model, self.source, self._path(laps), alike(laps.model, laps.total, rng), rng)
+
+    def _halved(self, laps: Laps) -> Summary | None:
+        return halved(laps.model, self.source, self._path(laps), self.rng.spawn(1)[0])
+
+    def _in_pieces(self, laps: Laps) -> Summary:
+        """A third of the states in two: random ones, those of more rows rather than others, and others the next times."""
+        K = laps.total.K
+        if len(self._undivided) != K or not self._undivided.any():
+            self._undivided = np.ones(K, np.bool_)
+        weights = np.where(self._undivided, laps.total.N, 0.0)
+        n = min(-(-K // 3), int(self._undivided.sum()))
+        rng = self.rng.spawn(1)[0]
+        among = np.isin(np.arange(K), rng.choice(K, n, replace=False, p=weights / weights.sum()))
+        self._undivided &= ~among
+        return in_pieces(laps.model, self.source, self._path(laps), among, rng)
+
+    def _softened(self, laps: Laps) -> Summary | None:
+        return states.softened(laps.total) if laps.total.K > 1 else None
+
+    def _path(self, laps: Laps) -> NDArray[np.intp]:
+        """The most probable state of every row, given all rows, (T,)."""
+        return best_paths(laps.model, laps.total, self.source, self.executor)
