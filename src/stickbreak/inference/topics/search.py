@@ -42,8 +42,8 @@ class Tuning:
     settle: int = 12
     settle_topics: int = 4
     worthwhile: float = 30.0
-    rounds: int = 2
-    again: float = 10.0
+    rounds: int = 4
+    again: float = 5.0
     long: int = 1 << 27
     cheap: float = 0.5
     few: float = 0.02
