@@ -95,8 +95,14 @@ def rows_alone(estimator):
     return dict.fromkeys(["check_methods_sample_order_invariance", "check_methods_subset_invariance"], ORDERED)
 
 
-@parametrize_with_checks([HMM(max_laps=2, n_jobs=1)], expected_failed_checks=rows_alone)
+@parametrize_with_checks([HMM("gaussian", max_laps=2, n_jobs=1)], expected_failed_checks=rows_alone)
 def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([HMM(max_laps=2, n_jobs=1)], legacy=False)
+def test_scikit_learn_conventions_where_the_family_is_chosen(estimator, check):
+    """Those of parameters, tags and shapes: the choice takes longer than the fit."""
     check(estimator)
 
 

@@ -70,8 +70,8 @@ def assert_sound(found, X):
         assert np.all(np.diff(bounds) >= -slack * np.abs(bounds[1:]))
 
 
-def recovers(found):
-    return found.n_clusters_ == 3 and adjusted_rand_score(LABELS, found.labels_) == 1.0
+def recovers(found, labels=LABELS):
+    return found.n_clusters_ == 3 and adjusted_rand_score(labels, found.labels_) == 1.0
 
 
 # Values that are no numbers
@@ -321,7 +321,7 @@ def test_degenerate_tables_work(name, likelihood, turn):
     """Every likelihood and every table meets each algorithm and precision."""
     algorithm, dtype = [("memoized", np.float64), ("stochastic", np.float64), ("memoized", np.float32)][turn % 3]
     X = shapes()[name].astype(dtype)
-    assert_sound(fit(X, likelihood=likelihood, algorithm=algorithm, max_laps=12), X)
+    assert_sound(fit(X, likelihood=likelihood, algorithm=algorithm, max_laps=6), X)
 
 
 def test_rows_without_difference_are_one_cluster():
@@ -348,7 +348,7 @@ def test_more_seeds_than_distinct_rows(X, init):
 
 @pytest.mark.parametrize("n_batches", [7, 5000])
 def test_more_batches_than_rows(n_batches):
-    assert recovers(fit(blobs(), n_batches=n_batches))
+    assert recovers(fit(blobs()[::4], n_batches=n_batches), LABELS[::4])
 
 
 # Extreme magnitudes
@@ -465,12 +465,12 @@ def test_clusters_a_millionth_of_the_spread_wide_are_measured():
 def test_few_distinct_rows_are_clusters(likelihood, learn, dtype, first):
     """A value that many rows share is a cluster, though it cannot be divided further, if it is worth a nat (`WORTH`)."""
     tables = [[[0, 1], [1, 0]], [[0, 1], [10, 1], [0, 50]], [[1, 0], [1, 1], [0, 5], [9, 8]]]
-    for values in (tables[first % 3], tables[(first + 1) % 3]):
-        X, labels = np.repeat(np.array(values, dtype), 100, axis=0), np.repeat(np.arange(len(values)), 100)
-        apart = fit(X, likelihood=likelihood, init=labels, moves=(), learn=learn)
-        together = fit(X, likelihood=likelihood, moves=(), learn=learn)
-        found = fit(X, likelihood=likelihood, learn=learn)
-        assert found.lower_bound_ >= max(apart.lower_bound_, together.lower_bound_) - WORTH * len(values)
+    values = tables[first % 3]
+    X, labels = np.repeat(np.array(values, dtype), 100, axis=0), np.repeat(np.arange(len(values)), 100)
+    apart = fit(X, likelihood=likelihood, init=labels, moves=(), learn=learn)
+    together = fit(X, likelihood=likelihood, moves=(), learn=learn)
+    found = fit(X, likelihood=likelihood, learn=learn)
+    assert found.lower_bound_ >= max(apart.lower_bound_, together.lower_bound_) - WORTH * len(values)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e300])
@@ -481,7 +481,7 @@ def test_priors_out_of_all_proportion(scale):
 @pytest.mark.parametrize("concentration", [1e-300, 1e-5, 1e5, 1e300])
 @pytest.mark.parametrize("allocation", ["dp", "finite"])
 def test_concentrations_out_of_all_proportion(concentration, allocation):
-    found = fit(blobs(), concentration=concentration, allocation=allocation, max_laps=40)
+    found = fit(blobs(), concentration=concentration, allocation=allocation, max_laps=12)
     assert_sound(found, blobs())
 
 

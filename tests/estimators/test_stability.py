@@ -21,7 +21,7 @@ def clear_rows():
 
 def clear_steps():
     rng = np.random.default_rng(1)
-    return rng.normal(10.0 * np.repeat(rng.permutation(np.arange(18) % 3), 20)[:, None], 1.0, (360, 1))
+    return rng.normal(10.0 * np.repeat(rng.permutation(np.arange(12) % 3), 12)[:, None], 1.0, (144, 1))
 
 
 def clear_counts():

@@ -226,7 +226,7 @@ def test_the_choice_does_not_change_the_parameter():
 @cache
 def chosen():
     """Rows, a fit whose family is chosen for them, and their clusters."""
-    X, income, labels = blobs_and_tail(n=600)
+    X, income, labels = blobs_and_tail(n=350)
     X = np.column_stack([X, income])
     return X, fit("auto", X), labels
 
