@@ -332,7 +332,7 @@ def test_ctrl_c_keeps_a_model_that_loads(slow, tmp_path):
 
 
 def test_a_killed_fit_leaves_the_old_model(slow, X, tmp_path):
-    Mixture("gaussian", random_state=0).fit(X).save(tmp_path / "m")
+    Mixture("gaussian", init="k-means++", n_init_clusters=3, moves=(), random_state=0).fit(X).save(tmp_path / "m")
     before = (tmp_path / "m").read_bytes()
     process, terminal, seen = fit_until(rb"lap [2-9] ", slow, tmp_path / "m")
     process.kill()
@@ -343,7 +343,7 @@ def test_a_killed_fit_leaves_the_old_model(slow, X, tmp_path):
 
 
 def test_a_closed_pipe_is_no_traceback(X, tmp_path):
-    Mixture("gaussian", random_state=0).fit(X).save(tmp_path / "m")
+    Mixture("gaussian", moves=(), random_state=0).fit(X).save(tmp_path / "m")
     process = subprocess.Popen([*COMMAND, "info", str(tmp_path / "m")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
     err = process.stderr.read().decode()

@@ -18,7 +18,7 @@ from stickbreak.data.opening import open_table
 from stickbreak.loading import load
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
-EASY = {"random_state": 0, "n_jobs": 1, "max_laps": 8}
+EASY = {"random_state": 0, "n_jobs": 1, "max_laps": 5}
 ROUNDING = 1e-12  # of a bound: sums of parts are added in another order
 
 

@@ -70,7 +70,9 @@ def spy(monkeypatch):
 @pytest.mark.parametrize("parameters", [{"n_batches": 3}, {"init": "k-means++", "n_init_clusters": 4}], ids=str)
 def test_rows_that_repeat_are_distinct_rows_with_weights(family, naive, parameters):
     X, first, counts = repeated(family)
-    one, other = fit(family, X, **parameters), fit(family, first, counts, **parameters)
+    one, other = (
+        fit(family, rows, weights, max_laps=12, **parameters) for rows, weights in ((X, None), (first, counts))
+    )
     assert one.n_clusters_ > 1
     assert state(naive, one) == state(naive, other)
     np.testing.assert_array_equal(one.labels_, one.predict(X))

@@ -108,8 +108,9 @@ def chance(sizes, allocation):
 
 
 @every_family
-@pytest.mark.parametrize("allocation", [DirichletProcess(0.7), FiniteDirichlet(3, 2.0)], ids=str)
-@pytest.mark.parametrize("share", [0.02, 0.5])
+@pytest.mark.parametrize(
+    ("allocation", "share"), [(DirichletProcess(0.7), 0.5), (FiniteDirichlet(3, 2.0), 0.02)], ids=str
+)
 def test_bound_is_below_the_evidence_and_climbs(name, allocation, share):
     X = rows(5)
     likelihood = Background(FAMILIES[name], share=share).resolve(Sample.of(X))
@@ -270,7 +271,7 @@ def test_one_gaussian_is_one_cluster():
     assert found.model_.likelihood.share < 0.05
 
 
-@pytest.mark.parametrize("seed", [0, 2, 4])
+@pytest.mark.parametrize("seed", [0, 2])
 def test_no_cluster_is_made_of_background(seed):
     X, _, _ = dusty_rows(seed, dust=200, box=40.0)
     assert fit(X).n_clusters_ == 4
@@ -314,7 +315,7 @@ def test_the_number_of_threads_changes_no_bit():
 @pytest.mark.parametrize("wrap", [lambda family: family, LogScale], ids=["plain", "log scale"])
 def test_a_model_is_saved_and_loaded(tmp_path, wrap):
     X = np.exp(dusty_rows(8, n=150)[0] / 10.0)
-    found = fit(X, wrap(Background(DiagonalGaussian())))
+    found = fit(X, wrap(Background(DiagonalGaussian())), max_laps=8)
     found.save(tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.background_proba(X), found.background_proba(X))

@@ -45,8 +45,8 @@ def fit(X, name, **parameters):
 
 @cache
 def of_rows(name):
-    """A fit to the CSR rows, which no test may change."""
-    return fit(rows(name)[1], name)
+    """A short fit to the CSR rows, which no test may change."""
+    return fit(rows(name)[1], name, max_laps=8)
 
 
 @every_sparse
@@ -86,16 +86,17 @@ def test_the_local_step_of_sparse_rows(name, naive, dtype, K):
     np.testing.assert_allclose(naive.dense(kept, K), naive.dense(want, K), atol=tolerance)
 
 
-@every_sparse
+OTHERWISE = [
+    {"n_batches": 3},
+    {"init": "k-means++", "n_init_clusters": 5, "moves": ()},
+    {"algorithm": "stochastic", "n_batches": 3, "init": "random", "n_init_clusters": 4},
+    {"learn": False},
+]
+
+
 @pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"n_batches": 3},
-        {"init": "k-means++", "n_init_clusters": 5, "moves": ()},
-        {"algorithm": "stochastic", "n_batches": 3, "init": "random", "n_init_clusters": 4},
-        {"learn": False},
-    ],
+    ("name", "parameters"),
+    [*((name, {}) for name in SPARSE), *((SPARSE[i % 3], parameters) for i, parameters in enumerate(OTHERWISE))],
     ids=str,
 )
 def test_whole_fits_of_sparse_rows(name, parameters, monkeypatch):
@@ -137,7 +138,7 @@ def test_every_form_of_sparse_matrix_is_read(kind):
     else:
         given = getattr(sparse, kind)(C)
     before = given.copy()
-    found = fit(given, "poisson")
+    found = fit(given, "poisson", max_laps=8)
     assert found.lower_bounds_ == plain.lower_bounds_
     np.testing.assert_array_equal(found.labels_, plain.labels_)
     assert (given != before).nnz == 0
@@ -230,7 +231,7 @@ def test_a_model_of_sparse_rows_takes_dense_ones_with_holes(given):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_categories_of_many_levels_are_the_same_by_either_path(monkeypatch, known_families, naive, holes, dtype):
     family = known_families["categorical-many_levels_missing" if holes else "categorical-many_levels"]
-    X = family.rows(np.random.default_rng(5), 300, 6).astype(dtype)
+    X = family.rows(np.random.default_rng(5), 200, 6).astype(dtype)
     likelihood = family.likelihood(X.astype(np.float64))
     assert prefers_sparse(likelihood)
     T = likelihood.features(X, None)
