@@ -231,7 +231,7 @@ def test_a_model_of_sparse_rows_takes_dense_ones_with_holes(given):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_categories_of_many_levels_are_the_same_by_either_path(monkeypatch, known_families, naive, holes, dtype):
     family = known_families["categorical-many_levels_missing" if holes else "categorical-many_levels"]
-    X = family.rows(np.random.default_rng(5), 200, 6).astype(dtype)
+    X = family.rows(np.random.default_rng(5), 300, 6).astype(dtype)
     likelihood = family.likelihood(X.astype(np.float64))
     assert prefers_sparse(likelihood)
     T = likelihood.features(X, None)
