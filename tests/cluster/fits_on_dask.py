@@ -163,7 +163,10 @@ def test_command(client, rows, local, tmp_path):
         "--seed",
         "0",
     ]
-    app([*arguments, "--max-laps", "8", "--jobs", "1", "--quiet", "--scheduler", address], result_action="return_value")
+    app(
+        [*arguments, "--max-laps", str(EASY["max_laps"]), "--jobs", "1", "--quiet", "--scheduler", address],
+        result_action="return_value",
+    )
     assert load(tmp_path / "m").lower_bound_ == pytest.approx(local.lower_bound_, rel=ROUNDING, abs=0)
 
 
