@@ -29,7 +29,7 @@ class Sticks(NamedTuple):
     @classmethod
     def of(cls, N: Array, concentration: Any, discount: float = 0.0) -> Self:
         """The sticks of clusters with counts N (K,), in their order, at one concentration or at several, (n, 1)."""
-        later = np.concatenate([np.cumsum(N[::-1])[-2::-1], [0.0]])
+        later = np.concatenate([N[::-1].cumsum()[-2::-1], [0.0]])
         prior_off = concentration + discount * np.arange(1.0, len(N) + 1.0)
         return cls(1.0 - discount + N, prior_off + later, prior_off, discount)
 

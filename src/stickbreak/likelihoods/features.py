@@ -1,5 +1,6 @@
 """The features of rows under any likelihood: in which precision, dense or sparse, and how many numbers they are."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def features(likelihood: Likelihood, X: Rows, dtype: Any = np.float64, out: Arra
     return likelihood.features(X, np.empty((len(X), likelihood.n_statistics), dtype) if out is None else out)
 
 
+@cache
 def largest_terms(dtype: Any) -> float:
     """The largest terms of a score, in nats, whose rounding errors in this precision stay below `LOST`."""
     return LOST / (0.5 * float(np.finfo(dtype).eps))

@@ -49,6 +49,8 @@ def most_probable(kept: Responsibilities) -> NDArray[np.intp]:
 
 def join(pieces: list[Responsibilities]) -> Responsibilities:
     """The responsibilities of consecutive blocks as one record."""
+    if len(pieces) == 1:
+        return pieces[0]
     offsets = np.cumsum([0] + [piece.indptr[-1] for piece in pieces])
     indptr = [piece.indptr[1:] + offset for piece, offset in zip(pieces, offsets)]
     return Responsibilities(

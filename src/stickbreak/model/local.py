@@ -20,6 +20,7 @@ Limits = NDArray[np.integer] | None  # (n,) the most clusters that each row may 
 
 BLOCK_NUMBERS = 1 << 18  # numbers in a block's features and scores together: 2 MiB in float64, about an L2 cache
 FEW_ROWS, MOST_NUMBERS = 128, 1 << 25  # a block has at least so many rows, if their numbers are no more than that
+MOST_ROWS = 4096
 FARTHEST = 1e300  # the largest score of a row
 LONG = 200  # statistics, from which BLAS makes T @ W.T in float64 sooner as (W @ T.T).T
 DENSE_SHARE = 0.2  # above this share of kept responsibilities a dense product beats the sparse one
@@ -32,7 +33,8 @@ def responsibility_threshold(dtype: np.dtype[np.floating]) -> float:
 
 def block_rows(F: int, K: int) -> int:
     """Rows per block, for F numbers in the features of a row."""
-    return int(np.clip(BLOCK_NUMBERS // (F + K), np.clip(MOST_NUMBERS // (F + K), 1, FEW_ROWS), 4096))
+    fewest = min(max(MOST_NUMBERS // (F + K), 1), FEW_ROWS)
+    return min(max(BLOCK_NUMBERS // (F + K), fewest), MOST_ROWS)
 
 
 def local_step(

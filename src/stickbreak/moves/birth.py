@@ -231,7 +231,7 @@ def _settled(
             children = children.take(np.delete(np.arange(children.K), children.N.argmin()))
         elif settled:
             break
-        if children.K == 2:
+        if children.K == 2 and (thorough or hope > -np.inf):
             last = value
             value = _value(model, children)
             if value + left * (value - last) < hope or (thorough and value - last < TUNING.little):
