@@ -10,7 +10,7 @@ from stickbreak import Mixture
 from stickbreak.data import ArraySource
 from stickbreak.data.distinct import collapse, distinct_rows, row_codes
 
-COLLAPSE = "stickbreak.estimators.mixture.collapse"
+COLLAPSE = "stickbreak.estimators._distinct.collapse"
 every_collapsing = pytest.mark.parametrize(
     "family",
     [

@@ -101,7 +101,7 @@ OTHERWISE = [
 )
 def test_whole_fits_of_sparse_rows(name, parameters, monkeypatch):
     """Where repeated rows are not collapsed, which is done for dense ones only."""
-    monkeypatch.setattr("stickbreak.estimators.mixture.collapse", lambda source: None)
+    monkeypatch.setattr("stickbreak.estimators._distinct.collapse", lambda source: None)
     X, C = rows(name, n=300)
     dense, found = (fit(Y, name, tol=1e-9, **parameters) for Y in (X, C))
     assert found.n_clusters_ == dense.n_clusters_ > 1

@@ -18,8 +18,8 @@ from ..model import AnsweredBagKind, Model
 from ..model.answered import FEWEST
 from ..model.learning import OF_RESPONSE
 from ..responses import CategoricalResponse, ClassResponse, GaussianResponse, NoResponse, NumericResponse, RidgeResponse
-from ._classes import accuracy, classes_of
-from ._documents import DocumentReader
+from ._classes import KnowsClasses, classes_of
+from ._document_reader import DocumentReader
 
 Array = NDArray[np.floating]
 
@@ -80,12 +80,6 @@ def asked(estimator: Any, y: Any, source: BagSource | GroupSource) -> Asked | No
     if not (~np.isnan(found.y) & (source.sizes >= FEWEST)).any():
         raise ValueError("y has answers of empty documents alone, which say nothing of topics.")
     return found
-
-
-def refuse_answers(model: Model) -> None:
-    """Refuse a stream that goes on from a model with a response."""
-    if not isinstance(model.response, NoResponse):
-        raise ValueError("a stream learns from no answers, and this model was fitted with y; use another algorithm.")
 
 
 def require_answers(estimator: Any, y: Any) -> None:
@@ -182,12 +176,11 @@ class Reads(Protocol):
         ...
 
 
-class Answering:
+class Answering(KnowsClasses):
     """What topic models that were fitted with y know of answers."""
 
     model_: Model
     summary_: Any
-    classes_: NDArray[Any]
     _read: Reads
 
     @property
@@ -227,8 +220,7 @@ class Answering:
 
     def predict_class(self, X: Any) -> NDArray[Any]:
         """The most probable class of documents, by their words alone, (N,), one of ``classes_``; of a fit with classes y."""
-        chances = self.predict_class_proba(X)
-        return np.asarray(self.classes_[chances.argmax(axis=1)])
+        return self._most_probable(self.predict_class_proba(X))
 
     def predict_class_proba(self, X: Any) -> Array:
         """The probability of each of ``classes_`` for each document, by its words alone, at the mean weights, (N, C).
@@ -243,8 +235,7 @@ class Answering:
 
     def class_accuracy(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the labels y (N,) whose class `predict_class` finds; unknown labels do not count."""
-        chances = self.predict_class_proba(X)
-        return accuracy(self.classes_, chances, y, sample_weight)
+        return self._accuracy(self.predict_class_proba(X), y, sample_weight)
 
     def _shares(self, X: Any) -> Array:
         """The shares of topics among the tokens of documents (N, K); those that are expected, where there are no tokens."""
@@ -257,9 +248,3 @@ class Answering:
         if not isinstance(response, kind):
             raise NotFittedError(f"this model was fitted without {wanted}.")
         return response
-
-    def _name_answers(self, names: NDArray[Any] | None) -> None:
-        """Set the classes of a fit, or forget those of an earlier one."""
-        self.__dict__.pop("classes_", None)
-        if names is not None:
-            self.classes_ = names

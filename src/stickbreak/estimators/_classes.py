@@ -1,9 +1,7 @@
 """Labels of some rows: what users pass as y, the classes, and which classes clusters have."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple, overload
 
@@ -16,16 +14,11 @@ from .._arguments import shown
 from ..data import ArraySource, SequenceSource
 from ..data.arrays import as_array, is_date, is_missing, numbers
 from ..data.labelled_rows import with_classes
-from ..inference import Executor, Options, Sequential, Streaming, TruncationFree, by_class
 from ..likelihoods import Labelled
-from ..likelihoods.labelled import OWN
-from ..model import Model, Summary
+from ..model import Model
 from ..model.cluster_classes import cluster_classes
-from ..model.learning import OF_LIKELIHOOD
-from . import _choices as choices
 
 MEASURED = "Mixture(LinearRegression())"  # takes targets that are measured
-FIRST_ERROR = 0.1  # an error rate that is learnt, at first
 
 Array = NDArray[np.floating]
 
@@ -87,64 +80,6 @@ def require_rows(classes: Classes, weights: Array | None) -> None:
         )
 
 
-class Labelling(NamedTuple):
-    """The problem of a fit with labels: the model, options, and what makes a start."""
-
-    model: Model
-    options: Options
-    start: Callable[[np.random.Generator], Summary]
-
-
-def labelled_problem(
-    estimator: Any,
-    model: Model,
-    classes: Classes,
-    source: ArraySource,
-    options: Options,
-    start: Callable[[np.random.Generator], Summary],
-    executor: Executor,
-    apart: Callable[[Model, Summary, Any, Executor], Summary] = by_class,
-    steps: int = 1,
-) -> Labelling:
-    """The problem of an estimator with labels, from that without.
-
-    source : rows with labels
-    start : of a search for clusters of rows without labels, unless the algorithm does not search
-    apart : makes a start that labels allow of one without labels
-    steps : rows of the data in one row, with its history
-
-    Raises
-    ------
-    ValueError : the algorithm begins clusters in a pass over rows, or in a stream, which labels cannot keep to.
-    """
-    if isinstance(choices.algorithm(estimator), (Sequential, Streaming, TruncationFree)):
-        raise ValueError(
-            f"algorithm={estimator.algorithm!r} takes no labels; leave out y, or use algorithm='memoized', 'full', "
-            "'stochastic' or a Gibbs()."
-        )
-    error = estimator.label_error
-    first = FIRST_ERROR if error is None else float(error)
-    family = Labelled(model.likelihood, source.n_columns - steps, len(classes.names), first, steps)
-    model = replace(model, likelihood=family)
-    if error is None:
-        options = replace(options, learn=(*options.learn, OF_LIKELIHOOD + OWN))
-    if not choices.algorithm(estimator).searches:
-        start = partial(_allowed, apart, model, source, executor, start)
-    return Labelling(model, options, start)
-
-
-def _allowed(
-    apart: Callable[[Model, Summary, Any, Executor], Summary],
-    model: Model,
-    source: ArraySource,
-    executor: Executor,
-    start: Callable[[np.random.Generator], Summary],
-    rng: np.random.Generator,
-) -> Summary:
-    """A start that labels allow."""
-    return apart(model, start(rng), source, executor)
-
-
 @overload
 def with_known_classes(estimator: Any, source: SequenceSource, y: Any) -> SequenceSource: ...
 
@@ -160,12 +95,40 @@ def with_known_classes(estimator: Any, source: ArraySource, y: Any) -> ArraySour
     return source if classes is None else with_classes(source, classes.codes)
 
 
-class Classified:
-    """What estimators that were fitted with labels know of classes."""
+class KnowsClasses:
+    """What estimators know of the classes that a fit was given."""
+
+    classes_: NDArray[Any]
+
+    def _name_classes(self, names: NDArray[Any] | None) -> None:
+        """Set the classes of a fit, or forget those of an earlier one."""
+        self.__dict__.pop("classes_", None)
+        if names is not None:
+            self.classes_ = names
+
+    def _most_probable(self, chances: Array) -> NDArray[Any]:
+        """The classes that have the largest of the chances (n, C), (n,)."""
+        return np.asarray(self.classes_[chances.argmax(axis=1)])
+
+    def _accuracy(self, chances: Array, y: Any, sample_weight: Any = None) -> float:
+        """The share of the labels y (n,) that are known whose class is the most probable one, given chances (n, C)."""
+        n = len(chances)
+        classes = classes_of(y, n, self.classes_.tolist())
+        if classes is None:
+            raise ValueError("y must have at least one label that is known; got none.")
+        known = classes.codes > 0
+        weights = np.ones(n) if sample_weight is None else numbers(sample_weight, "sample_weight").astype(np.float64)
+        if weights.shape != (n,) or not (weights >= 0.0).all() or not weights[known].sum() > 0.0:
+            raise ValueError(f"sample_weight must hold {n} numbers of at least 0, some of labelled rows above it.")
+        right = chances.argmax(axis=1) + 1 == classes.codes
+        return float(np.average(right[known], weights=weights[known]))
+
+
+class Classified(KnowsClasses):
+    """What estimators that were fitted with labels know of the classes of clusters."""
 
     model_: Model
     summary_: Any
-    classes_: NDArray[Any]
 
     @property
     def label_error_(self) -> float:
@@ -180,7 +143,7 @@ class Classified:
     @property
     def cluster_classes_(self) -> Array:
         """The probability of each class in each cluster, (K, C): see `cluster_classes`."""
-        _ = self._labelled  # refuses a fit without labels
+        self._require_classes()
         return cluster_classes(self.model_, self.summary_)
 
     @property
@@ -191,6 +154,10 @@ class Classified:
         if not isinstance(likelihood, Labelled):
             raise NotFittedError("this model was fitted without labels: use fit(X, y).")
         return likelihood
+
+    def _require_classes(self) -> None:
+        """Refuse a model that was fitted without labels."""
+        _ = self._labelled
 
     def _refuse_first_labels(self, y: Any, n: int) -> None:
         """Refuse labels of n more rows where those before had none, so that clusters have no classes."""
@@ -205,33 +172,9 @@ class Classified:
         if y is None and isinstance(self.model_.likelihood, Labelled):
             raise ValueError("this model was fitted with labels, and is to be fitted again: pass y=, too.")
 
-    def _name_classes(self, names: NDArray[Any] | None) -> None:
-        """Set the classes of a fit, or forget those of an earlier one."""
-        self.__dict__.pop("classes_", None)
-        if names is not None:
-            self.classes_ = names
-
     def _class_chances(self, R: Array) -> Array:
         """The probability of each class (n, C), given that of each cluster (n, K)."""
         return np.asarray(R @ self.cluster_classes_.astype(R.dtype))
-
-    def _accuracy(self, chances: Array, y: Any, sample_weight: Any = None) -> float:
-        """The share of the labels y (n,) that are known whose class is the most probable one, given chances (n, C)."""
-        return accuracy(self.classes_, chances, y, sample_weight)
-
-
-def accuracy(names: NDArray[Any], chances: Array, y: Any, sample_weight: Any = None) -> float:
-    """The share of the labels y (n,) that are known whose class is the most probable one, given chances (n, C) of classes."""
-    n = len(chances)
-    classes = classes_of(y, n, names.tolist())
-    if classes is None:
-        raise ValueError("y must have at least one label that is known; got none.")
-    known = classes.codes > 0
-    weights = np.ones(n) if sample_weight is None else numbers(sample_weight, "sample_weight").astype(np.float64)
-    if weights.shape != (n,) or not (weights >= 0.0).all() or not weights[known].sum() > 0.0:
-        raise ValueError(f"sample_weight must hold {n} numbers of at least 0, some of labelled rows above it.")
-    right = chances.argmax(axis=1) + 1 == classes.codes
-    return float(np.average(right[known], weights=weights[known]))
 
 
 def is_unknown(value: Any, row: int, name: str = "y") -> bool:

@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..data import BagSource, GroupSource
-from ..inference import Lap
 from ..model import Model, Posterior, Summary
 from ..model.documents import DocumentKind
 from . import _hyperparameters as hyperparameters
+from ._setup import Outcome
 
 
 def continued(estimator: Any, model: Model, source: BagSource | GroupSource, learn: tuple[str, ...]) -> Model:
@@ -43,14 +43,13 @@ def known(estimator: Any, model: Model, fingerprint: str | None) -> Posterior | 
     return model.posterior(summary)
 
 
-def no_lower(
-    before: Posterior | None, total: Summary, model: Model, history: list[Lap]
-) -> tuple[Summary, Model, list[Lap]]:
+def no_lower(before: Posterior | None, outcome: Outcome) -> Outcome:
     """The outcome of a fit, or what it began with where that has the higher bound; the last lap then says so."""
-    if before is None or not before.bound > model.bound(total):
-        return total, model, history
+    if before is None or not before.bound > outcome.model.bound(outcome.total):
+        return outcome
+    history = outcome.history
     last = replace(history[-1], lower_bound=before.bound, n_clusters=before.summary.K)
-    return before.summary, before.model, [*history[:-1], last]
+    return outcome._replace(total=before.summary, model=before.model, history=[*history[:-1], last])
 
 
 def _allows(kind: Any, other: Any) -> bool:

@@ -18,7 +18,8 @@ from . import _likelihoods as likelihoods
 from . import _memory as memory
 from ._base import Columns, survey
 from ._chosen import Family
-from ._selection import FEWEST_ROWS, Problem, RowContest, choose, sample_rows
+from ._selection import FEWEST_ROWS, RowContest, choose, sample_rows
+from ._setup import Problem
 
 
 def decide_family(

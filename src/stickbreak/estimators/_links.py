@@ -22,7 +22,7 @@ from ..likelihoods.linked import BESIDE
 from ..model import Model, Summary
 from . import _choices as choices
 from ._classes import Classes, is_unknown
-from ._selection import Problem
+from ._setup import Problem
 
 Array = NDArray[np.floating]
 

@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource
@@ -15,7 +14,8 @@ from ..inference import Executor, Options, Refit, Session
 from ..model.learning import settled
 from ..moves.agglomeration import with_groups
 from . import _memory as memory
-from ._estimator import Estimator
+from ._estimator import Estimator, seed_of
+from ._setup import Problem
 
 E = TypeVar("E", bound=Estimator)
 
@@ -57,7 +57,7 @@ def merged(model: E, n: int, read: Callable[[E, Executor], Again]) -> E:
 
 def _refit(model: E, groups: list[list[int]], read: Callable[[E, Executor], Again]) -> str | None:
     """Fit the groups of a model's clusters, set the attributes, and say what there is to warn of."""
-    rng = np.random.default_rng(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
+    rng = np.random.default_rng(seed_of(model))
     with model._executor() as executor:
         data = read(model, executor)
         model._widen(data.missing)
@@ -65,10 +65,10 @@ def _refit(model: E, groups: list[list[int]], read: Callable[[E, Executor], Agai
         begun = settled(model.model_, start, data.learn, data.source.dtype)
         batches = memory.n_batches(model, begun.likelihood, data.source)
         options = Options(batches, model.max_laps, model.tol, learn=data.learn)
-        total, found, history, trouble, _ = model._best_of(
-            [rng], partial(Refit, moves=()), begun, data.source, Session(executor), options, lambda rng: start
-        )
-        model._set_fitted(found, total, data.source.dtype, history, model._table())
+        problem = Problem(begun, data.source, options)
+        outcome = model._best_of([rng], partial(Refit, moves=()), problem, lambda rng: start, Session(executor))
+        model._set_fitted(outcome.model, outcome.total, data.source.dtype, outcome.history, model._fitted_table())
+        trouble = outcome.trouble
         if data.labels is not None:
             trouble = model._set_labels(data.labels) or trouble
     model.converged_ = trouble is None

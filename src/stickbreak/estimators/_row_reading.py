@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_boolean, check_count
 from ..data import ArraySource
-from ..data.distinct import Collapsed
 from ..data.frames import Encoded, as_frame, decode, values_of
 from ..data.label_files import check_labels, write_labels
 from ..data.labelled_rows import with_classes
@@ -25,7 +23,8 @@ from . import _likelihoods as likelihoods
 from ._base import Columns, as_source, survey
 from ._classes import Classified, classes_of, with_known_classes
 from ._devices import reading_kind
-from ._estimator import Estimator
+from ._distinct import Distinct
+from ._estimator import Estimator, seed_of
 from ._links import check_rows, classes_of_groups, family_of, linked_source, links_of, of_rows, refuse_gaps
 
 Array = NDArray[np.floating]
@@ -94,8 +93,7 @@ class RowReading(Classified, Estimator):
         >>> Mixture(random_state=0).fit(X, y).predict_class([[-19.0, -21.0], [6.0, 8.0]])
         array(['far', 'near'], dtype='<U4')
         """
-        chances = self.predict_class_proba(X)
-        return np.asarray(self.classes_[chances.argmax(axis=1)])
+        return self._most_probable(self.predict_class_proba(X))
 
     def predict_class_proba(self, X: Any) -> Array:
         """The probability of each of ``classes_`` for each row, (n, C): of its clusters by ``cluster_classes_``.
@@ -106,7 +104,7 @@ class RowReading(Classified, Estimator):
             If the model was fitted without labels: use ``fit(X, y)``.
         sklearn.exceptions.NotFittedError
         """
-        _ = self._labelled  # refuses a fit without labels
+        self._require_classes()
         return self._class_chances(self.predict_proba(X))
 
     def class_accuracy(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -207,7 +205,7 @@ class RowReading(Classified, Estimator):
         """
         check_is_fitted(self)
         check_count(n_samples, "n_samples")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        rng = np.random.default_rng(seed_of(self))
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
         N = self.summary_.N
         S = self.summary_.S
@@ -242,12 +240,10 @@ class RowReading(Classified, Estimator):
             found = by_chunk(rows, executor, partial(task, replace(reader, model=model)))
             return np.concatenate(list(found))[links.codes]
 
-    def _labels_of(
-        self, rows: ArraySource, collapsed: Collapsed | None, columns: Columns, executor: Executor
-    ) -> NDArray[np.intp]:
+    def _labels_of(self, distinct: Distinct, columns: Columns, executor: Executor) -> NDArray[np.intp]:
         """The most probable cluster of each row, repeated ones labelled once."""
-        labels = np.concatenate(list(by_chunk(rows, executor, self._reader(columns, rows).labels)))
-        return labels if collapsed is None else np.asarray(labels[collapsed.inverse])
+        rows = distinct.rows
+        return distinct.expanded(np.concatenate(list(by_chunk(rows, executor, self._reader(columns, rows).labels))))
 
     def _checked(self, X: Any, y: Any, executor: Executor) -> tuple[ArraySource, Reader]:
         """The rows of X, checked, and a reader for them."""

@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..inference import Journal, LearningSearch, Options, Session
+from ..inference import Journal, LearningSearch, Session
 from ..inference.init import one_cluster
 from ..inference.learning_search import Rival
 from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
 from ..likelihoods.features import features
-from ..model import Model
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from ._automatic import CORRELATED, INDEPENDENT, Reading
 from ._choices import MOVES
 from ._chosen import Candidate, Family, Found
 from ._likelihoods import FEW_COLUMNS
+from ._setup import Problem
 
 FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
 MOST_LAPS = 100  # to begin a search with one family
@@ -30,14 +30,6 @@ SMALLER, MOST_ROWS = 20, 20_000  # a sample has one row in so many, and no more 
 PLENTY = 100  # rows for each statistic of all covariances
 FAMILY = "family"  # of a fit, among the results in its journal
 MANY_TIMES = 2.0  # as many clusters as a fuller family finds: more are pieces of these
-
-
-class Problem(NamedTuple):
-    """What a search needs: the rows, the model before any of them is seen, and options."""
-
-    model: Model
-    source: ArraySource
-    options: Options
 
 
 class Begun(NamedTuple):

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count
 from ..data.check import DataWarning
-from ._estimator import Estimator
+from ._estimator import Estimator, seed_of
 
 Array = NDArray[np.floating]
 E = TypeVar("E", bound=Estimator)
@@ -90,8 +89,7 @@ def stability(
     views = []
     found = []
     bounds = []
-    seed = check_random_state(model.random_state).randint(np.iinfo(np.int32).max)
-    for state in np.random.SeedSequence(seed).generate_state(n_fits):
+    for state in np.random.SeedSequence(seed_of(model)).generate_state(n_fits):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # known since the first fit
             fitted = fit(clone(model).set_params(random_state=int(state), checkpoint=None))

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import ArraySource, Chunk
 from ..data.arrays import as_array, is_date, is_missing, numbers
-from ..data.distinct import Collapsed
 from ..data.frames import Levels
 from ..inference import Executor, LearningSearch, Options, Session
 from ..inference.init import from_responsibilities, from_seeds, one_cluster
@@ -23,6 +22,7 @@ from ..likelihoods.features import Rows
 from ..model import Model, Summary
 from . import _choices as choices
 from ._base import first_trouble, usable
+from ._distinct import Distinct
 
 Array = NDArray[np.floating]
 
@@ -33,22 +33,18 @@ ON_SAMPLE = 0.1  # the least tolerance of that search, in nats for each of them
 def choose_start(
     estimator: Any,
     model: Model,
-    source: ArraySource,
-    collapsed: Collapsed | None,
+    distinct: Distinct,
     session: Session,
     rng: np.random.Generator,
     learn: tuple[str, ...],
 ) -> Summary:
-    """The summary that ``estimator.init`` stands for.
-
-    collapsed : how the source came about, where repeated rows were collapsed
-    learn : the hyperparameters to learn
-    """
+    """The summary that ``estimator.init`` stands for; ``learn`` names the hyperparameters to learn."""
     init = estimator.init
+    source = distinct.rows
     if isinstance(init, type(estimator)):
         return _from_model(init, estimator.levels_, model, source, session.executor)
     if not isinstance(init, str):
-        return _from_array(as_array(init, "init"), model, source, collapsed, session.executor)
+        return _from_array(as_array(init, "init"), model, distinct, session.executor)
     if init != "one":
         return STARTS[init](model, source, estimator.n_init_clusters, rng=rng)
     if not choices.algorithm(estimator).searches:
@@ -90,10 +86,8 @@ def _from_model(other: Any, levels: Levels, model: Model, source: ArraySource, e
     return from_responsibilities(model, source, OfModel(reader, translate, may_miss), executor, means)
 
 
-def _from_array(
-    given: NDArray[Any], model: Model, source: ArraySource, collapsed: Collapsed | None, executor: Executor
-) -> Summary:
-    N = source.n_rows if collapsed is None else len(collapsed.inverse)
+def _from_array(given: NDArray[Any], model: Model, distinct: Distinct, executor: Executor) -> Summary:
+    N = distinct.n_given
     if given.ndim not in (1, 2) or len(given) != N:
         raise ValueError(
             f"init must be labels (N,) or responsibilities (N, K) for N = {N} rows; got shape {given.shape}."
@@ -103,9 +97,9 @@ def _from_array(
         raise ValueError(
             "init: responsibilities must be non-negative and sum to one in each row, without masked values."
         )
-    if collapsed is not None:
-        R = collapsed.average(R)
-    return model.ordered(from_responsibilities(model, source, OfArray(R), executor))
+    if distinct.collapsed is not None:
+        R = distinct.collapsed.average(R)
+    return model.ordered(from_responsibilities(model, distinct.rows, OfArray(R), executor))
 
 
 def _from_labels(labels: NDArray[Any]) -> sparse.csr_array:

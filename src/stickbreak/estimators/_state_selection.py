@@ -21,7 +21,8 @@ from . import _sequences as sequences
 from ._automatic import FEW_CORRELATED, INDEPENDENT
 from ._base import Columns, survey
 from ._chosen import Family, Found
-from ._selection import Begun, Contest, Problem, begun, sample_rows
+from ._selection import Begun, Contest, begun, sample_rows
+from ._setup import Problem
 
 NUMBERS = (INDEPENDENT, "gaussian")  # families of several columns of numbers
 ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}

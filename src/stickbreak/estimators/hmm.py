@@ -1,6 +1,6 @@
 """The hidden Markov model estimator."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -8,57 +8,31 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._arguments import check_count, shown
 from ..allocations import Allocation, Duration, GammaConcentration
 from ..allocations.markov import ChainPrior
-from ..cluster.sources import is_spread
-from ..data import SequenceSource
-from ..data.frames import values_of
-from ..data.label_files import check_labels, write_labels
 from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
-from ..inference import (
-    Algorithm,
-    Executor,
-    LabelledSearch,
-    Options,
-    Search,
-    StateRenewal,
-    StateSearch,
-    Streaming,
-    states_by_class,
-)
+from ..inference import Algorithm, Executor, StateRenewal, Streaming
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, SequenceSummary, Summary
 from . import _allowed as allowed
 from . import _chains as chains
 from . import _choices as choices
-from . import _hyperparameters as hyperparameters
 from . import _sequences as sequences
-from . import _state_start as state_start
-from ._base import Columns, survey
-from ._check import checked
-from ._classes import Classified, classes_of, labelled_problem, require_rows, with_known_classes
-from ._devices import check_visits
-from ._estimator import Estimator, Table
 from ._merged import Again, merged
-from ._selection import remembered
-from ._sequence_reader import SequenceReader, of_chunk
+from ._sequence_reading import SequenceReading
+from ._sequence_setup import classes_of_sequences, sequence_setup
 from ._stability import OF_LABELS, Grouped, Stability, stability
-from ._state_selection import decide_family, problem_of
-from ._streams import Learner, begun, go_on, refuse_labels, set_stream
+from ._streams import Continuation, begin_stream, learn_more, renewing
 
 if TYPE_CHECKING:
     from ..plots.accessors import StatePlots
 
-Array = NDArray[np.floating]
 
-
-class HMM(ClusterMixin, Classified, Estimator):
+class HMM(ClusterMixin, SequenceReading):
     """Hidden Markov model that finds its own number of states.
 
     Every row of a sequence has a state, which depends on the state before:
@@ -302,130 +276,6 @@ class HMM(ClusterMixin, Classified, Estimator):
         learn = self._add if hasattr(self, "model_") else self._fit
         return self._guarded(lambda: learn(X, y, lengths))
 
-    def predict(self, X: Any, lengths: Any = None, *, y: Any = None, out: Any = None) -> NDArray[np.integer]:
-        """The most probable path of states through each sequence (Viterbi), (T,).
-
-        Parameters
-        ----------
-        X, lengths : as in `fit`, with the same columns
-        y : array (T,), optional
-            Labels of some rows, if the model was fitted with labels: the path keeps to states of their classes
-        out : path of a .npy file, optional
-            Where to write the states as int32, some at a time; the file appears when all are written.  What is returned is
-            mapped from it.
-
-        Raises
-        ------
-        ValueError
-            If ``out`` does not end with .npy, or is the file X.
-        FileNotFoundError
-            If the folder of ``out`` does not exist.
-        """
-        if out is None:
-            return self.decode(X, lengths, y=y)
-        path = check_labels(out, X)
-        with self._executor(X) as executor:
-            source, columns = self._source(X, lengths, executor, y)
-            pieces = self._by_chunk(source, columns, executor, SequenceReader.path)
-            return write_labels(path, source.n_rows, pieces)
-
-    def decode(self, X: Any, lengths: Any = None, method: str = "viterbi", *, y: Any = None) -> NDArray[np.intp]:
-        """The states of all rows, (T,).
-
-        method : "viterbi", the most probable path of each sequence; or "map", the most probable state of each row
-        y : as in `predict`
-        """
-        if not isinstance(method, str) or method not in ("viterbi", "map"):
-            raise ValueError(f"method must be 'viterbi' or 'map'; got {shown(method)}.")
-        task = SequenceReader.path if method == "viterbi" else SequenceReader.labels
-        return np.concatenate(self._read(X, lengths, task, y))
-
-    def predict_proba(self, X: Any, lengths: Any = None, *, y: Any = None) -> Array:
-        """The probability of each state at each row, given all rows of its sequence, and labels y (T,) if given, (T, K)."""
-        return np.concatenate(self._read(X, lengths, SequenceReader.probabilities, y))
-
-    def predict_class(self, X: Any, lengths: Any = None, *, y: Any = None) -> NDArray[Any]:
-        """The most probable class of each row, (T,), one of ``classes_``; of a model that was fitted with labels.
-
-        Parameters
-        ----------
-        X, lengths : as in `fit`, with the same columns
-        y : array (T,), optional
-            Labels of some rows, which then tell of the rows around them
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from stickbreak import HMM
-        >>> rng = np.random.default_rng(0)
-        >>> z = np.repeat(np.arange(4), 50)[rng.permutation(4).repeat(50) * 50]
-        >>> X = rng.normal(np.array([-20.0, -7.0, 7.0, 20.0])[z][:, None], 1.0)
-        >>> y = np.full(200, None)
-        >>> for state, name in enumerate(["far", "near", "near", "far"]):
-        ...     y[np.flatnonzero(z == state)[:5]] = name
-        >>> HMM(random_state=0).fit(X, y).predict_class([[-19.0], [-21.0], [6.0], [8.0]])
-        array(['far', 'far', 'near', 'near'], dtype='<U4')
-        """
-        chances = self.predict_class_proba(X, lengths, y=y)
-        return np.asarray(self.classes_[chances.argmax(axis=1)])
-
-    def predict_class_proba(self, X: Any, lengths: Any = None, *, y: Any = None) -> Array:
-        """The probability of each of ``classes_`` at each row, (T, C): of its states by ``cluster_classes_``.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If the model was fitted without labels: use ``fit(X, y)``.
-        """
-        _ = self._labelled  # refuses a fit without labels
-        return self._class_chances(self.predict_proba(X, lengths, y=y))
-
-    def class_accuracy(self, X: Any, y: Any, lengths: Any = None) -> float:
-        """The share of the labels y (T,) whose class `predict_class` finds; rows with unknown labels do not count."""
-        return self._accuracy(self.predict_class_proba(X, lengths), sequences.labels_of(y, X))
-
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """Log evidence of sequences, in nats, all rows together.
-
-        Of the model with posterior mean transitions and each row's posterior-predictive density given its state;
-        where the model was fitted with labels, also of labels y (T,).
-        """
-        return float(sum(self._read(X, lengths, SequenceReader.log_evidence, y)))
-
-    def durations(self) -> Array:
-        """Expected number of steps that each state lasts, 1 / (1 - transition_matrix_[k, k]), (K,)."""
-        check_is_fitted(self)
-        leaving = self.transition_matrix_.sum(axis=1) - np.diag(self.transition_matrix_)
-        return np.asarray(np.divide(1.0, leaving, out=np.full(self.n_states_, np.inf), where=leaving > 0.0))
-
-    def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
-        """Draw a sequence: rows X (n_samples, D) and their states (n_samples,).  Autoregressive ones begin at zero."""
-        check_is_fitted(self)
-        check_count(n_samples, "n_samples")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        chances = np.vstack([self.start_probabilities_, self.transition_matrix_]).cumsum(axis=1)
-        states = np.empty(n_samples, np.intp)
-        last = -1
-        for t, u in enumerate(rng.random(n_samples)):
-            row = chances[last + 1]
-            last = states[t] = min(int(np.searchsorted(row, u * row[-1], side="right")), self.n_states_ - 1)
-        family = self.model_.likelihood
-        N = self.summary_.N
-        S = self.summary_.S
-        D = self.n_features_in_
-        lags = chains.lags(family)
-        X = np.zeros((n_samples, D))
-        if lags:
-            past = np.zeros(D * lags)
-            for t, k in enumerate(states):
-                row = family.complete(np.concatenate([np.zeros(D), past])[None], float(N[k]), S[k], rng)[0]
-                X[t] = row[:D]
-                past = row[: D * lags]
-            return X, states
-        for k in np.unique(states):
-            X[states == k] = family.sample(float(N[k]), S[k], rng, int((states == k).sum()))
-        return values_of(X, self.levels_), states
-
     def merge_states(self, n: int, X: Any, lengths: Any = None, y: Any = None) -> Self:
         """A model of n states: those of this one, merged as ``hierarchy_.cut(n)`` says and fitted to X.
 
@@ -549,53 +399,18 @@ class HMM(ClusterMixin, Classified, Estimator):
     def _fit(self, X: Any, y: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""
         source = sequences.as_sequences(self, X, lengths, chains.given_lags(self), reset=True)
-        sequences.refuse_lengths(y, source.n_rows)
-        classes = classes_of(sequences.labels_of(y, X), source.n_rows)
-        if classes is not None and is_spread(source):
-            raise TypeError(
-                "sequences on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
-            )
-        if classes is not None and isinstance(self.algorithm, Streaming):
-            raise ValueError("a stream of sequences has no labels; leave out y, or algorithm=Streaming(...).")
-        data = source if classes is None else with_classes(source, classes.codes)
+        classes = classes_of_sequences(self, X, y, source)
         with self._executor(X) as executor:
-            session = self._session(executor, data)
+            session = self._session(executor, source if classes is None else with_classes(source, classes.codes))
             seed = self._seed(session.journal)
-            rng = np.random.default_rng(seed)
-            family = remembered(session.journal, lambda: decide_family(self, source, session, seed))
-            source = source.with_lags(chains.lags(family.likelihood))
-            columns, self.data_check_ = checked(self, family.likelihood, source.flat, executor)
-            sequences.check_observed(source)
-            rows = sequences.collapsed(source)
-            plain, _, options = problem_of(self, family.likelihood, rows, columns)
-            check_visits(self, X, plain, source)
-            learn = options.learn + options.learn_late
-            start: Callable[[np.random.Generator], Summary] = partial(
-                state_start.choose_start, self, plain, rows, session, learn=learn
-            )
-            visited = rows
-            model = plain
-            search: Callable[..., Search] = StateSearch
-            if classes is not None:
-                require_rows(classes, source.weights)
-                visited = sequences.collapsed(with_classes(source, classes.codes))
-                first = partial(StateSearch, plain, rows)
-                search = partial(LabelledSearch, first=first, second=StateSearch, apart=states_by_class)
-                steps = source.lags + 1
-                model, options, start = labelled_problem(
-                    self, plain, classes, visited, options, start, executor, states_by_class, steps
-                )
-            total, model, history, trouble, sampled = self._ascend(model, visited, session, rng, options, start, search)
+            found = sequence_setup(self, X, source, classes, session, seed)
+            outcome = self._ascend(found.setup, session, np.random.default_rng(seed))
             self._name_classes(None if classes is None else classes.names)
-            self.selection_ = family.candidates
-            names = getattr(self, "feature_names_in_", None)
-            self._set_fitted(model, total, source.dtype, history, Table(self.n_features_in_, 0, names, self.levels_))
-            algorithm = choices.algorithm(self)
-            set_stream(self, None)
-            if isinstance(algorithm, Streaming):
-                set_stream(self, begun(self, plain, partial(algorithm.recalled, source)))
-            labels = None if in_files(X) else lambda: self._paths(visited, columns, executor)
-            trouble = self._set_drawn(sampled, labels) or trouble
+            self.selection_ = found.family.candidates
+            self._set_fitted(outcome.model, outcome.total, source.dtype, outcome.history, self._table(0))
+            labels = None if in_files(X) else partial(self._paths, found.visited, found.columns, executor)
+            trouble = self._set_drawn(outcome.sampled, labels) or outcome.trouble
+            begin_stream(self, found.prior, found.source, Streaming.recalled)
         self.converged_ = trouble is None
         return trouble
 
@@ -604,52 +419,18 @@ class HMM(ClusterMixin, Classified, Estimator):
             source, columns = self._source(X, lengths, executor, y)
             self._refuse_first_labels(sequences.labels_of(y, X), source.n_rows)
             self._widen(columns.missing)
-            algorithm = choices.algorithm(self)
-            if isinstance(algorithm, Streaming):
-                refuse_labels(self.model_)
-                unknown = partial(algorithm.unknown, float(self.summary_.N.sum()))
-                go_on(self, source, executor, unknown, partial(self._learner, algorithm))
-            else:
-                self._absorb(source, executor)
-            return self._set_labels(None if in_files(X) else lambda: self._paths(source, columns, executor))
+            learn_more(self, source, executor, self._continuation)
+            return self._set_labels(None if in_files(X) else partial(self._paths, source, columns, executor))
 
-    def _learner(self, algorithm: Streaming, prior: Model) -> Learner:
-        """How a batch of sequences of a stream is learnt from."""
-        learn = chains.learnt_again(self)
-        options = hyperparameters.learning(Options(1, self.max_laps, self.tol), learn)
-        moves = choices.moves(self)
-        search = partial(StateRenewal, moves=moves, options=options)
-        return algorithm.renewed(prior, search, sequences.collapsed, moves, learn)
+    def _continuation(self, algorithm: Streaming) -> Continuation:
+        """How a stream of sequences goes on."""
+        weight = float(self.summary_.N.sum())
+        return renewing(self, algorithm, weight, StateRenewal, sequences.collapsed, chains.learnt_again(self))
 
     def _again(self, X: Any, y: Any, lengths: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
         self._require_labels(y)
         source, columns = self._source(X, lengths, executor, y)
         sequences.check_observed(source)
-        labels = None if in_files(X) else lambda: self._paths(source, columns, executor)
+        labels = None if in_files(X) else partial(self._paths, source, columns, executor)
         return Again(source, columns.missing, chains.learnt_again(self), labels)
-
-    def _source(self, X: Any, lengths: Any, executor: Executor, y: Any = None) -> tuple[SequenceSource, Columns]:
-        check_is_fitted(self)
-        source = sequences.as_sequences(self, X, lengths, chains.lags(self.model_.likelihood), reset=False)
-        columns = survey(self, self.model_.likelihood, source.flat, executor)
-        return sequences.collapsed(with_known_classes(self, source, sequences.labels_of(y, X))), columns
-
-    def _read(self, X: Any, lengths: Any, task: Callable[..., Any], y: Any = None) -> list[Any]:
-        """The results of a task on every chunk."""
-        with self._executor(X) as executor:
-            source, columns = self._source(X, lengths, executor, y)
-            return list(self._by_chunk(source, columns, executor, task))
-
-    def _by_chunk(
-        self, source: SequenceSource, columns: Columns, executor: Executor, task: Callable[..., Any]
-    ) -> Iterator[Any]:
-        """The results of a task on every chunk, in order."""
-        reader = SequenceReader.of(self.model_, self.summary_, source, columns.missing)
-        for found in executor.over(source, partial(of_chunk, reader, task), source.whole()):
-            source.release()
-            yield found
-
-    def _paths(self, source: SequenceSource, columns: Columns, executor: Executor) -> NDArray[np.intp]:
-        """The most probable path of states through each sequence, (T,)."""
-        return np.concatenate(list(self._by_chunk(source, columns, executor, SequenceReader.path)))

@@ -1,6 +1,6 @@
 """The mixture estimator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,20 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..allocations import Allocation, GammaConcentration
 from ..allocations.mixture import MixturePrior
-from ..cluster.sources import is_spread
-from ..data.distinct import collapse
+from ..data import ArraySource
 from ..data.opening import in_files
-from ..inference import (
-    Algorithm,
-    ClassSearch,
-    Executor,
-    LabelledSearch,
-    LearningSearch,
-    Search,
-    Sequential,
-    Streaming,
-    by_class,
-)
+from ..inference import Algorithm, Executor, Sequential, Streaming
 from ..likelihoods import Likelihood
 from ..model import Kind, Model, RowKind, Summary
 from ..moves import AdoptedBirth, BatchBirth
@@ -34,20 +23,13 @@ from . import _choices as choices
 from . import _hyperparameters as hyperparameters
 from . import _likelihoods as likelihoods
 from ._base import as_source
-from ._births import PUBLISHED, published_birth
-from ._check import checked
-from ._classes import labelled_problem
-from ._devices import check_visits
-from ._estimator import Table
-from ._family import decide_family, problem_of, rivals_of
-from ._links import check_links, labels_of_groups, linked_problem, linked_source, of_rows
+from ._distinct import Distinct
+from ._links import labels_of_groups, of_rows
 from ._merged import Again, merged
 from ._row_reading import RowReading
-from ._seeds import with_rows
-from ._selection import remembered
+from ._row_setup import row_setup
 from ._stability import OF_LABELS, Grouped, Stability, stability
-from ._start import choose_start
-from ._streams import begun, go_on, refuse_labels, set_stream
+from ._streams import Continuation, begin_stream, learn_more
 from ._told import Told
 
 if TYPE_CHECKING:
@@ -467,63 +449,22 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         targets = likelihoods.takes_targets(self)
         source = as_source(self, X, sample_weight, reset=True, y=y if targets else None)
         told = Told.of(self, source, y, groups)
-        classes, links = told
         with self._executor(X) as executor:
             session = self._session(executor, told.known_by(source))
-            collapsed = collapse(source) if choices.algorithm(self).takes_weights and not is_spread(source) else None
-            rows = source if collapsed is None else collapsed.source
             rng = np.random.default_rng(self._seed(session.journal))
-            family = remembered(session.journal, lambda: decide_family(self, source, rows, session, rng, told.latent))
-            likelihood = family.likelihood
-            self.levels_ = likelihoods.known_levels(self, likelihood, source.n_columns)
-            learn = hyperparameters.learnt(self, likelihood)
-            columns, self.data_check_ = checked(self, likelihood, source, executor)
-            problem = problem_of(self, hyperparameters.continued(self, likelihood, source, learn), rows, columns, learn)
-            check_visits(self, X, problem.model, source)
-            if links is not None:
-                check_links(self, X, source, problem.model.likelihood)
-                family = replace(family, rivals=[], found=None)  # these are of single rows
-                rows = linked_source(problem.model.likelihood, source, links, executor)
-                problem = linked_problem(problem, rows, source.n_columns)
-                collapsed = None
-            rivals = [] if links is not None else rivals_of(self, family, problem, columns, session, rng)
-            first = with_rows(self, problem.model, source, columns, executor)
-            model, start = family.begin(
-                first, lambda rng: choose_start(self, first, rows, collapsed, session, rng, learn)
-            )
-            birth = published_birth(self)
-            search: Callable[..., Search]
-            if birth is None:
-                search = partial(LearningSearch, rivals=rivals, restarts=choices.searches_freely(self))
-            else:
-                search = partial(PUBLISHED[type(birth)], birth=birth)
-            if family.found is not None:
-                model = with_rows(self, model, source, columns, executor)
-            options = problem.options
-            visited = rows
-            repeats = collapsed
-            if classes is not None:
-                second = ClassSearch if birth is None else search
-                search = partial(LabelledSearch, first=partial(search, model, rows), second=second, apart=by_class)
-                data = told.labelled(source if links is None else rows)
-                repeats = None if collapsed is None else collapse(data)
-                visited = data if repeats is None else repeats.source
-                model, options, start = labelled_problem(self, model, classes, visited, options, start, executor)
-            total, model, history, trouble, sampled = self._ascend(model, visited, session, rng, options, start, search)
-            labels = None if in_files(X) else lambda: self._labels_of(visited, repeats, columns, executor)
-            if links is not None:
-                labels = partial(labels_of_groups, model, total, visited, links, executor)
+            found = row_setup(self, X, source, told, session, rng)
+            outcome = self._ascend(found.setup, session, rng)
+            model = outcome.model
+            labels = partial(self._labels_of, found.distinct, found.columns, executor)
+            if told.links is not None:
+                labels = partial(labels_of_groups, model, outcome.total, found.distinct.rows, told.links, executor)
                 model = replace(model, likelihood=of_rows(model.likelihood))
-            self._name_classes(None if classes is None else classes.names)
-            self.selection_ = family.candidates
-            names = getattr(self, "feature_names_in_", None)
-            D = self.n_features_in_
-            self._set_fitted(model, total, source.dtype, history, Table(D, source.n_columns - D, names, self.levels_))
-            trouble = self._set_drawn(sampled, labels) or trouble
-            algorithm = choices.algorithm(self)
-            set_stream(self, None)
-            if isinstance(algorithm, Streaming):
-                set_stream(self, begun(self, problem.model, partial(algorithm.remembered, source)))
+            self._name_classes(None if told.classes is None else told.classes.names)
+            self.selection_ = found.family.candidates
+            table = self._table(source.n_columns - self.n_features_in_)
+            self._set_fitted(model, outcome.total, source.dtype, outcome.history, table)
+            trouble = self._set_drawn(outcome.sampled, None if in_files(X) else labels) or outcome.trouble
+            begin_stream(self, found.prior, source, Streaming.remembered)
         self.converged_ = trouble is None
         return trouble
 
@@ -537,22 +478,23 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
             known = self.summary_
             if isinstance(algorithm, Sequential):
                 known = algorithm.grown(self.model_, known, source, executor)
-            if isinstance(algorithm, Streaming):
-                refuse_labels(self.model_)
-                learn = hyperparameters.learnt_again(self)
-                moves = choices.moves(self)
-                unknown = partial(algorithm.nothing, source)
-                go_on(self, source, executor, unknown, lambda prior: algorithm.of(moves, prior.likelihood, learn))
-            else:
-                self._absorb(source, executor, known)
-            return self._set_labels(None if in_files(X) else lambda: self._labels_of(source, None, columns, executor))
+            learn_more(self, source, executor, partial(self._continuation, source), known)
+            labels = partial(self._labels_of, Distinct(source), columns, executor)
+            return self._set_labels(None if in_files(X) else labels)
+
+    def _continuation(self, source: ArraySource, algorithm: Streaming) -> Continuation:
+        """How a stream of rows like those of a source goes on."""
+        learn = hyperparameters.learnt_again(self)
+        moves = choices.moves(self)
+        return Continuation(
+            partial(algorithm.nothing, source), lambda prior: algorithm.of(moves, prior.likelihood, learn)
+        )
 
     def _again(self, X: Any, y: Any, sample_weight: Any, executor: Executor) -> Again:
         """The rows of X, checked, for the fitted model to be fitted to anew."""
         self._require_labels(y)
         source, columns = self._known(X, y, executor, sample_weight)
-        collapsed = None if is_spread(source) else collapse(source)
-        rows = source if collapsed is None else collapsed.source
+        distinct = Distinct.of(source)
         learn = hyperparameters.learnt_again(self)
-        labels = None if in_files(X) else lambda: self._labels_of(rows, collapsed, columns, executor)
-        return Again(rows, columns.missing, learn, labels)
+        labels = None if in_files(X) else partial(self._labels_of, distinct, columns, executor)
+        return Again(distinct.rows, columns.missing, learn, labels)

@@ -1,42 +1,33 @@
 """The topic model estimator."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..allocations import Allocation, GammaConcentration, HierarchicalDirichletProcess, LatentDirichlet
+from ..allocations import Allocation, GammaConcentration
 from ..allocations.topics import TopicPrior
-from ..data import BagSource, GroupSource
-from ..description import topics as description
-from ..inference import Algorithm, Executor, Options, Streaming, Threads, TopicRenewal, TopicSearch
+from ..data import GroupSource
+from ..inference import Algorithm, Executor, Streaming, TopicRenewal
 from ..inference.memory import Documents, GroupedRows, Sizes
-from ..inference.reader import by_chunk
 from ..likelihoods import Likelihood
 from ..model import Kind, Model, Summary
 from ..model.documents import DocumentKind
 from . import _allowed as allowed
 from . import _choices as choices
 from . import _documents as documents
-from . import _hyperparameters as hyperparameters
-from . import _likelihoods as likelihoods
-from . import _memory as memory
-from ._answers import Answering, answers_to, asked, refuse_answers, require_answers
-from ._base import Columns
-from ._check import checked
-from ._continued import continued, known, no_lower
-from ._devices import check_visits
-from ._documents import DocumentReader
-from ._estimator import Estimator, Table, widened
+from . import _topics as topics
+from ._answers import answers_to, asked, require_answers
+from ._continued import known, no_lower
+from ._document_setup import document_setup
 from ._merged import Again, merged
 from ._stability import OF_TOPICS, Stability, stability
-from ._streams import Learner, begun, go_on, set_stream
+from ._streams import Continuation, begin_stream, learn_more, renewing
+from ._topic_start import first_topics
+from ._topic_words import TopicWords
 
 if TYPE_CHECKING:
     from ..plots.accessors import TopicPlots
@@ -44,7 +35,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 
 
-class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class TopicModel(TopicWords):
     """Topic model that finds its own number of topics.
 
     Each document d mixes topics that all documents share, in its own proportions:
@@ -302,41 +293,6 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         learn = self._add if hasattr(self, "model_") else self._fit
         return self._guarded(lambda: learn(X, y, lengths))
 
-    def transform(self, X: Any, lengths: Any = None) -> Array:
-        """Expected proportions of the topics in each document, (N, K), rows summing to one."""
-        return np.concatenate(self._read(X, lengths, lambda reader: reader.proportions)[1])
-
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """Lower bound on log p(X) per token (or row), given the posterior mean topics and shares: held-out fit in nats."""
-        tokens, bounds = self._read(X, lengths, lambda reader: reader.bound)
-        if not tokens > 0.0:
-            raise ValueError("X holds no tokens to score.")
-        return float(sum(bounds) / tokens)
-
-    def perplexity(self, X: Any, lengths: Any = None) -> float:
-        """exp(-score(X)): an upper bound on the perplexity per token; infinite if it overflows."""
-        try:
-            return math.exp(-self.score(X, lengths=lengths))
-        except OverflowError:
-            return math.inf
-
-    def completion_score(self, A: Any, B: Any) -> float:
-        """Mean log predictive probability, in nats per token, of the words B (N, V) of documents whose other words are A.
-
-        The proportions of the topics are estimated from A alone, so that nothing of B is seen.
-        """
-        with Threads(self.n_jobs) as executor:
-            (first, _), (second, _) = self._source(A, None, executor), self._source(B, None, executor)
-            if first.n_rows != second.n_rows:
-                raise ValueError(
-                    f"A and B are halves of the same documents, but have {first.n_rows} and {second.n_rows}."
-                )
-            if not second.total_weight > 0.0:
-                raise ValueError("B holds no tokens to score.")
-            reader = DocumentReader.of(self.model_, self.summary_, True, self.restarts, self.most_kept)
-            found = executor.over(first, partial(documents.completion_of, reader, second), first.batches(1)[0])
-            return float(sum(found) / second.total_weight)
-
     def merge_topics(self, n: int, X: Any, lengths: Any = None, y: Any = None) -> Self:
         """A model of n topics: those of this one, merged as ``hierarchy_.cut(n)`` says and fitted to X.
 
@@ -410,62 +366,6 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
             self, n, n_fits, lambda model: model.fit(X, y), lambda model, groups: model._grouped(groups), OF_TOPICS
         )
 
-    def top_words(
-        self, vocabulary: Sequence[str] | None = None, n: int = 10, relevance: float = description.RELEVANCE
-    ) -> list[list[tuple[str, float]]]:
-        """The n words of each topic that say most about it, with their probabilities.
-
-        They have the largest relevance (Sievert and Shirley 2014, Eq. 2)
-
-            r(w, k) = lambda log p(w | k) + (1 - lambda) log(p(w | k) / p(w)),
-
-        where p(w) is the share of the word in all topics, weighted by their shares.  Frequent words, which are probable in
-        many topics and name none, come later in this order than by probability.
-
-        Parameters
-        ----------
-        vocabulary : V words, by default the names of the columns at `fit`
-        n : int of at least 1
-            Words of each topic.
-        relevance : float in [0, 1], default 0.6
-            lambda: 1 for the order by probability, 0 for that by the ratio p(w | k) / p(w) alone, which rare words lead.
-
-        Returns
-        -------
-        list of lists of pairs
-            For each topic, words and their probabilities p(w | k), in decreasing order of relevance.
-
-        Raises
-        ------
-        TypeError
-            If the topics are not of words.
-        ValueError
-            If n is below 1, relevance is outside [0, 1] or the vocabulary has not V words.
-        """
-        topics = self._topics()
-        return description.top_words(topics, self._vocabulary(vocabulary), n, relevance, self.topic_shares_ @ topics)
-
-    def coherence(self, counts: Any, n: int = 10, relevance: float = description.RELEVANCE) -> Array:
-        """How much the n top words of each topic go together in documents, (K,): mean NPMI of their pairs, in [-1, 1].
-
-        Parameters
-        ----------
-        counts : CSR (D, V)
-            The documents to judge by.
-        n : int of at least 2
-            Words of each topic.
-        relevance : float in [0, 1], default 0.6
-            What they are chosen by, as in `top_words`; 1 for the most probable words.
-        """
-        topics = self._topics()
-        return description.coherence(topics, counts, n, relevance, self.topic_shares_ @ topics)
-
-    def to_pyldavis(self, X: Any, vocabulary: Sequence[str] | None = None) -> dict[str, Any]:
-        """The arguments of ``pyLDAvis.prepare`` that show this model and documents X: ``prepare(**to_pyldavis(X))``."""
-        return description.pyldavis(
-            self._topics(), self.topic_shares_, X, self.transform(X), self._vocabulary(vocabulary)
-        )
-
     def summary(self, n_topics: int = 20, vocabulary: Sequence[str] | None = None) -> None:
         """Print a table of the largest topics and their top words, by name where words are known or given."""
         from ..report.tables import print_table, summary_table
@@ -481,28 +381,6 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         check_is_fitted(self)
         return TopicPlots(self)
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_topics_
-
-    def _topics(self) -> Array:
-        check_is_fitted(self)
-        if not hasattr(self, "topics_"):
-            raise TypeError(f"topics of a {type(self.model_.likelihood).__name__} have no words.")
-        return np.asarray(self.topics_)
-
-    def _grouped(self, groups: NDArray[np.intp]) -> Array:
-        """Posterior mean probabilities of the words in groups of topics, given the group of each (K,), (n, V)."""
-        of = np.eye(groups.max() + 1)[groups].T
-        summary = self.summary_
-        return np.asarray(self.model_.likelihood.posterior(of @ summary.N, of @ summary.S).probabilities)
-
-    def _vocabulary(self, vocabulary: Sequence[str] | None) -> Sequence[str] | None:
-        if vocabulary is not None:
-            return vocabulary
-        names: Sequence[str] | None = getattr(self, "feature_names_in_", None)
-        return self.vocabulary if names is None else names
-
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         self.n_topics_, self.topic_shares_ = summary.K, model.allocation.mean_weights(summary)
         allocation = model.allocation
@@ -514,17 +392,8 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         if not self.grouped_:
             self.topics_ = self.posterior_.probabilities
 
-    def _allocation(self) -> Allocation:
-        if not isinstance(self.allocation, str):
-            return self.allocation
-        learn = isinstance(self.document_concentration, str)
-        alpha = documents.FIRST_CONCENTRATION if learn else float(self.document_concentration)
-        if self.allocation == "hdp":
-            return HierarchicalDirichletProcess(alpha, choices.of_shares(self))
-        return LatentDirichlet(self.n_init_topics, alpha)
-
     def _clusters_of_named_start(self) -> int:
-        return documents.first_topics(self)
+        return first_topics(self)
 
     def _kind(self, kind: Kind) -> Kind:
         """Documents of a kind, with the settings of this estimator."""
@@ -546,67 +415,30 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         with self._executor(X) as executor:
             session = self._session(executor, source)
             rng = np.random.default_rng(self._seed(session.journal))
-            likelihood = documents.likelihood(self, source)
-            learn = documents.learnt(self, likelihood)
-            columns, self.data_check_ = checked(self, likelihood, source.flat, executor)
-            documents.check_counts(source)
-            documents.check_tokens(source)
-            room = memory.room(self, likelihood, source, columns)
-            kind = documents.kind_of(self, source)
-            model = likelihoods.model(self, likelihood, source.flat, columns, self._allocation(), kind, room)
-            check_visits(self, X, model, source)
-            model = continued(self, model, source, learn)
-            model = documents.with_seeds(self, model, source, columns, executor)
-            if asks is not None:
-                model = asks.model(model)
-                learn += asks.learn
+            setup = document_setup(self, X, source, asks, session)
+            prior = setup.problem.model
             fingerprint = documents.fingerprint(source)
-            before = known(self, model, fingerprint)
-            batches = memory.n_batches(self, model.likelihood, source)
-            options = hyperparameters.learning(Options(batches, self.max_laps, self.tol), learn)
-            prior = model
-            total, model, history, trouble, _ = self._ascend(
-                model,
-                source,
-                session,
-                rng,
-                options,
-                lambda rng: documents.choose_start(self, model, source, session, rng, learn),
-                partial(TopicSearch, make_chain=partial(documents.make_chain, self, model, source, learn)),
-            )
-            total, model, history = no_lower(before, total, model, history)
-            names = getattr(self, "feature_names_in_", None)
-            table = Table(self.n_features_in_, 0, names, self.levels_, lengths is not None)
-            self._set_fitted(model, total, source.dtype, history, table)
-            self._name_answers(None if asks is None else asks.names)
+            before = known(self, prior, fingerprint)
+            outcome = no_lower(before, self._ascend(setup, session, rng))
+            table = self._table(0, grouped=lengths is not None)
+            self._set_fitted(outcome.model, outcome.total, source.dtype, outcome.history, table)
+            self._name_classes(None if asks is None else asks.names)
             self._fingerprint = fingerprint
-            algorithm = choices.algorithm(self)
-            set_stream(self, None)
-            if isinstance(algorithm, Streaming):
-                set_stream(self, begun(self, prior, partial(algorithm.recalled, source)))
-        self.converged_ = trouble is None
-        return trouble
+            begin_stream(self, prior, source, Streaming.recalled)
+        self.converged_ = outcome.trouble is None
+        return outcome.trouble
 
     def _add(self, X: Any, y: Any, lengths: Any) -> None:
         with self._executor(X) as executor:
             source, columns = self._source(X, lengths, executor)
             self._widen(columns.missing)
-            algorithm = choices.algorithm(self)
-            if isinstance(algorithm, Streaming):
-                refuse_answers(self.model_)
-                unknown = partial(algorithm.unknown, float(self.summary_.D))
-                go_on(self, source, executor, unknown, partial(self._learner, algorithm))
-            else:
-                self._absorb(answers_to(self, y, source), executor)
+            learn_more(self, answers_to(self, y, source), executor, self._continuation)
         self._fingerprint = None
 
-    def _learner(self, algorithm: Streaming, prior: Model) -> Learner:
-        """How a batch of documents of a stream is learnt from."""
-        learn = documents.learnt_again(self)
-        options = hyperparameters.learning(Options(1, self.max_laps, self.tol), learn)
-        moves = choices.moves(self)
-        search = partial(TopicRenewal, moves=moves, options=options)
-        return algorithm.renewed(prior, search, lambda source: source, moves, learn)
+    def _continuation(self, algorithm: Streaming) -> Continuation:
+        """How a stream of documents goes on."""
+        weight = float(self.summary_.D)
+        return renewing(self, algorithm, weight, TopicRenewal, lambda source: source, topics.learnt_again(self))
 
     def _again(self, X: Any, y: Any, lengths: Any, executor: Executor) -> Again:
         """The documents, checked, for the fitted model to be fitted to anew."""
@@ -615,22 +447,4 @@ class TopicModel(Answering, ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         source = answers_to(self, y, source)
         documents.check_tokens(source)
         self._fingerprint = documents.fingerprint(source)
-        return Again(source, columns.missing, documents.learnt_again(self))
-
-    def _source(self, X: Any, lengths: Any, executor: Executor) -> tuple[Any, Columns]:
-        check_is_fitted(self)
-        source = documents.as_documents(self, X, lengths, reset=False)
-        return source, documents.checked(self, self.model_.likelihood, source, executor)
-
-    def _read(
-        self, X: Any, lengths: Any, task: Callable[[DocumentReader], Callable[[Any], Any]]
-    ) -> tuple[float, list[Any]]:
-        """The number of tokens or rows, and the results of a task on every chunk."""
-        with self._executor(X) as executor:
-            source, columns = self._source(X, lengths, executor)
-            model = self.model_
-            summary = self.summary_
-            if columns.missing.any():
-                model, summary = widened(model, summary, columns.missing)
-            reader = DocumentReader.of(model, summary, isinstance(source, BagSource), self.restarts, self.most_kept)
-            return source.total_weight, list(by_chunk(source, executor, task(reader)))
+        return Again(source, columns.missing, topics.learnt_again(self))

@@ -18,7 +18,8 @@ from ..estimators import _allowed as allowed
 from ..estimators._chains import lags
 from ..estimators._chosen import Candidate
 from ..estimators._classes import as_names
-from ..estimators._estimator import Estimator, Table
+from ..estimators._estimator import Estimator
+from ..estimators._fitted import Table
 from ..inference import Lap
 from ..likelihoods import Labelled, Likelihood, Multinomial
 from ..model import BAGS, GROUPS, ROWS, SEQUENCES, AnsweredBagKind, AnsweredSummary, Kind, Model, Summary

@@ -1,0 +1,81 @@
+"""The setup of a fit to sequences: the family of their rows, labels, where it begins and how it searches."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..cluster.sources import is_spread
+from ..data import SequenceSource
+from ..data.labelled_rows import with_classes
+from ..inference import Session, StateSearch, Streaming, states_by_class
+from ..model import Model
+from . import _chains as chains
+from . import _sequences as sequences
+from ._base import Columns
+from ._check import checked
+from ._chosen import Family
+from ._classes import Classes, classes_of, require_rows
+from ._devices import check_visits
+from ._labelled import labelled
+from ._selection import remembered
+from ._setup import Setup
+from ._state_selection import decide_family, problem_of
+from ._state_start import choose_start
+
+
+class SequenceSetup(NamedTuple):
+    """The setup of a fit to sequences, and what was found on the way.
+
+    source : the sequences, with the history that their family wants
+    visited : as laps visit them
+    columns : what all rows say of each column
+    prior : the model before any hyperparameter was learnt
+    """
+
+    setup: Setup
+    source: SequenceSource
+    visited: SequenceSource
+    columns: Columns
+    family: Family
+    prior: Model
+
+
+def classes_of_sequences(estimator: Any, X: Any, y: Any, source: SequenceSource) -> Classes | None:
+    """The classes of the rows of a source, as X has them, or None where no label is known.
+
+    Raises
+    ------
+    ValueError, TypeError : labels do not fit the rows, or sequences on a cluster, or a stream.
+    """
+    sequences.refuse_lengths(y, source.n_rows)
+    classes = classes_of(sequences.labels_of(y, X), source.n_rows)
+    if classes is not None and is_spread(source):
+        raise TypeError(
+            "sequences on a cluster cannot have classes; leave out y, or pass X.compute() and executor=None."
+        )
+    if classes is not None and isinstance(estimator.algorithm, Streaming):
+        raise ValueError("a stream of sequences has no labels; leave out y, or algorithm=Streaming(...).")
+    return classes
+
+
+def sequence_setup(
+    estimator: Any, X: Any, source: SequenceSource, classes: Classes | None, session: Session, seed: int
+) -> SequenceSetup:
+    """The setup of a fit to the sequences of a source, as X has them; sets ``data_check_`` of the estimator."""
+    executor = session.executor
+    family = remembered(session.journal, lambda: decide_family(estimator, source, session, seed))
+    lagged = source.with_lags(chains.lags(family.likelihood))
+    columns, estimator.data_check_ = checked(estimator, family.likelihood, lagged.flat, executor)
+    sequences.check_observed(lagged)
+    visited = sequences.collapsed(lagged)
+    problem = problem_of(estimator, family.likelihood, visited, columns)
+    check_visits(estimator, X, problem.model, lagged)
+    learn = problem.options.learn + problem.options.learn_late
+    start = partial(choose_start, estimator, problem.model, visited, session, learn=learn)
+    setup = Setup(problem, start, StateSearch)
+    if classes is not None:
+        require_rows(classes, lagged.weights)
+        visited = sequences.collapsed(with_classes(lagged, classes.codes))
+        n_classes = len(classes.names)
+        steps = lagged.lags + 1
+        setup = labelled(estimator, setup, n_classes, visited, executor, StateSearch, states_by_class, steps)
+    return SequenceSetup(setup, lagged, visited, columns, family, problem.model)
