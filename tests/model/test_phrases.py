@@ -12,7 +12,7 @@ from stickbreak.estimators._sequences import collapsed
 from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import Categorical, Sample
-from stickbreak.model import SEQUENCES, Batch, Model, SequenceSummary, Summary, messages
+from stickbreak.model import SEQUENCES, Batch, Model, SequenceSummary, Summary, potentials
 from stickbreak.model import phrases as model_phrases
 from stickbreak.model.messages import log_normaliser
 from stickbreak.model.paths import viterbi
@@ -77,7 +77,7 @@ def test_phrases_change_nothing(seed, some_missing, extreme, steps):
         found = visited(model, source, parameters)
         log_Z = normaliser(model, source, parameters)
         score = score_of_path(model, source, parameters)
-        patch.setattr(messages, "matrices", lambda source, A, L: None)
+        patch.setattr(potentials, "matrices", lambda source, A, L: None)
         want = visited(model, source, parameters)
         want_log_Z = normaliser(model, source, parameters)
         want_score = score_of_path(model, source, parameters)

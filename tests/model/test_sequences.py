@@ -14,7 +14,7 @@ from stickbreak.data import sequences as data
 from stickbreak.inference import Threads
 from stickbreak.inference.visit import visit
 from stickbreak.likelihoods import AutoregressiveGaussian, Bernoulli, Gaussian, Sample
-from stickbreak.model import SEQUENCES, Model, SequenceSummary, Summary, messages
+from stickbreak.model import SEQUENCES, Model, SequenceSummary, Summary, messages, run_ups
 from stickbreak.model.messages import log_normaliser, smoothed
 from stickbreak.model.paths import viterbi
 
@@ -261,7 +261,7 @@ def test_long_sequences_in_parts(case, steps, lane, monkeypatch):
     source = coded_twin(source) if case == "coded" else source
     whole = visited(model, source, parameters)
     monkeypatch.setattr(data, "STEPS", steps)
-    monkeypatch.setattr(messages, "LANE", lane)
+    monkeypatch.setattr(run_ups, "LANE", lane)
     for n_batches in (1, 3):
         chunks = [chunk for batch in source.batches(n_batches) for chunk in batch]
         assert len(chunks) > n_batches
@@ -287,8 +287,8 @@ def test_run_ups_grow_until_messages_forget(K, missing, run_up, monkeypatch):
     model, source, parameters = hardly_changing(K, missing)
     whole = visited(model, source, parameters)
     monkeypatch.setattr(data, "STEPS", 50)
-    monkeypatch.setattr(messages, "RUN_UP", run_up)
-    monkeypatch.setattr(messages, "LANE", 10)
+    monkeypatch.setattr(run_ups, "RUN_UP", run_up)
+    monkeypatch.setattr(run_ups, "LANE", 10)
     for cut in (source, coded_twin(source)):
         assert_close(visited(model, cut, parameters), whole)
         assert_close(visited(model, cut, parameters, n_jobs=2), whole)
@@ -312,7 +312,7 @@ def test_a_chain_that_never_forgets_in_parts(K, run_up, monkeypatch):
         C, start, A, *_ = potentials(model, source, parameters)
         np.testing.assert_allclose(whole.M, by_recursion(C, start, A, source.edges)[1], rtol=1e-9, atol=1e-9)
         monkeypatch.setattr(data, "STEPS", 50)
-        monkeypatch.setattr(messages, "RUN_UP", run_up)
+        monkeypatch.setattr(run_ups, "RUN_UP", run_up)
         assert_close(visited(model, source, parameters), whole)
 
 
@@ -331,7 +331,7 @@ def test_a_chain_of_two_halves_in_parts(told, monkeypatch):
     C, start, A, *_ = potentials(model, source, parameters)
     np.testing.assert_allclose(whole.M, by_recursion(C, start, A, source.edges)[1], rtol=1e-9, atol=1e-9)
     monkeypatch.setattr(data, "STEPS", 50)
-    monkeypatch.setattr(messages, "RUN_UP", 4)
+    monkeypatch.setattr(run_ups, "RUN_UP", 4)
     assert_close(visited(model, source, parameters), whole)
 
 

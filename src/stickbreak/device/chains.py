@@ -14,7 +14,8 @@ from ..likelihoods import Likelihood
 from ..likelihoods.features import largest_terms
 from ..model import Batch, Drawn, Summary
 from ..model.local import exact_scores
-from ..model.messages import Prepared, boundary_messages
+from ..model.potentials import Prepared
+from ..model.run_ups import boundary_messages
 from ..model.sequences import SequenceKind, SequenceSummary
 from .devices import Device
 from .rows import draw_rows

@@ -12,19 +12,16 @@ from scipy.special import gammaln, psi
 from ..data import BagSource, Chunk
 from ..kernels.documents import FLOOR
 from ..likelihoods import Likelihood
-from ..model import Batch, Drawn
+from ..model import Batch, DocumentSummary, Drawn
 from ..model.bags import BagKind, Words
-from ..model.documents import CHANGE, ITERATIONS, TINY32, DocumentSummary, Kept, Tables, tables
+from ..model.documents import Kept, Tables, sizes_of, tables
 from .devices import Device
+from .document_step import Entries, Own, Part, document_statistics, fixed_point, rows_of
 from .groups import Group, Groups
-from .special import digamma, exp_digamma, log_gamma
+from .special import digamma
 from .staging import Lane
 
 Array = NDArray[np.floating]
-
-LOOKS = 8  # iterations between two looks at which documents have converged
-LEAST32 = 1e-26  # of factors in float32
-FAINT = 1e-18  # probabilities of single topics, beside the largest, that are rounding
 
 
 class Bag(NamedTuple):
@@ -37,16 +34,6 @@ class Bag(NamedTuple):
     documents: Groups
     by_word: Groups
     of_words: NDArray[np.int64]
-
-
-class Own(NamedTuple):
-    """Tables on a device: likelihoods E and their logarithms (V, K), pseudo-counts (K,), and both as iterations take them."""
-
-    E: Any
-    scores: Any
-    coarse: Any
-    prior: Any
-    rough: Any
 
 
 class Counted(NamedTuple):
@@ -99,8 +86,7 @@ class DeviceBags(BagKind):
         own = prepared.tables
         n = bag.X.shape[0]
         counts = bag.X.data.astype(np.float64)
-        sizes = np.diff(np.append(0.0, np.cumsum(counts))[bag.X.indptr])
-        totals = sizes + own.prior.sum() + own.rest
+        totals = sizes_of(self.entries(bag.X)) + own.prior.sum() + own.rest
         start = batch.start
         warm = None if start is None or start.shape[1] != n else start.T
         found = self._counted(bag, own, counts, None, warm, None)
@@ -154,7 +140,7 @@ class DeviceBags(BagKind):
             members = device.array(group.members)
             q = xp.take(p, members, axis=0)
             alone = xp.take(found.single, members)[:, None]
-            mixed = _rows(xp, E, device.array(words[group.entries])) @ q[:, :, None]
+            mixed = rows_of(xp, E, device.array(words[group.entries])) @ q[:, :, None]
             values.append(xp.where(alone, xp.sum(q, axis=1, keepdims=True), mixed[:, :, 0]))
         total = bag.documents.joined_entries(device, values) / xp.exp(found.log_Z)
         return np.asarray(np.maximum(device.host(total), FLOOR))
@@ -187,29 +173,10 @@ class DeviceBags(BagKind):
             N = device.empty((len(group.members), K), np.float64)
             N[...] = 0.0
             if K > 1:
-                N = xp.astype(_fixed_point(device, on, entries, first), xp.float64)
+                N = xp.astype(fixed_point(device, on, entries, first), xp.float64)
             given = None if single is None else xp.take(single, device.array(group.members))
-            parts.append(_document_statistics(xp, on, entries, N, given, K > 1 and own.words))
+            parts.append(document_statistics(xp, on, entries, N, given, K > 1 and own.words))
         return _joined(device, bag, on, parts, c, logs)
-
-
-class Entries(NamedTuple):
-    """The entries of a group of documents, (m, L) each: words, counts (0 where there are no more), and log masses, if any."""
-
-    words: Any
-    counts: Any
-    log_mass: Any
-
-
-class Part(NamedTuple):
-    """`Counted` for a group of documents: log_Z and shares (m, L), of which the second are counts over Z or over the mass."""
-
-    single: Any
-    p: Any
-    N: Any
-    log_Z: Any
-    share: Any
-    sums: Any
 
 
 def _filled(values: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -221,112 +188,6 @@ def _split(group: Group, most: int) -> Sequence[Group]:
     """A group in groups of at most so many entries, or of one document."""
     pieces = -(-group.entries.size // max(most, group.entries.shape[1]))
     return [Group(*both) for both in zip(np.array_split(group.members, pieces), np.array_split(group.entries, pieces))]
-
-
-def _rows(xp: Any, table: Any, words: Any) -> Any:
-    """Rows of a table (V, K) for words (m, L), (m, L, K)."""
-    m, length = words.shape
-    return xp.reshape(xp.take(table, xp.reshape(words, (-1,)), axis=0), (m, length, table.shape[1]))
-
-
-def _fixed_point(device: Device, on: Own, entries: Entries, start: Array | None) -> Any:
-    """Counts (m, K) of documents at their fixed point (Thesis Alg. 5.1), each iterated until it has converged.
-
-    start : (m, K), or None for r proportional to E_ek prior_k
-    """
-    xp = device.xp
-    kind = on.coarse.dtype
-    tiny = TINY32 if kind == xp.float32 else FLOOR**2
-    least = LEAST32 if kind == xp.float32 else FLOOR
-    K = on.coarse.shape[1]
-    E = _rows(xp, on.coarse, entries.words)
-    c = xp.astype(entries.counts, kind)
-    moving = np.arange(c.shape[0])
-    if start is None:
-        n = xp.zeros_like(E[:, 0, :])
-        p = n + on.rough[None, :]
-        known = False
-    else:
-        n = xp.astype(device.array(np.ascontiguousarray(start, np.float64)), kind)
-        p = exp_digamma(xp, n + on.rough[None, :], least)
-        known = True
-    ends: list[Any] = []
-    where: list[NDArray[np.intp]] = []
-    done = xp.zeros_like(n[:, 0]) > 1.0
-    for i in range(ITERATIONS):
-        Z = xp.clip((E @ p[:, :, None])[:, :, 0], min=tiny)
-        fresh = ((c / Z)[:, None, :] @ E)[:, 0, :] * p
-        change = xp.sum(xp.abs(fresh - n), axis=1)
-        n = xp.where(done[:, None], n, fresh)
-        if known or i > 0:
-            done = done | (change <= CHANGE * K)
-        p = exp_digamma(xp, n + on.rough[None, :], least)
-        if i % LOOKS == LOOKS - 1 or i == ITERATIONS - 1:
-            over = device.host(done) if i < ITERATIONS - 1 else np.ones(len(moving), np.bool_)
-            if not over.any():
-                continue
-            rest = np.flatnonzero(~over)
-            ends.append(xp.take(n, device.array(np.flatnonzero(over)), axis=0))
-            where.append(moving[over])
-            if not len(rest):
-                break
-            left = device.array(rest)
-            E, c, n, p, done = (xp.take(values, left, axis=0) for values in (E, c, n, p, done))
-            moving = moving[rest]
-    order = np.argsort(np.concatenate(where))
-    return xp.take(xp.concat(ends, axis=0), device.array(order), axis=0)
-
-
-def _document_statistics(xp: Any, on: Own, entries: Entries, N: Any, given: Any, choose: bool) -> Part:
-    """`stickbreak.kernels.document_statistics.document_statistics` for a group of documents, without what it leaves out.
-
-    given : (m,) whether documents have a single topic; None, if they may choose where ``choose``
-    """
-    c = entries.counts
-    prior = on.prior[None, :]
-    E = _rows(xp, on.E, entries.words)
-    p = xp.clip(xp.exp(digamma(xp, N + prior)), min=FLOOR)
-    Z = (E @ p[:, :, None])[:, :, 0]
-    real = c > 0.0
-    log_Z = xp.log(Z)
-    part = log_Z if entries.log_mass is None else log_Z - entries.log_mass
-    share = c / Z
-    both = xp.stack([share, share * part], axis=1) @ E
-    acc = both[:, 0, :] * p
-    rises = log_gamma(xp, acc + prior) - log_gamma(xp, prior)
-    sums = [digamma(xp, acc + prior), rises + log_gamma(xp, prior), acc * xp.log(p), both[:, 1, :] * p]
-    none = xp.zeros_like(c[:, 0]) > 1.0
-    single = none if given is None else given
-    if given is None and not choose:
-        return Part(single, p, acc, log_Z, share, xp.stack([xp.sum(s, axis=0) for s in sums]))
-    mass = xp.ones_like(c[:, 0]) if entries.log_mass is None else xp.exp(entries.log_mass[:, 0])
-    n = xp.sum(c, axis=1) / mass
-    data = (c[:, None, :] @ _rows(xp, on.scores, entries.words))[:, 0, :] / mass[:, None]
-    rise = log_gamma(xp, prior + n[:, None]) - log_gamma(xp, prior)
-    rho = data + rise
-    top = xp.max(rho, axis=1, keepdims=True)
-    log_total = xp.log(xp.sum(xp.exp(rho - top), axis=1, keepdims=True)) + top
-    if given is None:
-        bound = xp.sum(rises - acc * xp.log(p), axis=1) + xp.sum(xp.where(real, c * log_Z, xp.zeros_like(c)), axis=1)
-        single = (log_total[:, 0] > bound) & (xp.sum(c, axis=1) >= 1.0)
-    rho = xp.exp(rho - log_total)
-    rho = xp.where(rho > FAINT, rho, xp.zeros_like(rho)) * mass[:, None]
-    entropy = -rho * xp.log(xp.where(rho > 0.0, rho, xp.ones_like(rho)))
-    alone = [
-        digamma(xp, prior) + rho * (digamma(xp, prior + n[:, None]) - digamma(xp, prior)),
-        log_gamma(xp, prior) + rho * rise,
-        xp.zeros_like(rho),
-        rho * data + entropy,
-    ]
-    one = single[:, None]
-    return Part(
-        single,
-        xp.where(one, rho, p),
-        xp.where(one, n[:, None] * rho, acc),
-        xp.where(one, xp.zeros_like(log_Z), log_Z),
-        xp.where(one, c / mass[:, None], share),
-        xp.stack([xp.sum(xp.where(one, a, b), axis=0) for a, b in zip(alone, sums)]),
-    )
 
 
 def _joined(device: Device, bag: Bag, on: Own, parts: list[Part], counts: Array, log_mass: Array | None) -> Counted:
@@ -368,7 +229,7 @@ def _responsibilities(device: Device, bag: Bag, on: Own, p: Any, single: Any, sh
     for group in (piece for words in bag.by_word.groups for piece in _split(words, most)):
         places = xp.reshape(device.array(group.entries), (-1,))
         weights = xp.stack([xp.reshape(xp.take(w, places), group.entries.shape) for w in (mixed, whole)], axis=1)
-        both = weights @ _rows(xp, p, device.array(documents[group.entries]))
+        both = weights @ rows_of(xp, p, device.array(documents[group.entries]))
         values.append(xp.take(on.E, device.array(group.members), axis=0) * both[:, 0, :] + both[:, 1, :])
     used = sum(len(group.members) for group in bag.by_word.groups)
     nothing = device.empty((V - used, K), np.float64)  # words of no document, and statistics that are no words
@@ -379,19 +240,7 @@ def _responsibilities(device: Device, bag: Bag, on: Own, p: Any, single: Any, sh
 
 
 def _summary(device: Device, own: Tables, found: Counted, totals: Array) -> DocumentSummary:
-    """The summary of documents at their fixed point, as `stickbreak.model.documents.document_step` has it."""
+    """The summary of documents at their fixed point."""
     R = device.host(found.R)
-    n = len(totals)
-    sums = found.sums
-    psi_totals = psi(totals).sum()
-    P = sums[0] - psi_totals
-    Q = sums[1] - own.prior * P
-    H = sums[3] - sums[2] - (R * own.scores).sum(axis=0)
-    P_rest = n * psi(own.rest) - psi_totals if own.rest > 0.0 else 0.0
-    Q_rest = n * gammaln(own.rest) - own.rest * P_rest if own.rest > 0.0 else 0.0
-    Q_rest -= gammaln(totals).sum()
-    N = device.host(found.N)
-    scalars = (np.array(value, dtype=np.float64) for value in (0.0, P_rest, Q_rest, n))
-    base, P_rest, Q_rest, D = scalars
-    counts = np.ascontiguousarray(N.T, dtype=np.float32)
-    return DocumentSummary(N.sum(axis=0), np.array(R.T), H, base, P, Q, P_rest, Q_rest, D, counts)
+    H = found.sums[3] - found.sums[2] - (R * own.scores).sum(axis=0)
+    return DocumentSummary.of_sums(own.prior, own.rest, found.sums, H, np.array(R.T), totals, device.host(found.N))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.messages import SETTLED
+from ..model.run_ups import SETTLED
 from .devices import Device
 from .segments import Segments
 
@@ -21,7 +21,7 @@ class RunUps:
     """Messages to the rows at the ends of segments, from two unlike beginnings some segments away.
 
     All segments go through their messages at once, and hand them on to their neighbours; that is done again until
-    both beginnings lead to the same  (`stickbreak.model.messages.boundary_messages`).
+    both beginnings lead to the same  (`stickbreak.model.run_ups.boundary_messages`).
 
     L : (n, K) likelihoods, in the order of the segments
     arbitrary : (2, K) the two beginnings

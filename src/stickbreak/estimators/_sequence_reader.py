@@ -12,8 +12,9 @@ from ..data import Sequences, SequenceSource
 from ..data.sources import Chunk
 from ..kernels.markov import forward
 from ..model import Model, SequenceSummary
-from ..model.messages import Prepared, blocks, padded, smoothed
+from ..model.messages import blocks, smoothed
 from ..model.paths import viterbi
+from ..model.potentials import Prepared, padded
 
 Array = NDArray[np.floating]
 

@@ -9,7 +9,8 @@ import numpy as np
 from ..allocations.markov import ChainPrior
 from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
-from ..model.messages import Prepared, log_normaliser
+from ..model.messages import log_normaliser
+from ..model.potentials import Prepared
 from ..model.seeding import join_nearer
 from ..model.sequences import labelled
 from ..moves import Schedule, states

@@ -15,9 +15,11 @@ from ..data.sequences import LONGER, STEPS, parts_of
 from ..data.sources import CHUNK_NUMBERS, ArraySource, SparseSource
 from ..model.documents import DocumentKind
 from ..model.local import block_rows
-from ..model.messages import BLOCK, KEPT, LANES, padded
+from ..model.messages import BLOCK, KEPT
 from ..model.phrases import MATRICES
+from ..model.potentials import padded
 from ..model.rows import RowKind
+from ..model.run_ups import LANES
 from ..moves.agglomeration import NEAREST, PAIRS
 from ..moves.birth import CHILDREN
 from ..moves.sample import FEATURES

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
-from ..model.messages import Prepared
 from ..model.paths import viterbi
+from ..model.potentials import Prepared
 from .executor import Executor
 
 

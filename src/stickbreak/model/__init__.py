@@ -3,7 +3,7 @@
 from ..likelihoods.responsibilities import Responsibilities
 from .answered import AnsweredBagKind, AnsweredSummary
 from .bags import BAGS
-from .documents import DocumentSummary
+from .document_summary import DocumentSummary
 from .edits import Edit, Exchange, Handover, Rename, Replace, Take
 from .groups import GROUPS
 from .kind import Batch, Drawn, Kind, NearKind, Owners, Recipe

@@ -12,11 +12,11 @@ from ..kernels.answered import answered_counts, answered_statistics
 from ..likelihoods import Likelihood
 from ..responses import Reading, Terms
 from .bags import BagKind, Words
+from .document_summary import DocumentSummary
 from .documents import (
     CHANGE,
     ITERATIONS,
     NOTHING,
-    DocumentSummary,
     Entries,
     Kept,
     Observed,

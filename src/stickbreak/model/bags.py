@@ -10,7 +10,8 @@ from scipy import sparse
 
 from ..data import ArraySource, BagSource
 from ..likelihoods import Likelihood
-from .documents import DocumentKind, DocumentSummary, Entries, Kept, Observed, Tables, tables
+from .document_summary import DocumentSummary
+from .documents import DocumentKind, Entries, Kept, Observed, Tables, tables
 from .kind import THRESHOLD, Batch, Drawn
 from .parameters import Parameters
 

@@ -15,80 +15,19 @@ from ..kernels.documents import FLOOR, document_counts
 from ..kernels.kept_topics import kept_counts
 from ..kernels.restarts import restart_documents
 from ..likelihoods import Likelihood
+from .document_summary import DocumentSummary
 from .kind import Batch, Recipe, looks_at_all, share_of_limit
 from .parameters import Parameters
 from .products import add_product
-from .summary import Summary, cluster_axes, local_field
+from .summary import Summary
 
 Array = NDArray[np.floating]
 
 CHANGE = 1e-3  # mean change of a document's counts at which it has converged
 ITERATIONS = 100
 FLOOR32, TINY32 = 1e-11, 1e-37  # of likelihoods in float32, so that their product with exp(-60) is a number
-ROUNDING = 1e-9  # of E[log pi] of a document, which is zero where there is one topic
 NOTHING = np.empty(0)
 NO_LIMITS = np.empty(0, np.int64)
-
-
-@dataclass(frozen=True)
-class DocumentSummary(Summary):
-    """What documents say to the global step and to the bound, beside what their rows say.
-
-    Attributes
-    ----------
-    P : (K,) sum_d E[log pi_dk]                                                                    (Thesis Eq. 5.38)
-    Q : (K,) sum_d log Gamma(theta_dk) - (theta_dk - N_dk) E[log pi_dk]                            (Thesis Eq. 5.48)
-    P_rest : () the same as P for the topics that are not in use
-    Q_rest : () the same as Q for these, - sum_d log Gamma(sum_k theta_dk)
-    D : () number of documents
-    counts : (K, n) N_dk of the documents of a batch, float32, from which its next visit starts; (K, 0) where not kept
-    """
-
-    P: Array = cluster_axes(1)
-    Q: Array = cluster_axes(1)
-    P_rest: Array = cluster_axes(0)
-    Q_rest: Array = cluster_axes(0)
-    D: Array = cluster_axes(0)
-    counts: Array = local_field()
-
-    @classmethod
-    def of(cls, rows: Summary) -> Self:
-        """What rows say, of no document."""
-        nothing = np.zeros(rows.K)
-        none = np.zeros(())
-        local = np.empty((rows.K, 0), np.float32)
-        return cls(rows.N, rows.S, rows.H, rows.base, nothing, nothing, none, none, none, local)
-
-    def of_one_topic(self, sizes: Array, own: float, rest: float) -> Self:
-        """This summary of the only topic of documents with ``sizes`` (n,) tokens, for pseudo-counts of it and of the rest."""
-        totals = sizes + own + rest
-        logs = psi(sizes + own) - psi(totals)
-        logs_of_rest = psi(rest) - psi(totals)
-        return replace(
-            self,
-            P=logs.sum(keepdims=True),
-            Q=(gammaln(sizes + own) - own * logs).sum(keepdims=True),
-            P_rest=np.array(logs_of_rest.sum()),
-            Q_rest=np.array((gammaln(rest) - rest * logs_of_rest - gammaln(totals)).sum()),
-        )
-
-    @property
-    def as_start(self) -> Summary:
-        """The topics alone: what is known of documents changes with them."""
-        return self.of(self)
-
-    @property
-    def warm_start(self) -> Array | None:
-        """The counts."""
-        return self.counts
-
-    def check(self, F: int) -> None:
-        """As for rows; also, logarithms of proportions must not be positive."""
-        super().check(F)
-        if not self.D > 0.0:
-            raise ValueError(f"the summary is of {self.D:g} documents.")
-        if (self.P > ROUNDING * self.D).any() or self.P_rest > ROUNDING * self.D:
-            raise ValueError("the summary's P has logarithms of proportions that are positive.")
 
 
 class Tables(NamedTuple):
@@ -412,19 +351,10 @@ def summed(own: Tables, sums: Array, R: Array, T: Any, totals: Array, N: Array) 
     T : features of the rows of the tables, None for one-hot
     totals : (n,) sum_k theta_dk;  N : (n, K) counts
     """
-    n = len(totals)
-    psi_totals = psi(totals).sum()
-    P = sums[0] - psi_totals
-    Q = sums[1] - own.prior * P
     H = sums[3] - sums[2] - np.einsum("vk,vk->k", R, own.scores)
-    P_rest = n * psi(own.rest) - psi_totals if own.rest > 0.0 else 0.0
-    Q_rest = n * gammaln(own.rest) - own.rest * P_rest if own.rest > 0.0 else 0.0
-    Q_rest -= gammaln(totals).sum()
     S = np.zeros((R.shape[1], len(R) if T is None else T.shape[1]))
     if T is None:
         S[:] = R.T
     else:
         add_product(R, T, S)
-    counts = np.ascontiguousarray(N.T, dtype=np.float32)
-    base, P_rest, Q_rest, D = (np.array(value, dtype=np.float64) for value in (0.0, P_rest, Q_rest, n))
-    return DocumentSummary(N.sum(axis=0), S, H, base, P, Q, P_rest, Q_rest, D, counts)
+    return DocumentSummary.of_sums(own.prior, own.rest, sums, H, S, totals, N)

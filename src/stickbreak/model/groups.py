@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from ..data import ArraySource, Groups, GroupSource
 from ..likelihoods import Likelihood
 from ..likelihoods.features import features
-from .documents import DocumentKind, DocumentSummary, Entries, Kept, Observed, tables
+from .document_summary import DocumentSummary
+from .documents import DocumentKind, Entries, Kept, Observed, tables
 from .kind import THRESHOLD, Batch, Drawn
 from .local import exact_scores
 from .parameters import Parameters

@@ -1,6 +1,5 @@
-"""The messages of hidden Markov chains, block by block: scores of rows, forward and backward, and the most probable path."""
+"""The messages of hidden Markov chains, forward and backward, block by block; what they add up to."""
 
-import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -8,61 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.sequences import Sequences, SequenceSource
-from ..kernels.markov import FLOOR, WIDTH, add_rows, backward, clear_least, forward, shift_rows
+from ..data.sequences import Sequences
+from ..kernels.markov import add_rows, backward, forward
 from ..likelihoods import Likelihood
-from ..likelihoods.features import largest_terms, prefers_sparse
-from .local import exact_scores, scores_of
-from .parameters import Parameters
-from .phrases import Matrices, Smooth, log_scale_of_symbols, matrices, smooth_symbols
-
-Array = NDArray[np.floating]
+from ..likelihoods.features import prefers_sparse
+from .phrases import Smooth, log_scale_of_symbols, smooth_symbols
+from .potentials import WORKSPACE, Array, Prepared, Scores, fill_scores, padded
+from .run_ups import boundary_messages, lanes_of
 
 BLOCK = 1 << 19  # numbers in a block of messages: 4 MiB, so that threads seldom wait for each other between blocks
 KEPT = 1 << 24  # numbers of forward messages, scores and features to keep; of longer chunks they are computed twice
-RUN_UP, SETTLED = 32, 1e-13  # rows before a part of a sequence, at first; the change of messages at which they suffice
-LANES = 4  # of a chunk
-LANE = 1024  # rows of a lane that does not begin with a sequence, at least
-NEAR = 0.25  # of a lane: how far from where it would begin a sequence may begin, to be its beginning
-
-
-class Scores(NamedTuple):
-    """Of distinct rows, or of the rows of a block: log likelihoods less the largest of each, exponentials, and features.
-
-    C, L : (U, Kp);  top : (U,) the largest;  T : (U, F), dense or CSR
-    codes : (n,) which row each is
-    """
-
-    C: Array
-    L: Array
-    top: Array
-    T: Any
-    codes: NDArray[np.integer]
-
-
-class Prepared(NamedTuple):
-    """Parameters and the chain's potentials, filled up with zeros to Kp states (`stickbreak.kernels.markov`).
-
-    log_start : (K,), log_A : (K, K) log potentials;  start : (Kp,), A, At : (Kp, Kp) their exponentials, and A transposed
-    table : of the distinct rows, where there are few
-    phrases : of the phrases of distinct rows, where they save time
-    arbitrary : (2, Kp) two messages in which neither states nor any set of them have the same mass
-    """
-
-    parameters: Parameters
-    log_start: Array
-    log_A: Array
-    start: Array
-    A: Array
-    At: Array
-    table: Scores | None
-    phrases: Matrices | None
-    arbitrary: Array
-
-    @property
-    def K(self) -> int:
-        """Number of states."""
-        return len(self.log_start)
 
 
 class Smoothed(NamedTuple):
@@ -84,90 +38,6 @@ class Smoothed(NamedTuple):
     def rows(self) -> NDArray[np.intp]:
         """Which rows of the chunk these are, (n,)."""
         return np.concatenate([np.arange(lane.start, lane.stop) for lane in self.lanes])
-
-
-class Workspace(threading.local):
-    """Scratch arrays of a thread: allocating them anew would cost more than what is computed in them."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[tuple[str, Any], NDArray[Any]] = {}
-
-    def array(self, name: str, shape: tuple[int, int], dtype: Any = np.float64) -> NDArray[Any]:
-        """An array of a shape, whatever it holds; the one of the same name and type given out before is no longer valid."""
-        key = (name, dtype)
-        size = shape[0] * shape[1]
-        if key not in self._arrays or self._arrays[key].size < size:
-            self._arrays[key] = np.empty(size, dtype)
-        return self._arrays[key][:size].reshape(shape)
-
-
-WORKSPACE = Workspace()
-
-
-def prepared_for(likelihood: Likelihood, parameters: Parameters, source: SequenceSource) -> Prepared:
-    """What the local step of every chunk shares; of distinct rows the scores."""
-    assert parameters.prior is not None
-    logs = np.log(np.maximum(parameters.prior, np.exp(FLOOR)))
-    K = len(parameters.bias)
-    start = _padded(np.exp(logs[:1]))[0]
-    A = np.zeros((padded(K), padded(K)))
-    A[:K, :K] = np.exp(logs[1:])
-    table = None
-    phrases = None
-    if source.codes is not None:
-        weights = np.ones(len(source.X)) if source.weights is None else source.weights
-        table = _table(likelihood, parameters, np.asarray(source.X, dtype=source.dtype), weights)
-        phrases = matrices(source, A, table.L)
-    At = np.ascontiguousarray(A.T)
-    return Prepared(parameters, logs[0], logs[1:], start, A, At, table, phrases, _arbitrary(K))
-
-
-def padded(K: int) -> int:
-    """Kp, the columns of arrays of K states."""
-    return -(-K // WIDTH) * WIDTH
-
-
-def _arbitrary(K: int) -> Array:
-    """Two arbitrary starting messages to K states, (2, Kp)."""
-    messages = _padded(np.stack([np.random.default_rng(seed).random(K) for seed in range(2)]))
-    return np.asarray(messages / messages.sum(axis=1, keepdims=True))
-
-
-def _padded(values: Array) -> Array:
-    filled = np.zeros((len(values), padded(values.shape[1])))
-    filled[:, : values.shape[1]] = values
-    return filled
-
-
-def _table(likelihood: Likelihood, parameters: Parameters, X: Array, weights: Array) -> Scores:
-    """Scores of distinct rows X (U, D)."""
-    (C, L), top = np.empty((2, len(X), padded(len(parameters.bias)))), np.empty(len(X))
-    T = _exponentials(likelihood, parameters, X, weights, C, L, top)
-    return Scores(C, L, top, T, np.empty(0, np.int32))
-
-
-def _exponentials(
-    likelihood: Likelihood,
-    parameters: Parameters,
-    X: Array,
-    weights: Array,
-    C: Array,
-    L: Array,
-    top: Array,
-    out: Array | None = None,
-    product: Array | None = None,
-) -> Any:
-    """Fill C, L and top (see `Scores`) for rows X, and return their features; ``out`` and ``product`` are optional buffers."""
-    T, product = scores_of(likelihood, parameters, X, out, product)
-    with np.errstate(invalid="ignore"):
-        shift_rows(product, parameters.bias, weights, C, L, top)
-    if not np.abs(top).max(initial=0.0) <= largest_terms(parameters.W.dtype):
-        T, product, best = exact_scores(likelihood, parameters, X)
-        shift_rows(product, np.zeros(product.shape[1]), weights, C, L, top)
-        top += weights * best
-    np.exp(L, out=L)
-    clear_least(L)
-    return T
 
 
 class Blocks:
@@ -213,7 +83,7 @@ class Blocks:
         product = WORKSPACE.array("product", (len(X), len(bias)), W.dtype)
         top = np.empty(len(X))
         weights = self.joined(i, self.X.weights)
-        T = _exponentials(self.likelihood, self.prepared.parameters, X, weights, C, L, top, held, product)
+        T = fill_scores(self.likelihood, self.prepared.parameters, X, weights, C, L, top, held, product)
         found = Scores(C, L, top, T, np.arange(len(X)))
         if self.keep:
             self.known[i] = found
@@ -264,7 +134,7 @@ def smoothed(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> Iterat
 
     Forward messages are kept where memory allows, or else only those at the ends of blocks, and computed again.
     """
-    edges, begin, beta = _lanes(likelihood, prepared, X)
+    edges, begin, beta = lanes_of(likelihood, prepared, X)
     Kp = len(prepared.start)
     work = Blocks(likelihood, prepared, X, edges)
     for i, (found, alpha, scale) in work.filtered(begin):
@@ -303,7 +173,7 @@ def log_normaliser(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> 
         chain = prepared.start, prepared.A
         top = float(prepared.table.top[X.codes(slice(0, len(X)))].sum())
         return top + log_scale_of_symbols(prepared.phrases, X, prepared.table.L, *chain, begin[0])
-    edges, begin, _ = _lanes(likelihood, prepared, X, forth_only=True)
+    edges, begin, _ = lanes_of(likelihood, prepared, X, forth_only=True)
     work = Blocks(likelihood, prepared, X, edges)
     total = 0.0
     work.keep = False
@@ -312,87 +182,3 @@ def log_normaliser(likelihood: Likelihood, prepared: Prepared, X: Sequences) -> 
         begin = work.ends(i, alpha)
         total += float(np.log(scale).sum() + found.top[found.codes].sum())
     return total
-
-
-def _lanes(
-    likelihood: Likelihood, prepared: Prepared, X: Sequences, forth_only: bool = False
-) -> tuple[list[int], Array, Array]:
-    """Where the lanes of a chunk begin, and its end; the messages to each from the rows before it, and after it (lanes, Kp).
-
-    They begin with sequences where these begin near enough, or else after a run-up that is shorter than they are.
-    """
-    n = len(X)
-    starts = np.flatnonzero(X.first(slice(0, len(X))))
-    starts = starts[starts > 0]
-    edges = {0, n}
-    for target in np.arange(1, LANES) * n // LANES:
-        nearest = int(starts[np.abs(starts - target).argmin()]) if len(starts) else n
-        if LANES * abs(nearest - target) <= NEAR * n or (n < LANES * LANE and nearest < n):
-            edges.add(nearest)
-        elif n >= LANES * LANE:
-            edges.add(int(target))
-    cuts = sorted(edges)
-    most = n / LANES
-    while True:
-        begin = boundary_messages(likelihood, prepared, X, cuts[:-1], True, most)
-        end = (
-            begin if begin is None or forth_only else boundary_messages(likelihood, prepared, X, cuts[1:], False, most)
-        )
-        if begin is not None and end is not None:
-            return cuts, begin, end
-        cuts = [0, n]
-        most = np.inf
-
-
-def boundary_messages(
-    likelihood: Likelihood, prepared: Prepared, X: Sequences, cuts: list[int], before: bool, most: float
-) -> Array | None:
-    """Messages to each of the rows ``cuts`` of a chunk from those before it, or to the row before from it and those after.
-
-    Uniform where a sequence begins at the row, (n, Kp).  A run-up from far enough forgets where it began: messages from two
-    unlike beginnings must have become the same, or else it is made longer, up to the whole of the sequence, or to ``most``
-    rows.
-    """
-    Kp = len(prepared.start)
-    K = prepared.K
-    found = np.zeros((len(cuts), Kp))
-    found[:, :K] = 1.0 / K
-    rest = np.array([X.before(cut) if before else X.after(cut) for cut in cuts])
-    left = np.flatnonzero(rest)
-    length = RUN_UP
-    while len(left):
-        sizes = np.minimum(length, rest[left])
-        if sizes.max() > most:
-            return None
-        pieces = [slice(cuts[i] - n, cuts[i]) if before else slice(cuts[i], cuts[i] + n) for i, n in zip(left, sizes)]
-        begins = [np.where((sizes == rest[left])[:, None], found[left], message) for message in prepared.arbitrary]
-        ends = _handed_over(likelihood, prepared, X, pieces, np.concatenate(begins), before).reshape(2, len(left), Kp)
-        settled = np.abs(ends[0] - ends[1]).max(axis=1) <= SETTLED
-        found[left[settled]] = ends[0, settled]
-        left = left[~settled]
-        length = 4 * length
-    return found
-
-
-def _handed_over(
-    likelihood: Likelihood, prepared: Prepared, X: Sequences, pieces: list[slice], ends: Array, before: bool
-) -> Array:
-    """Messages (2 n, Kp) forward or backward through n pieces of rows, from one beginning of each, and from another."""
-    lane = np.arange(2 * len(pieces))
-    edges = np.cumsum([0, *2 * [piece.stop - piece.start for piece in pieces]])
-    first = np.concatenate(2 * [X.first(piece) for piece in pieces])
-    if prepared.table is None:
-        rows, weights = (np.concatenate([read(piece) for piece in pieces]) for read in (X.rows, X.weights))
-        L = _table(likelihood, prepared.parameters, rows, weights).L
-        codes = np.tile(np.arange(len(rows)), 2)
-    else:
-        L = prepared.table.L
-        codes = np.concatenate(2 * [X.codes(piece) for piece in pieces])
-    alpha, R, G = (WORKSPACE.array(name, (len(codes) + len(lane), ends.shape[1])) for name in ("run-up", "R", "G"))
-    if before:
-        alpha[edges[:-1] + lane] = ends
-        forward(L, codes, first, edges, prepared.start, prepared.A, alpha, np.empty(len(codes)))
-        return np.asarray(alpha[edges[1:] + lane])
-    alpha[:] = 1.0
-    backward(L, codes, first, edges, prepared.At, alpha, ends, R, G)
-    return ends

@@ -7,8 +7,9 @@ from ..data.sequences import Sequences
 from ..kernels.markov import best_path, draw_path, follow
 from ..kernels.phrases import best_between, best_symbols, follow_symbols
 from ..likelihoods import Likelihood
-from .messages import Blocks, Prepared, Scores
+from .messages import Blocks
 from .phrases import Matrices, symbols_of
+from .potentials import Prepared, Scores
 
 Array = NDArray[np.floating]
 

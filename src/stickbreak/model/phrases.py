@@ -94,7 +94,7 @@ def smooth_symbols(
 ) -> Smooth:
     """Forward and backward messages of a chunk, from the messages (Kp,) ``alpha`` to its beginning, and ``beta`` to its end.
 
-    L : (U, Kp) likelihoods of the distinct rows;  start, A, At : see `stickbreak.model.messages.Prepared`
+    L : (U, Kp) likelihoods of the distinct rows;  start, A, At : see `stickbreak.model.potentials.Prepared`
     """
     symbols, first = symbols_of(found, X)
     Kp = len(A)

@@ -19,8 +19,9 @@ from ..likelihoods.features import features
 from ..likelihoods.responsibilities import Responsibilities, join
 from .kind import THRESHOLD, Batch, Drawn, Recipe, looks_at_all
 from .local import DENSE_SHARE, responsibility_threshold
-from .messages import WORKSPACE, Prepared, Scores, Smoothed, prepared_for, smoothed, smoothed_counts
+from .messages import Smoothed, smoothed, smoothed_counts
 from .parameters import Parameters
+from .potentials import WORKSPACE, Prepared, Scores, prepared_for
 from .products import add_kept, add_product
 from .rows import ROWS, drawn_rows, sampled_rows
 from .summary import Array, Summary, cluster_axes

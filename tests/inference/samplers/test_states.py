@@ -21,7 +21,7 @@ from stickbreak.inference import Gibbs
 from stickbreak.inference.samplers.chain import ChainStart, ChainTask
 from stickbreak.inference.samplers.states import STATES, StateSteps
 from stickbreak.likelihoods import Bernoulli, GaussianNetwork, Sample
-from stickbreak.model import SEQUENCES, Model, messages
+from stickbreak.model import SEQUENCES, Model, messages, potentials
 from stickbreak.model.paths import drawn_path
 
 COIN = Bernoulli(1.0, 0.6).resolve(Sample.of(np.array([[0.0], [1.0]])))
@@ -183,7 +183,7 @@ def test_paths_are_the_same_whatever_is_kept_of_the_messages(monkeypatch):
     for path, size, kept in ((whole, 1 << 19, 1 << 24), (parts, 1, 0)):
         monkeypatch.setattr(messages, "BLOCK", size)
         monkeypatch.setattr(messages, "KEPT", kept)
-        prepared = messages.prepared_for(COIN, parameters, source)
+        prepared = potentials.prepared_for(COIN, parameters, source)
         drawn_path(COIN, prepared, source.read(Chunk(0, 700))[0], uniform, path)
     np.testing.assert_array_equal(whole, parts)
     assert len(np.unique(whole)) == 3

@@ -14,8 +14,8 @@ from ...data import ArraySource, Chunk
 from ...data.sequences import SequenceSource
 from ...likelihoods import Likelihood
 from ...model import Model, Parameters, SequenceSummary, Summary
-from ...model.messages import Prepared, prepared_for
 from ...model.paths import drawn_path, viterbi
+from ...model.potentials import Prepared, prepared_for
 from ...model.sequences import labelled
 from ..executor import Executor
 from .chain import Steps
