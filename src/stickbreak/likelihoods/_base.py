@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -218,6 +218,19 @@ class Likelihood(Learnt, NamedClusters, Stored):
     def anew(self) -> Self:
         """The same family with nothing given, as before it has seen data."""
         return type(self)()
+
+    def continued(self, names: Sequence[str], other: "Likelihood") -> Self:
+        """This likelihood with the hyperparameters ``names`` of another, where that is of the same family."""
+        if type(other) is not type(self):
+            return self
+        return replace(self, **{name: getattr(other, name) for name in names})
+
+    def ahead(self, before: "Likelihood", step: float) -> Self:
+        """This likelihood with what is learnt of `latent` variables moved on by ``step`` times its change since ``before``.
+
+        Latent variables that are held while it is learnt hold it back, too.
+        """
+        return self
 
     def simpler(self, missing: NDArray[np.bool_]) -> "Likelihood | None":
         """A family of clusters with fewer parameters for the same columns, or None: what it finds is where this one may start.

@@ -2,13 +2,10 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from ._base import Likelihood
 
 Array = NDArray[np.floating]
 
@@ -50,12 +47,6 @@ class Learnt:
             scaled = scaled.scaled(name, factor)
         return scaled
 
-    def continued(self, names: Sequence[str], other: "Likelihood") -> Self:
-        """This likelihood with the hyperparameters ``names`` of another, where that is of the same family."""
-        if type(other) is not type(self):
-            return self
-        return replace(self, **{name: getattr(other, name) for name in names})
-
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """This likelihood with a hyperparameter of many numbers fitted to clusters, in ways of which the first may go too far.
 
@@ -82,10 +73,3 @@ class Learnt:
     def log_hyperprior(self) -> float:
         """Log prior probability of a choice that is learnt, which the bound counts; numbers that are learnt have none."""
         return 0.0
-
-    def ahead(self, before: "Likelihood", step: float) -> Self:
-        """This likelihood with what is learnt of `latent` variables moved on by ``step`` times its change since ``before``.
-
-        Latent variables that are held while it is learnt hold it back, too.
-        """
-        return self

@@ -1,7 +1,7 @@
 """Mixed columns: the product of several likelihoods, each for some of the columns."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from ._base import Array, Likelihood
 from ._cells import Cells
 from ._column_names import column_numbers
 from ._hyperparameters import require
+from ._learnt_parts import LearntParts
 from ._profile import Profile
 from ._sample import Sample
 from ._size import Size
@@ -22,7 +23,7 @@ MOST_UNUSED = 1 << 20  # columns of a table that belong to no part
 
 
 @dataclass(frozen=True, eq=False)
-class Product(Likelihood):
+class Product(LearntParts):
     """Product of likelihoods: given the cluster, groups of columns are independent.
 
         p(x | phi) = prod_g p_g(x_g | phi_g)
@@ -43,9 +44,6 @@ class Product(Likelihood):
 
     takes_missing: ClassVar[bool] = True
     domain: ClassVar[str] = "what its parts take"
-
-    parts: Mapping[str, tuple[Likelihood, Any]]
-    n_columns: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         fits = isinstance(self.parts, Mapping) and all(isinstance(name, str) for name in self.parts)
@@ -245,19 +243,6 @@ class Product(Likelihood):
             own[columns] |= part.describes(len(columns))
         return own
 
-    def tunables(self) -> list[str]:
-        """Those of the parts, as ``part.hyperparameter``."""
-        return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.tunables()]
-
-    def coupled(self) -> list[list[str]]:
-        """Those of the parts, as ``part.hyperparameter``."""
-        groups = [(name, group) for name, (part, _) in self.parts.items() for group in part.coupled()]
-        return [[f"{name}.{own}" for own in group] for name, group in groups]
-
-    def not_given(self) -> list[str]:
-        """Those of the parts, as ``part.hyperparameter``."""
-        return [f"{name}.{own}" for name, (part, _) in self.parts.items() for own in part.not_given()]
-
     def anew(self) -> Self:
         """With each part anew."""
         return type(self)({name: (part.anew(), columns) for name, (part, columns) in self.parts.items()})
@@ -268,58 +253,6 @@ class Product(Likelihood):
         if not any(found.values()):
             return None
         return replace(self, parts={name: (found[name] or part, c) for name, (part, c) in self.parts.items()})
-
-    @property
-    def log_hyperprior(self) -> float:
-        """The sum of those of its parts."""
-        return sum(part.log_hyperprior for part, _ in self.parts.values())
-
-    def cost_of_learning(self, name: str, N: Array) -> float:
-        """That of one part."""
-        first, own = self._named(name)
-        return self.parts[first][0].cost_of_learning(own, N)
-
-    def scaled(self, name: str, factor: float) -> Self:
-        """With one hyperparameter of one part multiplied by a factor."""
-        first, own = self._named(name)
-        part, columns = self.parts[first]
-        scaled = part.scaled(own, factor)
-        return self if scaled is part else replace(self, parts={**self.parts, first: (scaled, columns)})
-
-    def scaled_together(self, names: Sequence[str], factor: float) -> Self:
-        """With a group of hyperparameters of one part multiplied by a factor."""
-        first, _ = self._named(names[0])
-        part, columns = self.parts[first]
-        scaled = part.scaled_together([self._named(name)[1] for name in names], factor)
-        return replace(self, parts={**self.parts, first: (scaled, columns)})
-
-    def continued(self, names: Sequence[str], other: Likelihood) -> Self:
-        """With hyperparameters of the parts that have the same names in another product."""
-        parts = dict(self.parts)
-        for name in names:
-            first, own = self._named(name)
-            if isinstance(other, Product) and first in other.parts:
-                part, columns = parts[first]
-                parts[first] = (part.continued([own], other.parts[first][0]), columns)
-        return replace(self, parts=parts)
-
-    def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
-        """With the same parameters for all clusters in the other columns, in the parts that have such."""
-        found = {}
-        for name, (part, own, s) in zip(self.parts, self._split(S)):
-            learnt = [n.removeprefix(f"{name}.") for n in names if n.startswith(f"{name}.")]
-            found[name] = part.narrowed(columns[own], learnt, N, s)
-        if not any(found.values()):
-            return None
-        return replace(self, parts={name: (found[name] or part, own) for name, (part, own) in self.parts.items()})
-
-    def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
-        """With one hyperparameter of one part fitted to clusters."""
-        first, own = self._named(name)
-        s = next(s for part, (_, _, s) in zip(self.parts, self._split(S)) if part == first)
-        part, columns = self.parts[first]
-        for fitted in part.fitted(own, N, s):
-            yield replace(self, parts={**self.parts, first: (fitted, columns)})
 
     def refuse(self, value: float, column: int, where: str) -> NoReturn:
         """Raise the error of the part to which the column belongs."""
@@ -352,26 +285,6 @@ class Product(Likelihood):
         for part, columns in self._parts:
             which[columns] |= says(part, len(columns)) & part.describes(len(columns))
         return which
-
-    def _named(self, name: str) -> tuple[str, str]:
-        """The part and the hyperparameter of ``part.hyperparameter``, where either may be of parts itself."""
-        first, _, own = name.rpartition(".")
-        if first not in self.parts:
-            first, _, own = name.partition(".")
-        return first, own
-
-    @property
-    def _parts(self) -> list[tuple[Likelihood, NDArray[np.intp]]]:
-        if self.n_columns is None:
-            raise TypeError("this likelihood has no data yet; call locate or resolve first.")
-        return list(self.parts.values())
-
-    def _split(self, S: Array) -> Iterator[tuple[Likelihood, NDArray[np.intp], Array]]:
-        """Each part with its columns and statistics."""
-        first = 0
-        for part, columns in self._parts:
-            yield part, columns, S[:, first : first + part.n_statistics]
-            first += part.n_statistics
 
     def _sum(self, value: Callable[..., Array], *tables: Array) -> Array:
         return np.asarray(sum(value(part, *(X[:, columns] for X in tables)) for part, columns in self._parts))
