@@ -51,6 +51,13 @@ class Presented(BaseEstimator):
         check_is_fitted(self)
         write_page(self, path, X, lengths, names)
 
+    def _print_summary(self, n: int, names: Sequence[str] | None) -> None:
+        """Print the table of the n largest clusters, with the names of columns or words."""
+        from ..report.tables import print_table, summary_table
+
+        check_is_fitted(self)
+        print_table(summary_table(self, n, names))
+
     def _repr_html_inner(self) -> str:
         if not hasattr(self, "model_"):
             return str(super()._repr_html_inner())

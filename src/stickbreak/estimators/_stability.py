@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arguments import check_count
 from ..data.check import DataWarning
+from ..data.opening import in_files
 from ._estimator import Estimator, seed_of
 
 Array = NDArray[np.floating]
@@ -103,6 +104,22 @@ def stability(
     agreements[first, second] = agreements[second, first] = pairs
     overlaps = np.stack([comparison.overlaps(own, other).max(axis=1) for other in views])
     return Stability(float(np.mean(pairs)), agreements, overlaps, tuple(found), tuple(bounds))
+
+
+def stability_of_labels(
+    model: E, X: Any, n: int | None, n_fits: int, fit: Callable[[E], E], predict: Callable[[E], Any]
+) -> Stability:
+    """The `stability` of the labels of the rows of X.
+
+    fit : fits a copy to X
+    predict : the labels of X by a model; a copy that was fitted to X has them already, unless these are in files
+    """
+
+    def view(fitted: E, groups: NDArray[np.intp]) -> Grouped:
+        known = fitted is not model and not in_files(X)
+        return Grouped.of(np.asarray(fitted.labels_ if known else predict(fitted), np.intp), groups)
+
+    return stability(model, n, n_fits, fit, view, OF_LABELS)
 
 
 class Grouped(NamedTuple):

@@ -1,4 +1,4 @@
-"""What users say of rows of a mixture beside their values: the classes of some, and which are in one cluster."""
+"""What users pass to a mixture beside the values of rows: labels of some, and groups of rows that are in one cluster."""
 
 from typing import Any, NamedTuple, Self
 
@@ -18,11 +18,11 @@ class Told(NamedTuple):
 
     @classmethod
     def of(cls, estimator: Any, source: ArraySource, y: Any, groups: Any) -> Self:
-        """What is said of the rows of a source.
+        """The labels and groups of the rows of a source.
 
         Raises
         ------
-        ValueError, TypeError : it cannot be said of these rows, or contradicts itself.
+        ValueError, TypeError : they do not suit these rows, or contradict each other.
         """
         classes = None if likelihoods.takes_targets(estimator) else classes_of(y, source.n_rows)
         if estimator.seeds is not None and (classes is not None or source.n_columns != estimator.n_features_in_):
@@ -48,5 +48,5 @@ class Told(NamedTuple):
         return rows if self.classes is None else with_classes(rows, self.classes.codes)
 
     def known_by(self, source: ArraySource) -> Any:
-        """By what a fit to these rows is known again."""
+        """All data of a fit to these rows, by which a checkpoint knows it."""
         return self.labelled(source) if self.links is None else (source, self.links.codes, self.classes)

@@ -25,7 +25,7 @@ from . import _sequences as sequences
 from ._merged import Again, merged
 from ._sequence_reading import SequenceReading
 from ._sequence_setup import classes_of_sequences, sequence_setup
-from ._stability import OF_LABELS, Grouped, Stability, stability
+from ._stability import Stability, stability_of_labels
 from ._streams import Continuation, begin_stream, learn_more, renewing
 
 if TYPE_CHECKING:
@@ -75,17 +75,17 @@ class HMM(ClusterMixin, SequenceReading):
     n_init_states : int >= 1, default 25
         For ``init="blocks"``, and the number of states of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, default all
-        What may change the number of states.  Those to which no row belongs always go.
+        Moves that may change the number of states.  States without rows are always removed.
     n_init : int >= 1, default 1
-        Fits from random numbers of their own, of which the one with the highest ELBO is kept.
+        Number of fits, each with its own random numbers; the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
-        Most passes over the data.
+        Maximum number of passes over the data.
     label_error : float from 0 to below 1, or None, default 0.0
         With labels y: the share of them that are wrong, as in `Mixture`; None: learnt.
     learn : bool or sequence of str, default True
         What else to learn between laps, to values that raise the ELBO, once there are several states, and in the last laps.
         True: the hyperparameters of the likelihood that were not given; or names, such as "scale", also of numbers that were
-        given above.  What is "learn" above is learnt in any case.
+        given above.  Parameters above that are "learn" are learnt in any case.
     tol : float >= 0, default 0.005
         Nats: converged when a lap raises the ELBO by less than this for each state, and no count moves by over 0.1% of rows.
     n_jobs : int or None, default None
@@ -100,19 +100,19 @@ class HMM(ClusterMixin, SequenceReading):
         processors.  None: compiled loops on the processors, or the card that X, a tensor of torch, is on.  Scores are in the
         precision of X, best float32, messages and sums in float64; bounds are those of a fit without, up to rounding.
     random_state : int, RandomState or None, default None
-        Seed of everything random.
+        Seed of all random numbers.
     checkpoint : path or None, default None
-        A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
-        or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
-        the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
-        except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  Where it cannot be
-        written, a UserWarning says so, and the fit goes on.
+        A file, usually ``*.safetensors``, to which the state of a fit is written atomically from time to time.  After a crash
+        or Ctrl-C the same call resumes there, and its result is the same to the bit as without the interruption.  When the fit
+        is over, the file holds its outcome, which the same call then returns at once.  Data and parameters must be those of
+        the first call, except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  If it
+        cannot be written, a UserWarning says so, and the fit goes on.
     checkpoint_seconds : float >= 0, default 30
-        The least time between two writings, which is longer where writing takes more than a hundredth of it.
+        Minimum time between two writes; longer if a write takes more than a hundredth of it.
     max_memory : float > 0 or None, default None
-        Bytes that a fit may take beside the data; None: as many as are free, by what the system, control groups and limits of
-        the process say.  Where they are few, batches and clusters are fewer; where they do not suffice, `fit` raises a
-        MemoryError that says what to change.
+        Bytes that a fit may use in addition to the data; None: those that are free according to the system, its control groups
+        and the limits of the process.  If they are few, the fit uses fewer batches and clusters; if they do not suffice, `fit`
+        raises a MemoryError that says what to change.
     verbose : bool, default False
         Show a progress line on a terminal.
 
@@ -141,10 +141,10 @@ class HMM(ClusterMixin, SequenceReading):
     concentration_, concentration_std_ : float
         Of ``allocation="hdp"``: gamma and 0, or with a prior its posterior mean and standard deviation.
     classes_ : array (C,)
-        With labels: the classes, in order.  The names that follow belong to such fits, too.
+        With labels: the classes, in order.  The next three attributes also exist only after such a fit.
     class_counts_, cluster_classes_ : array (K, C)
-        Labels of each class among the rows of each state; and the probability of each class in each state, which takes after
-        those that it overlaps with where its labels do not say.
+        Number of labels of each class among the rows of each state; and the probability of each class in each state, which
+        follows from overlapping states where its own labels do not decide.
     label_error_ : float
         The share of labels that are wrong, given or learnt.
     lower_bound_ : float
@@ -158,8 +158,8 @@ class HMM(ClusterMixin, SequenceReading):
         The merges of the states down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
         are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
-        What in the data will mislead states, such as constant or repeated columns and outliers, with cures, which `fit`
-        warns of with a ``DataWarning``.  Empty for sparse rows.
+        Findings in the data that will mislead states, such as constant or repeated columns and outliers, with remedies; `fit`
+        warns of them with a ``DataWarning``.  Empty for sparse rows.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; D.
 
@@ -324,14 +324,14 @@ class HMM(ClusterMixin, SequenceReading):
         n : int from 1 to ``n_states_``, default None
             The hierarchies are cut at n states; a fit that found fewer stays as it is.  None: every fit as it is.
         n_fits : int >= 2, default 5
-            Every one takes as long as `fit`.
+            Each takes as long as `fit`.
 
         Returns
         -------
         Stability
-            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each state of this model, near 1
-            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
-            model, fits start alike and agree more than others.
+            ``agreement`` of pairs of fits, near 1 if all find the same; ``twins`` of each state of this model, near 1
+            if every fit finds it; ``n_clusters`` and ``lower_bounds`` of the fits.  If ``init`` is an array or a model, fits
+            start alike and agree more than others.
 
         Raises
         ------
@@ -342,21 +342,13 @@ class HMM(ClusterMixin, SequenceReading):
         """
         check_is_fitted(self, "model_")
         self._require_labels(y)
-        return stability(
-            self,
-            n,
-            n_fits,
-            lambda model: model.fit(X, y, lengths),
-            lambda model, groups: Grouped.of(self._labels_in(model, X, y, lengths), groups),
-            OF_LABELS,
+        return stability_of_labels(
+            self, X, n, n_fits, lambda model: model.fit(X, y, lengths), lambda model: model.predict(X, lengths, y=y)
         )
 
     def summary(self, n_states: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the most frequent states and what sets each apart, with the names of columns if known."""
-        from ..report.tables import print_table, summary_table
-
-        check_is_fitted(self)
-        print_table(summary_table(self, n_states, feature_names))
+        self._print_summary(n_states, feature_names)
 
     @property
     def plot(self) -> "StatePlots":
@@ -370,11 +362,6 @@ class HMM(ClusterMixin, SequenceReading):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
-
-    def _labels_in(self, model: Self, X: Any, y: Any, lengths: Any) -> NDArray[np.intp]:
-        """The states of X in this model, or in another that was fitted to it."""
-        known = model is not self and not in_files(X)
-        return np.asarray(model.labels_ if known else model.predict(X, lengths, y=y), np.intp)
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         allocation = model.allocation

@@ -28,7 +28,7 @@ from ._links import labels_of_groups, of_rows
 from ._merged import Again, merged
 from ._row_reading import RowReading
 from ._row_setup import row_setup
-from ._stability import OF_LABELS, Grouped, Stability, stability
+from ._stability import Stability, stability_of_labels
 from ._streams import Continuation, begin_stream, learn_more
 from ._told import Told
 
@@ -80,7 +80,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     n_init_clusters : int >= 1, default 10
         For the names other than "one", and the number of clusters of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, or with published births in place of "birth"; default all three
-        What may change the number of clusters.  With ``()`` only clusters left without any row go.  With
+        Moves that may change the number of clusters.  With ``()`` only clusters without rows are removed.  With
         ``BatchBirth(n_new=10)`` births are those of Thesis 4.2, decided on after single batches, and the fit is one ascent.
         With ``AdoptedBirth(n_new=10)`` they are those of 2013 (`stickbreak.moves`).
     label_error : float from 0 to below 1, or None, default 0.0
@@ -95,9 +95,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     seed_weight : float > 0, default 1.0
         The rows of X that each row of ``seeds`` counts as; all together no more than X has, or 10,000.
     n_init : int >= 1, default 1
-        Fits from random numbers of their own, of which the one with the highest ELBO is kept.
+        Number of fits, each with its own random numbers; the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
-        Most passes over the data.
+        Maximum number of passes over the data.
     most_kept : int >= 1 or None, default None
         L, the most clusters that a row has responsibilities for while fitting (Thesis 7.1); 1 is hard assignment, None is no
         limit.  The ELBO is exact for the responsibilities that are kept.  Predictions have no limit.
@@ -127,19 +127,19 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         and responsibilities are in the precision of X, best float32, and sums in float64; bounds are those of a fit without,
         up to rounding.  Not for sparse rows and likelihoods with latent variables, such as `StudentT`.
     random_state : int, RandomState or None, default None
-        Seed of everything random.
+        Seed of all random numbers.
     checkpoint : path or None, default None
-        A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
-        or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
-        the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
-        except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  Where it cannot be
-        written, a UserWarning says so, and the fit goes on.
+        A file, usually ``*.safetensors``, to which the state of a fit is written atomically from time to time.  After a crash
+        or Ctrl-C the same call resumes there, and its result is the same to the bit as without the interruption.  When the fit
+        is over, the file holds its outcome, which the same call then returns at once.  Data and parameters must be those of
+        the first call, except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  If it
+        cannot be written, a UserWarning says so, and the fit goes on.
     checkpoint_seconds : float >= 0, default 30
-        The least time between two writings, which is longer where writing takes more than a hundredth of it.
+        Minimum time between two writes; longer if a write takes more than a hundredth of it.
     max_memory : float > 0 or None, default None
-        Bytes that a fit may take beside the data; None: as many as are free, by what the system, control groups and limits of
-        the process say.  Where they are few, batches and clusters are fewer; where they do not suffice, `fit` raises a
-        MemoryError that says what to change.
+        Bytes that a fit may use in addition to the data; None: those that are free according to the system, its control groups
+        and the limits of the process.  If they are few, the fit uses fewer batches and clusters; if they do not suffice, `fit`
+        raises a MemoryError that says what to change.
     verbose : bool, default False
         Show a progress line on a terminal.
 
@@ -169,10 +169,10 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     seeded_clusters_ : dict from str to int
         The cluster of each name in ``seeds``.
     classes_ : array (C,)
-        With labels: the classes, in order.  The names that follow belong to such fits, too.
+        With labels: the classes, in order.  The next three attributes also exist only after such a fit.
     class_counts_, cluster_classes_ : array (K, C)
-        Labels of each class among the rows of each cluster; and the probability of each class in each cluster, which takes
-        after those that it overlaps with where its labels do not say.
+        Number of labels of each class among the rows of each cluster; and the probability of each class in each cluster, which
+        follows from overlapping clusters where its own labels do not decide.
     label_error_ : float
         The share of labels that are wrong, given or learnt.
     lower_bound_ : float
@@ -189,8 +189,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         The merges of the clusters down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
         are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
-        What in the data will mislead clusters, such as constant or repeated columns and outliers, with cures, which `fit`
-        warns of with a ``DataWarning``.  Empty for sparse rows.
+        Findings in the data that will mislead clusters, such as constant or repeated columns and outliers, with remedies; `fit`
+        warns of them with a ``DataWarning``.  Empty for sparse rows.
     n_features_in_ : int
         D.
 
@@ -380,14 +380,14 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         n : int from 1 to ``n_clusters_``, default None
             The hierarchies are cut at n clusters; a fit that found fewer stays as it is.  None: every fit as it is.
         n_fits : int >= 2, default 5
-            Every one takes as long as `fit`.
+            Each takes as long as `fit`.
 
         Returns
         -------
         Stability
-            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each cluster of this model, near 1
-            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
-            model, fits start alike and agree more than others.
+            ``agreement`` of pairs of fits, near 1 if all find the same; ``twins`` of each cluster of this model, near 1
+            if every fit finds it; ``n_clusters`` and ``lower_bounds`` of the fits.  If ``init`` is an array or a model, fits
+            start alike and agree more than others.
 
         Raises
         ------
@@ -398,21 +398,18 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         """
         check_is_fitted(self, "model_")
         self._require_labels(y)
-        return stability(
+        return stability_of_labels(
             self,
+            X,
             n,
             n_fits,
             lambda model: model.fit(X, y, sample_weight, groups),
-            lambda model, groups: Grouped.of(self._labels_in(model, X, y), groups),
-            OF_LABELS,
+            lambda model: model.predict(X, y),
         )
 
     def summary(self, n_clusters: int = 20, feature_names: Sequence[str] | None = None) -> None:
         """Print a table of the largest clusters and what sets each apart; columns by name where names are known or given."""
-        from ..report.tables import print_table, summary_table
-
-        check_is_fitted(self)
-        print_table(summary_table(self, n_clusters, feature_names))
+        self._print_summary(n_clusters, feature_names)
 
     @property
     def plot(self) -> "MixturePlots":
@@ -425,11 +422,6 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     @property
     def _n_features_out(self) -> int:
         return self.n_clusters_
-
-    def _labels_in(self, model: Self, X: Any, y: Any) -> NDArray[np.intp]:
-        """The clusters of X in this model, or in another that was fitted to it."""
-        known = model is not self and not in_files(X)
-        return np.asarray(model.labels_ if known else model.predict(X, y), np.intp)
 
     def _name_clusters(self, model: Model, summary: Summary) -> None:
         self.n_clusters_, self.weights_ = summary.K, model.allocation.mean_weights(summary)

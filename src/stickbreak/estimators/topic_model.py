@@ -72,11 +72,11 @@ class TopicModel(TopicWords):
         Topics at the start, and for ``allocation="lda"`` the most there can be.  Where topics of words may be born and merged,
         a search from ``init="random"`` begins with 64, whatever is given here, and goes on to fewer and more.
     moves : sequence of {"birth", "merge", "delete"}, default all
-        What may change the number of topics.
+        Moves that may change the number of topics.
     n_init : int >= 1, default 1
-        Fits from random numbers of their own, of which the one with the highest ELBO is kept.
+        Number of fits, each with its own random numbers; the one with the highest ELBO is kept.
     max_laps : int >= 1, default 1000
-        Most passes over the data.
+        Maximum number of passes over the data.
     most_kept : int >= 1 or None, default None
         L, the most topics that a document has, in `fit` and `transform` alike (Thesis 7.3, where the limit is for each token);
         1 is hard assignment of documents, None is no limit.  The ELBO is exact for the topics that are kept.
@@ -103,8 +103,8 @@ class TopicModel(TopicWords):
     learn : bool or sequence of str, default True
         What else to learn between laps, to values that raise the ELBO, once there are several topics, and in the last laps.
         True: the hyperparameters of the likelihood and of the response that were not given; or names, such as "concentration"
-        of words, also of numbers that were given above, but not of the response; False: nothing.  What is "learn" above is
-        learnt in any case.
+        of words, also of numbers that were given above, but not of the response; False: nothing.  Parameters above that are
+        "learn" are learnt in any case.
     tol : float >= 0, default 0.03
         Nats: converged when a lap raises the ELBO by less than this for each topic.
     n_jobs : int or None, default None
@@ -120,19 +120,19 @@ class TopicModel(TopicWords):
         and their sums are in float64; bounds are those of a fit without, up to rounding.  Annealing, and the fits of births,
         stay on the processors.  Not with ``lengths``, ``most_kept`` or ``restarts``.
     random_state : int, RandomState or None, default None
-        Seed of everything random.
+        Seed of all random numbers.
     checkpoint : path or None, default None
-        A file, by custom ``.safetensors``, into which the state of a fit is written now and then, in one step.  After a crash
-        or Ctrl-C the same call goes on from there and ends in the same bits as if nothing had happened.  When the fit is over,
-        the file has its outcome, which the same call then returns at once.  Other data or parameters than before are refused,
-        except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  Where it cannot be
-        written, a UserWarning says so, and the fit goes on.
+        A file, usually ``*.safetensors``, to which the state of a fit is written atomically from time to time.  After a crash
+        or Ctrl-C the same call resumes there, and its result is the same to the bit as without the interruption.  When the fit
+        is over, the file holds its outcome, which the same call then returns at once.  Data and parameters must be those of
+        the first call, except ``max_laps``, ``n_jobs``, ``executor`` and ``verbose``; remove the file to begin anew.  If it
+        cannot be written, a UserWarning says so, and the fit goes on.
     checkpoint_seconds : float >= 0, default 30
-        The least time between two writings, which is longer where writing takes more than a hundredth of it.
+        Minimum time between two writes; longer if a write takes more than a hundredth of it.
     max_memory : float > 0 or None, default None
-        Bytes that a fit may take beside the data; None: as many as are free, by what the system, control groups and limits of
-        the process say.  Where they are few, batches and clusters are fewer; where they do not suffice, `fit` raises a
-        MemoryError that says what to change.
+        Bytes that a fit may use in addition to the data; None: those that are free according to the system, its control groups
+        and the limits of the process.  If they are few, the fit uses fewer batches and clusters; if they do not suffice, `fit`
+        raises a MemoryError that says what to change.
     verbose : bool, default False
         Show a progress line on a terminal.
 
@@ -165,8 +165,8 @@ class TopicModel(TopicWords):
         The merges of the topics down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
         are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
-        What in the rows of groups will mislead topics, such as constant or repeated columns and outliers, with cures,
-        which `fit` warns of with a ``DataWarning``.
+        Findings in the rows of groups that will mislead topics, such as constant or repeated columns and outliers, with
+        remedies; `fit` warns of them with a ``DataWarning``.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; V.
 
@@ -340,15 +340,15 @@ class TopicModel(TopicWords):
         n : int from 1 to ``n_topics_``, default None
             The hierarchies are cut at n topics; a fit that found fewer stays as it is.  None: every fit as it is.
         n_fits : int >= 2, default 5
-            Every one takes as long as `fit`.
+            Each takes as long as `fit`.
         y : as in `fit`
 
         Returns
         -------
         Stability
-            ``agreement`` of pairs of fits, near 1 where all find the same; ``twins`` of each topic of this model, near 1
-            where every fit has the like; ``n_clusters`` and ``lower_bounds`` of the fits.  Where ``init`` is an array or a
-            model, fits start alike and agree more than others.
+            ``agreement`` of pairs of fits, near 1 if all find the same; ``twins`` of each topic of this model, near 1
+            if every fit finds it; ``n_clusters`` and ``lower_bounds`` of the fits.  If ``init`` is an array or a model, fits
+            start alike and agree more than others.
 
         Raises
         ------
@@ -368,10 +368,7 @@ class TopicModel(TopicWords):
 
     def summary(self, n_topics: int = 20, vocabulary: Sequence[str] | None = None) -> None:
         """Print a table of the largest topics and their top words, by name where words are known or given."""
-        from ..report.tables import print_table, summary_table
-
-        check_is_fitted(self)
-        print_table(summary_table(self, n_topics, vocabulary))
+        self._print_summary(n_topics, vocabulary)
 
     @property
     def plot(self) -> "TopicPlots":
