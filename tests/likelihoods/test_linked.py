@@ -267,6 +267,19 @@ def test_labels_of_some_rows_are_those_of_their_groups(tmp_path):
         Mixture("gaussian").fit(X, y, groups=groups)
 
 
+def test_groups_without_labels_have_the_classes_of_clusters_near_them():
+    """Of three clusters one has no label: while the search goes on, its class follows from single rows that it shares."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in (-8, 0, 6)])
+    groups = np.arange(len(X)) // 3
+    y = np.full(len(X), None)
+    y[:15] = "left"
+    y[60:75] = "right"
+    found = Mixture("gaussian", random_state=0, n_jobs=1).fit(X, y, groups=groups)
+    assert found.n_clusters_ == 3
+    np.testing.assert_array_equal(found.predict_class(X), np.repeat(["left", "right", "right"], 60))
+
+
 @pytest.mark.parametrize(
     "options",
     [

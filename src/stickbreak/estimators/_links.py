@@ -16,7 +16,7 @@ from ..data.opening import in_files
 from ..inference import Executor, Memoized, Stochastic
 from ..inference.memory import check_room
 from ..inference.reader import Reader, by_chunk
-from ..likelihoods import Labelled, Likelihood, Linked
+from ..likelihoods import Likelihood, Linked
 from ..likelihoods.features import features
 from ..likelihoods.linked import BESIDE
 from ..model import Model, Summary
@@ -132,22 +132,6 @@ def linked_problem(problem: Problem, groups: ArraySource, n_columns: int) -> Pro
     model = replace(problem.model, likelihood=Linked(problem.model.likelihood, n_columns, True))
     options = replace(problem.options, n_batches=min(problem.options.n_batches, groups.n_rows))
     return Problem(model, groups, options)
-
-
-def family_of(likelihood: Likelihood) -> Likelihood:
-    """The likelihood of groups, where that is within one with labels."""
-    return likelihood.family if isinstance(likelihood, Labelled) else likelihood
-
-
-def of_rows(likelihood: Likelihood, summed: bool = False) -> Likelihood:
-    """The likelihood of a model of groups, for single rows, or for ``summed`` groups."""
-    if isinstance(likelihood, Labelled):
-        family = of_rows(likelihood.family, summed)
-        assert isinstance(family, Linked)
-        width = family.n_statistics + 1 if summed else family.n_columns
-        return replace(likelihood, family=family, n_columns=width)
-    assert isinstance(likelihood, Linked)
-    return replace(likelihood, summed=summed)
 
 
 def linked_source(family: Likelihood, source: ArraySource, links: Links, executor: Executor) -> ArraySource:

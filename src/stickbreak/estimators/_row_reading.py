@@ -19,13 +19,14 @@ from ..inference import Executor
 from ..inference.reader import Reader, by_chunk
 from ..likelihoods import Dust, Linked
 from ..likelihoods.features import Rows
+from ..likelihoods.linked import family_of, of_rows
 from . import _likelihoods as likelihoods
 from ._base import Columns, as_source, survey
 from ._classes import Classified, classes_of, with_known_classes
 from ._devices import reading_kind
 from ._distinct import Distinct
 from ._estimator import Estimator, seed_of
-from ._links import check_rows, classes_of_groups, family_of, linked_source, links_of, of_rows, refuse_gaps
+from ._links import check_rows, classes_of_groups, linked_source, links_of, refuse_gaps
 
 Array = NDArray[np.floating]
 

@@ -16,6 +16,7 @@ from ..data import ArraySource
 from ..data.opening import in_files
 from ..inference import Algorithm, Executor, Sequential, Streaming
 from ..likelihoods import Likelihood
+from ..likelihoods.linked import of_rows
 from ..model import Kind, Model, RowKind, Summary
 from ..moves import AdoptedBirth, BatchBirth
 from . import _allowed as allowed
@@ -24,7 +25,7 @@ from . import _hyperparameters as hyperparameters
 from . import _likelihoods as likelihoods
 from ._base import as_source
 from ._distinct import Distinct
-from ._links import labels_of_groups, of_rows
+from ._links import labels_of_groups
 from ._merged import Again, merged
 from ._row_reading import RowReading
 from ._row_setup import row_setup

@@ -1,7 +1,7 @@
 """Groups of rows that are in one cluster: any family, for the sums of the statistics of a group."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from ._base import Array, Likelihood
 from ._hyperparameters import require
 from ._rows import Rows
 from .features import features
+from .labelled import Labelled
 
 BESIDE = 2  # columns of a group beside sums of statistics: how many rows it has, and their log base measure
 
@@ -150,3 +151,19 @@ class Linked(Around):
         require(shaped, "shape", S.shape, f"that of {len(N)} clusters with {self.n_statistics} statistics")
         require(bool((S[:, -1] >= 0.0).all()), "rows", S[:, -1], "numbers of at least 0")
         self.family.check(self.n_columns, *self._of_family(N, S))
+
+
+def family_of(likelihood: Likelihood) -> Likelihood:
+    """The likelihood of groups, where that is within one with labels."""
+    return likelihood.family if isinstance(likelihood, Labelled) else likelihood
+
+
+def of_rows(likelihood: Likelihood, summed: bool = False) -> Likelihood:
+    """The likelihood of groups, also within one with labels, for single rows, or for ``summed`` groups; others as they are."""
+    if isinstance(likelihood, Linked):
+        return replace(likelihood, summed=summed)
+    if not isinstance(likelihood, Labelled) or not isinstance(likelihood.family, Linked):
+        return likelihood
+    family = replace(likelihood.family, summed=summed)
+    width = family.n_statistics + 1 if summed else family.n_columns
+    return replace(likelihood, family=family, n_columns=width)

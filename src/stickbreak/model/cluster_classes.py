@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..likelihoods import Labelled
+from ..likelihoods.linked import of_rows
 from .local import responsibilities_of
 from .model import Model
 from .parameters import Parameters
@@ -49,20 +50,21 @@ def shared_rows(likelihood: Labelled, summary: Summary) -> Array:
     """The expected sum over rows of r_nk r_nj, for each pair of clusters, (K, K) with zeros on the diagonal.
 
     The expectation is under the predictive densities of the clusters, by rows drawn from each, always the same; zero for
-    families that do not describe all columns, of which no rows can be drawn.
+    families that do not describe all columns, from which no rows can be drawn.  Where rows come in groups it is of single rows.
     """
     N = summary.N
     K = len(N)
     shared = np.zeros((K, K))
     if not likelihood.family.describes(likelihood.n_columns).all():
         return shared
-    W, b = likelihood.weights(N, summary.S)
+    single = of_rows(likelihood)
+    W, b = single.weights(N, summary.S)
     with np.errstate(divide="ignore"):
         parameters = Parameters(W, b + np.log(N / N.sum()))
     rng = np.random.default_rng(0)
     size = min(ROWS, max(FEWEST_ROWS, MOST_ROWS // K))
     for k in range(K):
-        R = responsibilities_of(likelihood, parameters, likelihood.sample(float(N[k]), summary.S[k], rng, size))
+        R = responsibilities_of(single, parameters, single.sample(float(N[k]), summary.S[k], rng, size))
         shared += N[k] / size * (R.T @ R)
     np.fill_diagonal(shared, 0.0)
     return shared
