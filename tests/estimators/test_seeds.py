@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from stickbreak import Mixture, TopicModel, load
-from stickbreak.estimators import topic_model
+from stickbreak.estimators import _document_setup
 from stickbreak.inference import Gibbs, Streaming
 from stickbreak.storage import checkpoint
 
@@ -29,7 +29,7 @@ def documents(seed=0, n=120):
 def topics():
     """A fit whose every step is checked: after each, the bound is exact and has not fallen."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(topic_model, "Options", partial(topic_model.Options, check=True))
+        patch.setattr(_document_setup, "Options", partial(_document_setup.Options, check=True))
         return TopicModel(seeds=SEEDS, vocabulary=np.array(WORDS), random_state=0, n_jobs=1).fit(documents())
 
 
