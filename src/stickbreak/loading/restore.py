@@ -256,8 +256,7 @@ def _name_classes(estimator: Any, model: Model, record: Any) -> None:
     expect(len(names) == C, "classes", names, f"{C} names")
     expect(all(isinstance(name, (str, bool, int, float)) for name in names), "classes", names, "texts or numbers")
     expect(len(set(names)) == len(names), "classes", names, "names that differ")
-    name_classes = estimator._name_answers if model.kind.has_documents else estimator._name_classes
-    name_classes(as_names(names))
+    estimator._name_classes(as_names(names))
 
 
 def _finding(record: Any) -> Finding:
