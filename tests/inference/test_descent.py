@@ -132,7 +132,6 @@ SEEN = {"splits", "regrouped", "softened"}
         ({"path_rows": 4000, "long_lap": 4000 * 4**2}, False, SEEN),
         ({"path_rows": 4000, "long_lap": 4000 * 4**2}, True, {"segments", "regrouped", "softened", "prior as given"}),
         ({"path_rows": 3999}, False, set()),
-        ({"long_lap": 4000 * 4**2 - 1}, False, {"halves", "pieces"}),
         ({"long_lap": 4000 * 4**2 - 1}, True, {"halves", "pieces"}),
         ({"long_lap": 4000 * 4**2 - 1, "longest_lap": 4000 * 8**2 - 1}, True, {"pieces"}),
         ({"long_lap": 0, "longest_lap": 4000 * 4**2 - 1}, True, set()),

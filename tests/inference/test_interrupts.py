@@ -22,7 +22,7 @@ FITS = {
     ),
 }
 
-MOMENTS = 7
+MOMENTS = 5
 
 
 def interrupted(make, module, line):

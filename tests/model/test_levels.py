@@ -63,8 +63,13 @@ INITS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "init"), [(kind, init) for kind in INITS for init in INITS[kind]])
-@pytest.mark.parametrize(("levels", "D"), [(7, 2), (50, 2), (100, 1)])
+@pytest.mark.parametrize(
+    ("kind", "init", "levels", "D"),
+    [
+        *((kind, init, 50, 2) for kind in INITS for init in INITS[kind]),
+        *((kind, INITS[kind][0], *size) for kind in INITS for size in ((7, 2), (100, 1))),
+    ],
+)
 def test_sparse_features_change_nothing(monkeypatch, kind, init, levels, D):
     X, z = table(levels, D)
     start = z if init == "labels" else init

@@ -13,7 +13,7 @@ from stickbreak.moves.proposal import Proposal
 
 SEEDS = st.integers(0, 2**32 - 1)
 FLOAT = np.dtype(float)
-few = settings(max_examples=8)  # for each of many families
+few = settings(max_examples=5)  # for each of many families
 
 
 def current(p):
