@@ -244,24 +244,27 @@ class Interrupted(Journal):
             raise KeyboardInterrupt
 
 
+def fit_that_begins_on_a_sample():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((24_000, 2)) + rng.integers(4, size=(24_000, 1)) * 6.0
+    return Mixture("gaussian", random_state=0, n_jobs=1, learn=()).fit(X)
+
+
+uninterrupted = cache(fit_that_begins_on_a_sample)
+
+
 @pytest.mark.filterwarnings("ignore:interrupted")
 @pytest.mark.parametrize("ascent", [1, 3])
 def test_a_search_that_was_interrupted_on_a_sample_is_taken_up_again(ascent, monkeypatch):
     """The lap that makes the sample's model one of all rows is not part of the search."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((24_000, 2)) + rng.integers(4, size=(24_000, 1)) * 6.0
-
-    def fit():
-        return Mixture("gaussian", random_state=0, n_jobs=1, learn=()).fit(X)
-
-    whole = fit()
+    whole = uninterrupted()
     assert any(lap.sample_rows for lap in whole.history_)
     journal = Interrupted()
     journal.last = ascent
     monkeypatch.setattr(Estimator, "_journal", lambda self: journal)
-    assert fit().history_[-2].sample_rows > 0
+    assert fit_that_begins_on_a_sample().history_[-2].sample_rows > 0
     monkeypatch.setattr(Estimator, "_journal", lambda self: Journal(journal.legs, journal.fit))
-    assert_equal_fits(fit(), whole)
+    assert_equal_fits(fit_that_begins_on_a_sample(), whole)
 
 
 @pytest.mark.filterwarnings("ignore:not converged")
