@@ -32,7 +32,7 @@ class Tuning:
     coarse : excursions are compared when settled to this multiple of the tolerance
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
     settle : laps before the states of an excursion, or of a given start, must pay
-    longer : the same of excursions where rows are not many: states that last two rows part slowly
+    longer : the same of excursions whose states part slowly, and of all where rows are not many: states may last two rows
     long_settle : the same where laps take long: asking whether a removal pays takes as long as a lap
     longest_excursion, long_removals : laps of an excursion after these, and where laps take long
     hopeless : an excursion is over if it would take more laps than this, each like the last, to reach the model in hand
@@ -128,16 +128,14 @@ class ExcursionSearch(Search):
     def _kinds(self) -> list[Kind]:
         """The kinds in the order of their turns.
 
-        Of many rows new states are what excursions find most, and those of a sample are not found anew on all rows.
+        Of many rows new states are what excursions find most, and those of a sample are not found anew on all rows.  As there
+        are few turns, the kind that finds what neither a row nor a segment shows has an early one.
         """
         kinds = self.kinds
         anew = [kinds.regrouped, kinds.partly_regrouped]
-        added = [
-            Kind("splits", self._split),
-            kinds.segments,
-            Kind("another ascent", self._with_another),
-            kinds.pieces,
-        ]
+        splits = Kind("splits", self._split)
+        others = [kinds.segments, Kind("another ascent", self._with_another)]
+        added = [splits, kinds.pieces, *others] if self._many else [splits, *others, kinds.pieces]
         if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
             anew.insert(0, kinds.pairs_of_rows)
             added.append(kinds.pairs_added)
@@ -212,13 +210,14 @@ class ExcursionSearch(Search):
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
-        settle = TUNING.settle if self._many else TUNING.longer
+        settle = TUNING.longer if slow or not self._many else TUNING.settle
         longest = TUNING.longest_excursion
+        tol = TUNING.coarse * self.options.tol if slow else coarse.tol
         if self._few_excursions(start.K):
             settle = TUNING.long_settle
             longest = TUNING.long_removals
+            tol = coarse.tol
         limit = min(self.options.max_laps, len(self.history) + settle + longest)
-        tol = TUNING.coarse * self.options.tol if slow and not self._many else coarse.tol
         options = replace(coarse, max_laps=limit, tol=tol)
         trial = self._laps(
             model, self._removals, options, best, settle, origin, TUNING.most_quiet, patience=TUNING.hopeless

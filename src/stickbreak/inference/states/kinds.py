@@ -42,7 +42,7 @@ class Kind(NamedTuple):
     origin : what they begin with, as the history shows it
     change : makes a start of the model in hand, or None where there is none of the kind
     given : whether the prior of rows is again as it was before any was learnt
-    slow : whether the states part slowly: where rows are not many, the tolerance does not grow with them
+    slow : whether the states part slowly: they may settle for longer, to a tolerance that does not grow with the rows
     """
 
     origin: str
