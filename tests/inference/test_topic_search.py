@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stickbreak import TopicModel
-from stickbreak.inference.topics import ascents, growth
+from stickbreak.inference.topics import ascents, growth, search
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -22,9 +22,9 @@ def corpus(K, n, V, words):
 
 def growing(tried, fast=False):
     """A search with the bounds of growth, of as many topics as the last."""
-    search = SimpleNamespace(_tried=tried, _is_fast=lambda: fast, total=SimpleNamespace(K=max(tried)))
-    search._top_of = partial(growth.TopicGrowth._top_of, search)
-    return search
+    found = SimpleNamespace(_tried=tried, _is_fast=lambda: fast, total=SimpleNamespace(K=max(tried)))
+    found._top_of = partial(growth.TopicGrowth._top_of, found)
+    return found
 
 
 def test_the_top_of_a_parabola():
@@ -44,17 +44,17 @@ def test_the_top_of_a_parabola():
     ],
 )
 def test_growth_ends_where_laps_take_long_and_no_more_topics_than_were_tried_seem_best(bounds, fast, rises):
-    search = growing({64 * 2**i: bound for i, bound in enumerate(bounds)}, fast)
-    assert growth.TopicGrowth._rises(search) is rises
+    found = growing({64 * 2**i: bound for i, bound in enumerate(bounds)}, fast)
+    assert growth.TopicGrowth._rises(found) is rises
 
 
 def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_three():
     sizes = [64, 128, 256, 512]
-    search = growing({K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes})
-    assert search._top_of(sizes)[0] == pytest.approx(512.0)
-    search._tried[512] += 1.0
-    by_four = search._top_of(sizes)[0]
-    by_three = search._top_of(sizes[1:])[0]
+    found = growing({K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes})
+    assert found._top_of(sizes)[0] == pytest.approx(512.0)
+    found._tried[512] += 1.0
+    by_four = found._top_of(sizes)[0]
+    by_three = found._top_of(sizes[1:])[0]
     assert 512.0 < by_four < by_three
 
 
@@ -81,16 +81,35 @@ def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkey
     ("bounds", "fast", "pace"), [((-9, -3, -2), True, 2.0), ((-9, -5, -2), False, 2.0), ((-9, -3, -1.9), False, 1.25)]
 )
 def test_growth_goes_little_beyond_the_top_where_laps_take_long(bounds, fast, pace):
-    search = growing(dict(zip((64, 128, 256), bounds)), fast)
-    assert growth.TopicGrowth._pace(search) == pytest.approx(pace)
+    found = growing(dict(zip((64, 128, 256), bounds)), fast)
+    assert growth.TopicGrowth._pace(found) == pytest.approx(pace)
+
+
+def documents_of_one_topic_each():
+    """Documents (300, 300) of 30 words, each of one of six topics."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(300, 0.05), 6)
+    return np.stack([rng.multinomial(30, topics[k]) for k in rng.integers(6, size=300)])
 
 
 def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(np.full(300, 0.05), 6)
-    X = np.stack([rng.multinomial(30, topics[k]) for k in rng.integers(6, size=300)])
-    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    found = TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each())
     origins = [lap.origin for lap in found.history_]
     assert "one topic each" in origins
     assert "annealing" not in origins[origins.index("one topic each") :]
     assert found.n_topics_ == 6
+
+
+def test_mixtures_of_documents_end_with_several_times_the_clusters_that_they_have(monkeypatch):
+    begun = []
+    ever_more = search.TopicSearch._ever_more
+
+    def noted(self, chain):
+        for start in ever_more(self, chain):
+            begun.append(start.K)
+            yield start
+
+    monkeypatch.setattr(search.TopicSearch, "_ever_more", noted)
+    assert TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each()).n_topics_ == 6
+    assert len(begun) == 2
+    assert 24 <= begun[-1] <= 32

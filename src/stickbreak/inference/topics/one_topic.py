@@ -32,11 +32,13 @@ class Tuning:
     near : nats a document: a mixture further below documents that mix topics is not searched on for
     first_laps : laps of that mixture, at most, and fewer where it would take more to get so near
     tries : starts in a row that are no better, after which there are no more
+    plenty : or one, from so many times the clusters of the best mixture, if that has several
     """
 
     near: float = 1.0
     first_laps: int = 20
     tries: int = 2
+    plenty: float = 4.0
 
 
 TUNING = Tuning()
@@ -91,9 +93,10 @@ class OneTopicSearch:
             if best is None or search.outcome.bound > best.outcome.bound + WORTH * search.total.K:
                 best = search
                 in_vain = 0
-            else:
-                in_vain += 1
-            if in_vain == TUNING.tries:
+                continue
+            in_vain += 1
+            K = best.total.K
+            if in_vain == TUNING.tries or (K > 1 and TUNING.plenty * K <= start.K):
                 break
         if best is None or best.total.K * rows.n_rows * 4 > LOCAL:
             return None
