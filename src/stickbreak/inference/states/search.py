@@ -17,14 +17,13 @@ class Tuning:
     Attributes
     ----------
     smaller, sample_rows : a sample has one row in so many, and no fewer than these
-    on_sample, on_all_rows : the patience on a sample, and on all rows after a sample
+    on_sample : the patience on a sample
     long_first : laps before excursions where laps take long
     """
 
     smaller: int = 3
     sample_rows: int = 60_000
     on_sample: int = 3
-    on_all_rows: int = 4
     long_first: int = 10
 
 
@@ -123,7 +122,10 @@ class StateSearch(ExcursionSearch):
                 self._pays(self._anew)
 
     def _explore_again(self) -> None:
-        """Excursions on all rows, after a search of a sample of them or from pairs of rows, which has found most states."""
+        """Excursions on all rows, after a search of a sample of them or from pairs of rows, which has found most states.
+
+        They end when each kind has had its turn in vain: a state that is missing may be found by one kind alone.
+        """
         self.sampled = True
-        self.at_first = self.patience = TUNING.on_all_rows
+        self.at_first = self.patience = len(self._kinds())
         self._explore()
