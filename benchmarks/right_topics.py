@@ -5,11 +5,10 @@ from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; wi
 from Dirichlet(1).  BBC is the BBC news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups
 are six random words of a document each.
 
-A rival is another fit with the same prior: from the true topics; of a fixed number of topics, the true one, or the best of
-half, as many, three halves and twice the number found where nobody knows it; the fit started from itself; of one topic; and a
-`Mixture` of the same documents, its bound of their words in a given order, too.  A gap is the bound
-of the fit less that of the rival, in nats: where it is negative, the search has missed something.  The last column, s, is CPU
-seconds of the fit.
+A rival is another fit with the same prior: from the true topics; with a fixed number of topics, the true one or, where that
+is unknown, the best of 0.5, 1, 1.5 and 2 times the number found; the fit started from itself; with one topic; and a `Mixture`
+of the same documents, its bound of their words in a given order, too.  A gap is the bound of the fit less that of the rival,
+in nats: where it is negative, the search has missed something.  The last column, s, is CPU seconds of the fit.
 
 --null N: N corpora without topics of each of several shapes instead; it prints how often one topic was found.
 
@@ -35,7 +34,7 @@ RIVALS = ("truth", "fixed K", "itself", "one", "mixture")
 COLUMNS = ("set", "seed", "start", "documents", "true K", "K", "bound", *RIVALS, "s")
 WIDTHS = (24, 6, 7, 11, 8, 5, 15, 11, 11, 11, 13, 11, 9)
 WINDOW, WINDOWS = 6, 46_405  # words of a window, and how many
-SHARES = (0.5, 1.0, 1.5, 2.0)  # fixed numbers of topics, by the number found, where nobody knows the true one
+SHARES = (0.5, 1.0, 1.5, 2.0)  # of the number found: the fixed numbers of topics where the true one is unknown
 RIGHT, NEAR = 0.1, 1e-4  # share of the true number, and of the bound
 
 

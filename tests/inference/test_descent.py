@@ -30,7 +30,7 @@ def chain(seed, lengths, K=3, last=10):
 
 
 def markov_chain(rng, n, K, leaves):
-    """States of n rows, each left for one of the others with a probability: more states do not tell how long they last."""
+    """States of n rows that last a geometric time, so that more states cannot describe it better."""
     z = np.full(n, rng.choice(K, p=np.full(K, 1.0 / K)))
     for t in range(1, n):
         if rng.random() < leaves:

@@ -124,7 +124,7 @@ class StateSearch(ExcursionSearch):
     def _explore_again(self) -> None:
         """Excursions on all rows, after a search of a sample of them or from pairs of rows, which has found most states.
 
-        They end when each kind has had its turn in vain: a state that is missing may be found by one kind alone.
+        They end once every kind has failed, since a missing state may be found by one kind alone.
         """
         self.sampled = True
         self.at_first = self.patience = len(self._kinds())

@@ -32,7 +32,7 @@ class Tuning:
     near : nats a document: a mixture further below documents that mix topics is not searched on for
     first_laps : laps of that mixture, at most, and fewer where it would take more to get so near
     tries : starts in a row that are no better, after which there are no more
-    plenty : or one, from so many times the clusters of the best mixture, if that has several
+    plenty : a start from so many times the clusters of the best mixture, if that has several, is the last if it is no better
     """
 
     near: float = 1.0
