@@ -15,7 +15,9 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from stickbreak import Mixture
+from stickbreak.data import ArraySource
 from stickbreak.inference import Threads, blas, interrupts
+from stickbreak.inference.executor import for_fits
 
 CONTROLLER = ThreadpoolController().select(user_api="blas")
 
@@ -436,3 +438,12 @@ def test_signals_while_threads_are_entered_and_left():
         if done and left > 0:
             break
     assert moments > 30
+
+
+@pytest.mark.parametrize(("rows", "here"), [(300, True), (20_000, False)])
+def test_births_of_few_rows_are_fitted_on_one_thread(rows, here):
+    """They are mostly the interpreter's, for which threads would wait in turn; others are shared out."""
+    source = ArraySource(np.zeros((rows, 10)))
+    with Threads(2) as threads:
+        used = set(for_fits(threads, source)(lambda item: threading.get_ident(), range(8)))
+    assert (used == {threading.get_ident()}) == here

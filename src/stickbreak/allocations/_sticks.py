@@ -68,8 +68,7 @@ def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, counts:
 
     counts : (K + 1,) approximate number of draws of each share, for the scale of the first steps
     """
-    u = expit(x)
-    scale = 1.0 / np.sqrt((counts[:-1] + _after(counts)) * u * (1.0 - u) + 1.0)
+    scale = first_scale(x, counts)
     here = value(x)
     first = here[0]
 
@@ -77,10 +76,21 @@ def best_sticks(value: Callable[[Array], tuple[float, Array]], x: Array, counts:
         found, gradient = value(x + scale * t) if t.any() else here
         return first - found, -gradient * scale
 
-    scales = {"ftol": max(LEAST, ROUNDING * abs(first)), "gtol": 1e-5, "maxiter": 200}
+    scales = {"ftol": least_gain(first), "gtol": 1e-5, "maxiter": 200}
     found = minimize(loss, np.zeros_like(x), jac=True, method="L-BFGS-B", options=scales)
     best = found.x if found.fun < 0.0 else np.zeros_like(x)
     return np.asarray(x + scale * best), first - min(float(found.fun), 0.0)
+
+
+def first_scale(x: Array, counts: Array) -> Array:
+    """The scale (K,) of logits x (K,) of stick means in which the curvature of the bound is about one; counts : (K + 1,)"""
+    u = expit(x)
+    return np.asarray(1.0 / np.sqrt((counts[:-1] + _after(counts)) * u * (1.0 - u) + 1.0))
+
+
+def least_gain(bound: float) -> float:
+    """The gain of a step with which a search ends."""
+    return max(LEAST, ROUNDING * abs(bound))
 
 
 def best_gamma(shares: Array, exponents: Array, gamma: float, strengths: Array) -> float:

@@ -13,9 +13,10 @@ from scipy.special import psi, zeta
 
 from .._arguments import as_floats, check_count, real, shown
 from ..kernels import transitions as kernels
+from ..kernels.chain_sticks import best_chain_sticks, chain_bound
 from ..kernels.special import log_rise
 from ._base import RANGE, Array, GlobalStep, OneBound, Solution, Solved, check_concentration, within_range
-from ._sticks import stick_bound, stick_logits
+from ._sticks import first_scale, least_gain, stick_logits
 from .concentration import Belief, GammaConcentration, Known, check_belief
 from .line_search import best_factor
 from .mixture import DirichletProcess
@@ -292,28 +293,32 @@ class HDPMarkovChain(SharedSticks[States], ChainPrior):
 
     def _objective(self, counted: Array, gamma: float) -> Callable[[Array], tuple[float, Array]]:
         """The part of the bound that depends on u = expit(x), and its gradient with respect to x (Thesis Eq. 6.45, 6.47)."""
+        terms = self._terms(counted, gamma)
+
+        def value(x: Array) -> tuple[float, Array]:
+            gradient = np.empty(len(x))
+            return float(chain_bound(np.ascontiguousarray(x), *terms, gradient)), gradient
+
+        return value
+
+    def _search(self, summary: States, gamma: float, x: Array, counts: Array) -> tuple[Array, float]:
+        """The best logits of stick means, from x (K,) on, and the bound there: `best_sticks` in one compiled loop."""
+        terms = self._terms(summary.transitions, gamma)
+        value = chain_bound(x, *terms, np.empty(len(x)))
+        best = np.array(x)
+        found = best_chain_sticks(best, first_scale(x, counts), least_gain(value), *terms)
+        return best, float(found)
+
+    def _terms(self, counted: Array, gamma: float) -> tuple[Any, ...]:
+        """What `chain_bound` needs to know of a summary and of this prior."""
         K = counted.shape[1]
         alpha = self.transition_concentration
         kappa = self.stickiness
         first = self.start_concentration
-        exponents = self._exponents(K)
-        strengths = self._strengths(K)
-        shifted = self._shift == 1.0
-        sticks = not shifted
         half = 0.5 * float(zeta(2.0, 1.0 + kappa))
         curvatures = np.array([[K - 1.0, K, alpha, FLAT], [1.0, 1.0, first, FLAT], [1.0, 0.0, alpha, half]])
-
-        def of_means(m: Array) -> tuple[float, Array, Array, Array]:
-            slope, spread, by_spread = np.empty((3, K + 1))
-            value = kernels.transition_bound(counted, m, alpha, kappa, first, slope)
-            kernels.spread_of_shares(m, curvatures, alpha / kappa if sticks else 0.0, spread, by_spread)
-            if shifted and kappa > 0.0:
-                own = alpha * np.maximum(m[:-1], 1e-300)
-                value -= np.log1p(kappa / own).sum()
-                slope[:-1] += kappa / (own + kappa)
-            return value, slope, spread, by_spread
-
-        return lambda x: stick_bound(x, exponents, gamma, strengths, of_means)
+        ratio = 0.0 if self._shift == 1.0 else alpha / kappa
+        return counted, alpha, kappa, first, self._exponents(K), gamma, self._strengths(K), curvatures, ratio
 
     def _strengths(self, K: int) -> Array:
         """The number and the concentration of the rows of each kind that follow the shares, (2, 2)."""

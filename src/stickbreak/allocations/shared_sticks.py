@@ -65,13 +65,17 @@ class SharedSticks(ABC, Generic[Data]):
         x, counts = self._begin(summary)
         c = within_range(self._belief.mean, *RANGE)
         for _ in range(MOST_SEARCHES):
-            x, value = best_sticks(sticks.bound(c), x, counts)
+            x, value = self._search(summary, c, x, counts)
             given = self._given(sticks, x, c)
             before = c
             c = within_range(given.moments.mean, *RANGE)
             if abs(c - before) <= SETTLED * before:
                 break
         return Solved(stick_means(expit(x)), value + given.gain)
+
+    def _search(self, summary: Data, c: float, x: Array, counts: Array) -> tuple[Array, float]:
+        """The best logits of stick means at a concentration, from x (K,) on, and the bound there."""
+        return best_sticks(self._sticks(summary).bound(c), x, counts)
 
     def at(self, summary: Data, shares: Array) -> Solution:
         """The solution with these shares (K + 1,)."""

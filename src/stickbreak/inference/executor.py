@@ -26,6 +26,7 @@ class Additive(Protocol):
 
 
 Sum = TypeVar("Sum", bound=Additive)
+FEW_VALUES = 1 << 17  # of all rows, up to which births are fitted on one thread
 
 
 def summed(results: Iterable[Sum]) -> Sum:
@@ -61,6 +62,14 @@ class Executor(Protocol):
     def total(self, source: Source, task: Callable[[Source, Item], Sum], items: Iterable[Item]) -> Sum:
         """The sum of ``task(source, item)`` over the items, in an order that depends on the items and the source alone."""
         ...
+
+
+def for_fits(executor: Executor, source: Any) -> Callable[..., Iterable[Any]]:
+    """The map with which births are fitted to rows of a source.
+
+    Where there are few, fits are short and mostly the interpreter's, for which threads would wait in turn.
+    """
+    return map if source.n_rows * source.n_columns <= FEW_VALUES else executor.map
 
 
 def n_threads(n_jobs: int | None) -> int:

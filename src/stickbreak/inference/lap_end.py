@@ -10,6 +10,7 @@ from ..model import Posterior, Rename, Take
 from ..model.learning import tuned
 from ..moves import MoveRecord
 from .bounds import check_bound
+from .executor import for_fits
 from .precision import summed_exactly
 from .state import Problem, State
 
@@ -70,7 +71,7 @@ def finished(
         posterior,
         source,
         state.drawn,
-        problem.executor.map,
+        for_fits(problem.executor, source),
         state.rng,
         len(problem.batches),
         settling=state.settle > 0,

@@ -15,7 +15,7 @@ from ..model import Drawn, Model, Summary
 from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
-from .executor import Executor
+from .executor import Executor, for_fits
 from .laps import Laps, Result
 from .session import NoJournal, Session
 from .state import Options
@@ -206,7 +206,7 @@ class Search(ABC):
         samples = [
             replace(sample, least=-GAMBLE * float(cost[sample.cluster]), thorough=thorough) for sample in samples
         ]
-        fits = self.executor.map(partial(fit_children, model), samples)
+        fits = for_fits(self.executor, self.source)(partial(fit_children, model), samples)
         promising = [
             (gain, t.cluster, children)
             for t, (children, gain) in zip(samples, fits)
