@@ -1,5 +1,7 @@
 """Sparse restarts of documents against the bound written out, and in fits and readings."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from scipy.special import gammaln, psi, xlogy
 
 import stickbreak
 from stickbreak import TopicModel
+from stickbreak.inference.topics import ascents
 from stickbreak.kernels.restarts import restart_documents
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -81,6 +84,22 @@ def test_fits_and_readings_with_restarts(tmp_path):
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     few = again.set_params(restarts=0)
     assert model.score(X) >= few.score(X)
+
+
+@pytest.mark.parametrize("fast", [ascents.TUNING.fast, 1 << 12])
+def test_documents_have_left_topics_at_the_end_of_a_fit(fast, monkeypatch):
+    """Also where laps take long: restarts in every lap then find next to nothing more."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(300, 0.1), 10)
+    X = np.stack([rng.multinomial(60, rng.dirichlet(np.full(10, 0.1)) @ topics) for _ in range(300)])
+    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=fast))
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    again = TopicModel(random_state=0, n_jobs=1, init=found, restarts=50, moves=()).fit(X)
+    assert found.n_topics_ == 10
+    assert again.lower_bound_ < found.lower_bound_ + 2.0
+    bounds = np.array(found.lower_bounds_)
+    assert (np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])).all()
+    assert found.model_.kind.restarts == 0
 
 
 @pytest.mark.parametrize("wrong", [-1, 2.5, None, "few", True])

@@ -185,6 +185,7 @@ def _pass(
     local = source.n_rows * len(sizes) * 4 <= LOCAL
     births = births_of(problem, state) if starts is None and not leap.taken else None
     sight, model = Sight.of(problem, state, model)
+    looking = model if problem.kind is None else replace(model, kind=problem.kind)
     owners: list[NDArray[np.integer]] = [NOTHING for _ in batches]
     outside: list[Array] = [np.zeros(0) for _ in batches]
     for visited, b in enumerate(state.rng.permutation(len(batches)), 1):
@@ -194,7 +195,7 @@ def _pass(
             draw = None if known is None or target is None else births.draw(model, target, known.N)
         warm = starts[b] if known is None and starts is not None else known and known.warm_start
         seen = visit(
-            model,
+            looking,
             parameters,
             source,
             batches[b],

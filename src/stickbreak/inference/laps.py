@@ -3,14 +3,14 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource
-from ..model import Drawn, Model, Posterior, Summary
+from ..model import Drawn, Kind, Model, Posterior, Summary
 from ..moves import BatchBirth, Proposal, Schedule
 from ..moves.better import accepts
 from .known import check_state
@@ -67,6 +67,7 @@ class Laps:
     sample_rows: int = 0
     birth: BatchBirth | None = None
     _last: tuple[State, Lap] | None = field(default=None, init=False)
+    _kind: Kind | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         history = self.session.history
@@ -88,6 +89,20 @@ class Laps:
         self.options = options
         self._change(self.state._replace(done=False, near=True, rests=0))
         self._climb(None)
+
+    def lap_as(self, kind: Kind) -> float:
+        """One lap with the local steps of another kind, which may leave poor local optima; what it gains."""
+        bound = self.bound
+        options = self.options
+        self.options = replace(options, max_laps=min(options.max_laps, len(self.history) + 1))
+        self._kind = kind
+        try:
+            self._change(self.state._replace(before=None, done=False, near=True, rests=0))
+            self._climb(None)
+        finally:
+            self.options = options
+            self._kind = None
+        return self.bound - bound
 
     def offer(self, proposals: Sequence[Proposal]) -> None:
         """Verify these proposals, too, over the next lap."""
@@ -173,6 +188,11 @@ class Laps:
         return everything
 
     @property
+    def remembers(self) -> bool:
+        """Whether the next lap begins with what the last one found of each document."""
+        return all(summary is not None and summary.warm_start is not None for summary in self.state.memo.batches)
+
+    @property
     def problem(self) -> Problem:
         """What its laps share."""
         return Problem(
@@ -183,6 +203,7 @@ class Laps:
             self.floor,
             self.patience,
             self.birth,
+            self._kind,
         )
 
     def _climb(self, first: Callable[[Problem], tuple[State, Record]] | None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import ArraySource, Chunk
-from ..model import Drawn, Memo, Model, Posterior, Summary
+from ..model import Drawn, Kind, Memo, Model, Posterior, Summary
 from ..moves import BatchBirth, Proposal, Schedule
 from ..moves.better import accepts
 from .executor import Executor
@@ -74,6 +74,7 @@ class Problem:
     floor : None, or a better model in hand
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
     birth : births that single batches decide on, if any (Thesis 4.2)
+    kind : the kind whose local steps laps take, if it is not that of the model
     """
 
     source: ArraySource
@@ -83,6 +84,7 @@ class Problem:
     floor: Floor | None = None
     patience: float = np.inf
     birth: BatchBirth | None = None
+    kind: Kind | None = None
 
     @cached_property
     def batches(self) -> list[list[Chunk]]:

@@ -16,14 +16,14 @@ from .document_ascent import bound_before, own_likelihoods, step
 from .restarts import LEAST
 from .vectors import clear, gather, largest_first, put, sum_of
 
-STEPS = 5  # iterations from a start, before the word is judged
+STEPS = 1  # iterations from a start, before the word is judged
 SINGLES = 5  # topics in which all tokens of a word begin, at most: those that explain them best
 MORE = 0.01  # nats that a start must gain
 
 
 @_part
 def _best_alone(rows, counts, scores, prior, order):
-    """Write the topics to ``order`` (K,), that which explains all tokens of a word best first."""
+    """Write the topics to ``order`` (K,), those `SINGLES` that explain all tokens of a word best first."""
     K = order.size
     size = sum_of(counts)
     alone = np.empty(K)
@@ -33,7 +33,14 @@ def _best_alone(rows, counts, scores, prior, order):
         row = scores[rows[e]]
         for k in range(K):
             alone[k] += counts[e] * row[k]
-    largest_first(alone, order)
+    for k in range(K):
+        order[k] = k
+    for j in range(min(SINGLES, K)):
+        best = j
+        for k in range(j + 1, K):
+            if alone[order[k]] > alone[order[best]]:
+                best = k
+        order[j], order[best] = order[best], order[j]
 
 
 @_part

@@ -1,13 +1,14 @@
 """What ascents from topics of documents share: how they settle, are merged, and begin once more from the topics alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...data import BagSource
 from ...model import Model, Posterior, Summary
+from ...model.documents import DocumentKind
 from ...moves.agglomeration import Level, Step, hopeful, level_start, levels_of, merges
 from ...moves.better import WORTH
 from ..laps import Laps
@@ -32,6 +33,8 @@ class Tuning:
     cold : sweeps of annealing at a temperature of one half, where laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
     word_restarts : ascents in a row from words that begin in other topics
+    document_restarts : laps in which topics of documents are emptied on trial, of an ascent
+    most_emptied : topics of a document that are, in such a lap
     most_merged : merges that are looked at, beyond those that gain most together
     """
 
@@ -41,6 +44,8 @@ class Tuning:
     cold: int = 20
     refreshes: int = 4
     word_restarts: int = 4
+    document_restarts: int = 2
+    most_emptied: int = 50
     most_merged: int = 100
 
 
@@ -79,6 +84,27 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
             while self._merge_more(self._in_hand, self.options):
                 continue
             gain = self.outcome.bound - bound
+
+    def _restart_documents(self, laps: Laps) -> None:
+        """Laps of an ascent in which topics of documents are emptied on trial, until these gain little."""
+        kind = laps.model.kind
+        assert isinstance(kind, DocumentKind)
+        sparse_kind = replace(kind, restarts=max(kind.restarts, TUNING.most_emptied))
+        for _ in range(TUNING.document_restarts if self.moves and laps.total.K > 1 else 0):
+            if self._laps_left <= 0 or not laps.remembers:
+                break
+            gain = laps.lap_as(sparse_kind)
+            laps.polish(laps.options)
+            if gain <= laps.options.tol * laps.total.K:
+                break
+
+    def _restart_all(self, options: Options) -> None:
+        """Documents leave topics, and words begin in other ones, until neither gains anything."""
+        bound = -np.inf
+        while self.outcome.bound > bound + WORTH * self.total.K:
+            bound = self.outcome.bound
+            self._restart_words(options)
+            self._restart_documents(self.outcome)
 
     def _restart_words(self, options: Options) -> None:
         """Ascents from words that begin in other topics, until these gain nothing."""

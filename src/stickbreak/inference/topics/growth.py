@@ -27,7 +27,8 @@ class Tuning:
     growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
     seen : where laps take long, the last excursions whose bounds tell how many topics are best
     beyond : times as many topics as seem best by these, beyond which the next excursion does not go, but times as many as
-        there are, at least; and there is none if fewer seem best
+        there are, at least
+    near : and there is none if fewer than so many times as many as were tried seem best
     coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last
@@ -39,6 +40,7 @@ class Tuning:
     growth: tuple[float, ...] = (2.0, 1.125)
     seen: int = 4
     beyond: float = 1.25
+    near: float = 1.5
     coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
     sweeps: int = 60
@@ -132,7 +134,7 @@ class TopicGrowth(TopicAscents):
         sizes = sorted(self._tried)
         if len(sizes) < 3 or self._is_fast():
             return True
-        return bool(self._top_of(sizes)[0] >= TUNING.beyond * sizes[-1])
+        return bool(self._top_of(sizes)[0] >= TUNING.near * sizes[-1])
 
     def _top_of(self, sizes: Sequence[int]) -> tuple[float, float]:
         """The number of topics that is best by the last of some that were tried (`_top`), and what a distance costs."""

@@ -28,7 +28,7 @@ class Tuning:
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
     rounds, again : long ascents in a row, where laps take long, each from the best topics, at most, and nats for each topic
         that one must gain for another to follow
-    long : tokens times topics, beyond which there is one of these
+    long : tokens times topics, beyond which a lap takes seconds: there is one of these, and no births
     cheap : topics are there twice if merges, as they are, cost less than this share of what their parameters do
     few, twins : share of the topics that are there twice, above which the next ascent begins without these, and up to which
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
@@ -48,7 +48,7 @@ class Tuning:
     cheap: float = 0.5
     few: float = 0.02
     twins: float = 0.1
-    last_share: float = 3e-4
+    last_share: float = 1e-3
     again_sweeps: int = 60
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
@@ -78,7 +78,7 @@ class TopicSearch(TopicGrowth):
         else:
             self._run_annealed(chain, start)
         if chain is None or self._is_fast():
-            self._restart_words(self.options)
+            self._restart_all(self.options)
         if self.total.K == 1 and self._laps_left > 0:
             self._settle_alone()
 
@@ -149,15 +149,24 @@ class TopicSearch(TopicGrowth):
         """How far the search settles in the end."""
         return self.options if self._is_fast() else replace(self.options, share=TUNING.last_share)
 
+    def _takes_long(self) -> bool:
+        """Whether a lap with the topics in hand takes seconds."""
+        return bool(self.source.total_weight * self.total.K > TUNING.long)
+
     def _finish(self, options: Options) -> None:
-        """Moves, and merges through losses, of the best model, where laps take long."""
+        """Moves, and merges through losses, of the best model, where laps take long; births, too, if not seconds."""
         self._merge_more(self._in_hand, options)
         best = self._in_hand
         if not self._removals or self._laps_left <= 0:
             return
-        last = self._laps(best.model, self._removals, self._last_options(), best, self._laps_left, "settled")
+        self.draws = not self._takes_long()
+        moves, settle = (self.moves, 0) if self.draws else (self._removals, self._laps_left)
+        last = self._laps(best.model, moves, self._last_options(), best, settle, "settled")
         last.run(best.total, best.counts)
+        self._restart_documents(last)
         self._keep(best, last)
+        if self.draws:
+            self._restart_all(options)
 
     def _anneal_all(self, chain: Chain, options: Options) -> None:
         """Long ascents, until none merges any topics."""
@@ -184,7 +193,7 @@ class TopicSearch(TopicGrowth):
 
         They end when one gains too little; where no topics are there twice, after `Tuning.rounds`, or one.
         """
-        rounds = TUNING.rounds if self.source.total_weight * self.total.K <= TUNING.long else 1
+        rounds = 1 if self._takes_long() else TUNING.rounds
         best = None
         while rounds > 0 and self._laps_left > 0 and self._in_hand is not best:
             best = self._in_hand
@@ -222,6 +231,8 @@ class TopicSearch(TopicGrowth):
         moves = self._removals if fast else ()
         trial = self._laps(best.model, moves, options, best, TUNING.settle_topics, "annealing")
         trial.run(annealed.summary)
+        if not fast:
+            self._restart_documents(trial)
         self._keep(best, trial)
         if self._is_fast():
             self._settle()

@@ -20,7 +20,8 @@ from ..executor import Executor
 
 Array = NDArray[np.floating]
 
-ENTRIES = 1 << 15  # of a part
+ENTRIES = 1 << 15  # of a part of the words
+NUMBERS = 1 << 18  # of a part of the documents
 MOST = 1 << 25  # documents times topics, for each of which there are two numbers: 512 MiB
 
 
@@ -52,9 +53,8 @@ def words_restarted(
         prior[:, model.likelihood.owners(total.S)] += np.asarray(model.likelihood.sums).T
     shares = model.posterior(total).step.prior
     assert shares is not None
-    scores = psi(counts.T + shares[: total.K]) - psi((S.T + prior).sum(axis=0))
-    scores -= scores.max(axis=1, keepdims=True)
-    E = np.maximum(np.exp(scores), FLOOR)
+    scored = partial(_likelihoods, shares[: total.K], psi((S.T + prior).sum(axis=0)))
+    E = np.concatenate(list(executor.map(scored, np.array_split(counts, -(-counts.size // NUMBERS), axis=1))))
     columns = source.X.tocsc()
     columns.data = columns.data.astype(np.float64)
     found = list(executor.map(partial(_restarted, E, np.log(E)), _parts(columns, prior, S)))
@@ -66,6 +66,16 @@ def words_restarted(
         N=words.sum(axis=1),
         S=np.hstack([words, total.S[:, V:]]),
     )
+
+
+def _likelihoods(shares: Array, levels: Array, counts: Array) -> Array:
+    """exp(E[log pi_dk] - psi(total of topic k)) (n, K), the largest of each row 1, of documents with counts (K, n).
+
+    levels : (K,) the psi of the totals
+    """
+    scores = psi(np.ascontiguousarray(counts.T) + shares) - levels
+    scores -= scores.max(axis=1, keepdims=True)
+    return np.asarray(np.maximum(np.exp(scores), FLOOR))
 
 
 def _parts(columns: sparse.csc_array, prior: Array, S: Array) -> Iterator[Part]:
