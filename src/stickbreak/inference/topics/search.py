@@ -154,18 +154,20 @@ class TopicSearch(TopicGrowth):
         return bool(self.source.total_weight * self.total.K > TUNING.long)
 
     def _finish(self, options: Options) -> None:
-        """Moves, and merges through losses, of the best model, where laps take long; births, too, if not seconds."""
+        """Merges through losses, and moves, of the best model where laps take long; births and restarts, unless seconds."""
         self._merge_more(self._in_hand, options)
         best = self._in_hand
         if not self._removals or self._laps_left <= 0:
             return
-        self.draws = not self._takes_long()
+        quick = not self._takes_long()
+        self.draws = quick and "birth" in self.moves
         moves, settle = (self.moves, 0) if self.draws else (self._removals, self._laps_left)
         last = self._laps(best.model, moves, self._last_options(), best, settle, "settled")
         last.run(best.total, best.counts)
+        self.draws = False
         self._restart_documents(last)
         self._keep(best, last)
-        if self.draws:
+        if quick:
             self._restart_all(options)
 
     def _anneal_all(self, chain: Chain, options: Options) -> None:
