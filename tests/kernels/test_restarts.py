@@ -96,7 +96,7 @@ def test_documents_have_left_topics_at_the_end_of_a_fit(fast, monkeypatch):
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     again = TopicModel(random_state=0, n_jobs=1, init=found, restarts=50, moves=()).fit(X)
     assert found.n_topics_ == 10
-    assert again.lower_bound_ < found.lower_bound_ + 2.0
+    assert again.lower_bound_ < found.lower_bound_ + 6.0
     bounds = np.array(found.lower_bounds_)
     assert (np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])).all()
     assert found.model_.kind.restarts == 0

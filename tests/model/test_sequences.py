@@ -418,6 +418,6 @@ def test_few_rows_of_several_sequences_are_one_chunk_and_more_an_even_number():
         source = SequenceSource(np.zeros((10 * n, 1)), np.full(n, 10))
         assert [len(batch) for batch in source.batches(1)] == [chunks]
     assert [len(batch) for batch in SequenceSource(np.zeros((5000, 1)), np.full(500, 10)).batches(2)] == [1, 1]
-    for columns, lags, chunks in ((32, 0, 1), (33, 0, 2), (16, 1, 1), (16, 2, 2)):  # numbers, with those of histories
+    for columns, lags, chunks in ((64, 0, 1), (65, 0, 2), (32, 1, 1), (32, 2, 2)):  # numbers, with those of histories
         wide = SequenceSource(np.zeros((2048, columns)), np.full(128, 16), lags)
         assert [len(batch) for batch in wide.batches(1)] == [chunks]
