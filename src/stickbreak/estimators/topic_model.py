@@ -84,6 +84,7 @@ class TopicModel(TopicWords):
         Topics of each document, the smallest first, that are emptied on trial whenever it is read, in `fit` and `transform`
         alike, and stay so if its part of the ELBO is higher (Thesis Alg. 5.2); 25 is the number of the Thesis.  They raise the
         ELBO, at some cost of time, and make the proportions of documents sparser, which tends to lower held-out completion.
+        A few laps of a fit with moves have them in any case.
     seeds : mapping from str, or None, default None
         Topics that are named in advance, each with words in a list, ``{"sport": ["match", "team"], ...}``, or with their
         pseudo-counts, ``{"sport": {"match": 50.0, "team": 20.0}}``.  Words are names, or numbers of columns.  In the prior of
