@@ -28,7 +28,7 @@ class Tuning:
     seen : where laps take long, the last excursions whose bounds tell how many topics are best
     beyond : times as many topics as seem best by these, beyond which the next excursion does not go, but times as many as
         there are, at least
-    near : and there is none if fewer than so many times as many as were tried seem best
+    near : there is no next excursion if what seems best is less than so many times what was tried
     coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
         the last

@@ -154,7 +154,7 @@ class TopicSearch(TopicGrowth):
         return bool(self.source.total_weight * self.total.K > TUNING.long)
 
     def _finish(self, options: Options) -> None:
-        """Merges through losses, and moves, of the best model where laps take long; births and restarts, unless seconds."""
+        """The end where laps take long: merges through losses, then moves; births and restarts too where laps are quicker."""
         self._merge_more(self._in_hand, options)
         best = self._in_hand
         if not self._removals or self._laps_left <= 0:
