@@ -15,10 +15,8 @@ _KEPT = 10  # of the last steps, which tell the curvature
 _MOST_STEPS = 200
 _MOST_TRIES = 20  # of the length of a step
 _FLAT = 1e-5  # slope by each variable at which the search ends
-_ENOUGH, _STEEP = (
-    1e-3,
-    0.9,
-)  # shares of the first slope: what a step gains at least for its length, and what may be left of it
+_ENOUGH = 1e-3  # share of the first slope, times its length, that a step gains at least
+_STEEP = 0.9  # share of the first slope that may be left at its end
 _SHORTER, _LONGER = 0.1, 4.0  # the least and the largest factor by which the length of a step changes
 
 
@@ -111,7 +109,7 @@ def _scaled_bound(x, scale, chain, gradient):
 
 @_part
 def _searched(x, scale, chain, value, slope, length, step, tried, ahead):
-    """The bound after a step long enough and no longer than gains enough, else no more than ``value``.
+    """The bound after a step that is long enough and gains enough (the Wolfe conditions), or else no more than ``value``.
 
     length : the first that is tried;  tried, ahead : (K,) out, where the step ends, and the gradient there
     """
