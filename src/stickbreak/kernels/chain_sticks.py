@@ -89,7 +89,8 @@ def best_chain_sticks(x, scale, least, counted, alpha, kappa, first, exponents, 
         found = _searched(x, scale, chain, value, slope, length, step, tried, ahead)
         if not found > value:
             break
-        known += _remember(x, scale, tried, gradient, ahead, known % _KEPT, steps, changes, weights)
+        told = _remember(x, scale, tried, gradient, ahead, known % _KEPT, steps, changes, weights)
+        known = known + 1 if told else 0  # a step that tells nothing has taken the place of the oldest
         gained = found - value
         value = found
         if gained <= least:
@@ -135,17 +136,16 @@ def _searched(x, scale, chain, value, slope, length, step, tried, ahead):
 
 @_part
 def _remember(x, scale, tried, gradient, ahead, place, steps, changes, weights):
-    """Take a step, and keep it and how the gradient has changed, where that tells a curvature; 1 if so, else 0."""
+    """Take a step, keep it and how the gradient has changed, and say whether these tell a curvature."""
     for k in range(x.size):
         steps[place, k] = (tried[k] - x[k]) / scale[k]
         changes[place, k] = gradient[k] - ahead[k]
         gradient[k] = ahead[k]
         x[k] = tried[k]
     curvature = _product(steps[place], changes[place])
-    if not curvature > 0.0:
-        return 0
-    weights[place] = 1.0 / curvature
-    return 1
+    told = curvature > 0.0
+    weights[place] = 1.0 / curvature if told else 0.0
+    return told
 
 
 @_part
