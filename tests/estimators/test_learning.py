@@ -13,7 +13,7 @@ from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
 from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, Gaussian, Sample
 from stickbreak.model import Model, Summary, local_step
-from stickbreak.model.learning import OF_LIKELIHOOD, _Learner, tuned
+from stickbreak.model.learning import OF_LIKELIHOOD, _Learner, _terms, tuned
 from stickbreak.model.seeding import hard_summary
 
 FLOAT = np.dtype(float)
@@ -81,7 +81,7 @@ def test_steps_of_learning_end_as_high_as_a_search_over_factors_of_each(family, 
     found, bounds = model, [model.bound(summary)]
     for _ in range(30):
         chosen = [*(OF_LIKELIHOOD + name for name in names), "concentration"]
-        found, _ = tuned(found, summary, chosen, np.dtype(float), found.allocation.solve(summary))
+        found = tuned(found.posterior(summary), chosen, np.dtype(float)).model
         bounds.append(found.bound(summary))
     assert (np.diff(bounds) >= -1e-12 * abs(bounds[0])).all()
     grid = np.exp(np.linspace(-2.0, 2.0, 201))
@@ -113,7 +113,7 @@ def test_the_correlation_of_clusters_is_learnt(share, naive):
     summary = naive.summarise(model.likelihood, X, np.eye(40)[labels])
     for _ in range(60):
         names = [OF_LIKELIHOOD + name for name in Gaussian.tunable]
-        model, _ = tuned(model, summary, names, np.dtype(float), model.allocation.solve(summary))
+        model = tuned(model.posterior(summary), names, np.dtype(float)).model
     found = model.likelihood
     deviations = np.sqrt(np.diag(found.scale))
     np.testing.assert_allclose(found.scale / np.outer(deviations, deviations), covariance, atol=0.1)
@@ -441,11 +441,12 @@ def test_priors_that_gain_little_are_not_worth_float64():
     likelihood = Gaussian().resolve(Sample.of(X.astype(np.float64)))
     T = likelihood.features(X.astype(np.float64), np.empty((len(X), likelihood.n_statistics)))
     summary = Summary(np.array([len(X)]), T.sum(axis=0)[None], np.zeros(1), np.zeros(()))
-    learner = _Learner(likelihood, summary, np.dtype(np.float32))
+    posterior = Model(likelihood, DirichletProcess(1.0)).posterior(summary)
+    learner = _Learner(posterior, np.dtype(np.float32))
     worth = 1e-3 * len(X)
-    narrower = likelihood.scaled_together(["scale"], 0.5)
-    assert learner._terms(narrower) > learner._terms(likelihood)
-    learner.most = 0.5 * (learner._terms(narrower) + learner._terms(likelihood))
+    narrower = Model(likelihood.scaled_together(["scale"], 0.5), DirichletProcess(1.0)).posterior(summary)
+    assert _terms(narrower) > _terms(posterior)
+    learner.most = 0.5 * (_terms(narrower) + _terms(posterior))
     assert not learner._keep(narrower, learner.value + 0.9 * worth)
     assert learner._keep(narrower, learner.value + 1.1 * worth)
 
@@ -459,18 +460,19 @@ def test_steps_after_which_scores_cannot_be_computed_are_not_taken_and_others_ar
     total = hard_summary(T, np.ones(150), np.arange(150) // 50)
     asked = []
 
-    def terms(self, likelihood):
+    def terms(posterior):
+        likelihood = posterior.model.likelihood
         asked.append(likelihood)
         return 0.0 if likelihood.degrees_of_freedom == model.likelihood.degrees_of_freedom else np.inf
 
     names = ["likelihood.scale", "likelihood.degrees_of_freedom"]
-    solution = model.posterior(total).solution
-    free, _ = tuned(model, total, names, FLOAT, solution)
+    posterior = model.posterior(total)
+    free = tuned(posterior, names, FLOAT).model
     assert free.likelihood.degrees_of_freedom != model.likelihood.degrees_of_freedom
-    monkeypatch.setattr("stickbreak.model.learning._Learner._terms", terms)
-    held, _ = tuned(model, total, names, FLOAT, solution)
+    monkeypatch.setattr("stickbreak.model.learning._terms", terms)
+    held = tuned(posterior, names, FLOAT).model
     assert held.likelihood.degrees_of_freedom == model.likelihood.degrees_of_freedom
     assert not np.array_equal(held.likelihood.scale, model.likelihood.scale)
     asked.clear()
-    tuned(model, total, names[:1], FLOAT, solution)
+    tuned(posterior, names[:1], FLOAT)
     assert len(asked) == 1

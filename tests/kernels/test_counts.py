@@ -104,7 +104,17 @@ def test_sums_of_log_gamma_and_digammas():
     prior = rng.gamma(0.5, 1.0, 30)
     sums, psis = np.empty(4), np.empty((4, 30))
     counts.log_gamma_sums(S, prior, gammaln(prior), 1e-12, sums)
-    counts.digammas(S, prior, psi(prior), 1e-12, psis)
+    less = rng.gamma(1.0, 1.0, 4)
+    counts.digammas(S, prior, psi(prior), 1e-12, less, psis)
     S[0, 0] = 0.0
     np.testing.assert_allclose(sums, (gammaln(prior + S) - gammaln(prior)).sum(axis=1), rtol=1e-13)
-    np.testing.assert_allclose(psis, psi(prior + S), rtol=1e-12, atol=1e-13)  # psi has a root
+    np.testing.assert_allclose(psis, psi(prior + S) - less[:, None], rtol=1e-12, atol=1e-13)  # psi has a root
+
+
+def test_sums_of_log_gamma_of_many_small_counts_neither_overflow_nor_vanish():
+    """Their factors are multiplied before a logarithm is taken."""
+    S = np.array([np.full(400, 9.5), np.full(400, 1e-9)])
+    prior = np.full(400, 1e-12)
+    sums = np.empty(2)
+    counts.log_gamma_sums(S, prior, gammaln(prior), 1e-12, sums)
+    np.testing.assert_allclose(sums, (gammaln(prior + S) - gammaln(prior)).sum(axis=1), rtol=1e-13)

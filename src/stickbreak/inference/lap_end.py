@@ -100,20 +100,14 @@ def _learnt(problem: Problem, state: State, earlier: float) -> State:
     if not learn or begins or (state.rests > 0 and (undone or settled or risen > tol)):
         return state._replace(rests=max(state.rests - 1, 0))
     dtype = problem.source.dtype
-    better = _tuned(posterior, learn, dtype)
+    better = tuned(posterior, learn, dtype)
     if posterior.precision(dtype) == dtype and better.precision(dtype) != dtype:
         state = summed_exactly(problem, state)
         posterior = state.posterior
-        better = _tuned(posterior, learn, dtype)
+        better = tuned(posterior, learn, dtype)
     gain = better.bound - posterior.bound
     little = gain < TUNING.little * max(risen, spare)
     return state._replace(posterior=better, rests=rests if little else 0, learnt=gain)
-
-
-def _tuned(posterior: Posterior, learn: tuple[str, ...], dtype: np.dtype[np.floating]) -> Posterior:
-    """A posterior after hyperparameters are learnt."""
-    model, solution = tuned(posterior.model, posterior.summary, learn, dtype, posterior.solution)
-    return Posterior.known(model, posterior.summary, None, solution)
 
 
 def _renamed(state: State) -> State:

@@ -67,7 +67,7 @@ class Renewed:
         if total.K == 1:
             model = self._of_one(model)
         elif self.learn:
-            model = tuned(model, total, self.learn, source.dtype, model.posterior(total).solution)[0]
+            model = tuned(model.posterior(total), self.learn, source.dtype).model
         return Streamed(model, total, memory, moves)
 
     def _of_one(self, model: Model) -> Model:

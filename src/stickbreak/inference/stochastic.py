@@ -219,8 +219,7 @@ class StochasticLaps:
         posterior = model.posterior(mixed)
         learn = self.options.learn + self.options.learn_late
         if learn:
-            model, solution = tuned(model, mixed, learn, dtype, posterior.solution)
-            posterior = Posterior.known(model, mixed, None, solution)
+            posterior = tuned(posterior, learn, dtype)
         bound = posterior.bound
         before = state.posterior.summary.N
         moved = np.abs(mixed.N - before).max() / rows if len(before) == mixed.K else np.inf

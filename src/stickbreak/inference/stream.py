@@ -129,7 +129,7 @@ class Stream:
         """The model with hyperparameters that raise the bound; one cluster has the prior as it was."""
         if total.K == 1:
             return replace(model, likelihood=self.prior) if self.learn else model
-        return tuned(model, total, self.learn, dtype, model.posterior(total).solution)[0]
+        return tuned(model.posterior(total), self.learn, dtype).model
 
     def _visited(
         self, model: Model, known: Summary, source: ArraySource, executor: Executor, rng: np.random.Generator

@@ -7,12 +7,16 @@ mean, which are never negative, and logarithms.
 
 import math
 
+import numpy as np
+
 from ._jit import jit as _jit
-from .special import beyond_stirling, digamma, rise
+from ._jit import part as _part
+from .special import beyond_stirling, digamma, log_gamma_beside, rise
 
 _FEW = 16  # counts of which a product has few factors
 _SUMMABLE = 1e15  # beyond which a product of that many factors might overflow
 _TINY = 1e-300
+_SMALL, _LARGE = 1e-150, 1e150  # products between which one more factor neither overflows nor vanishes
 _ALMOST_ALL = 0.999  # of a total: what is left is no longer taken as a difference
 _HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
@@ -147,29 +151,50 @@ def multinomial_coefficients(data, indptr, out):
         out[i] = total
 
 
+@_part
+def _above(row, least, at):
+    """Write the places of the numbers above ``least`` to ``at``, which has room for one more than all, and count them."""
+    n = 0
+    for d in range(row.size):
+        at[n] = d
+        n += row[d] > least
+    return n
+
+
 @_jit
 def log_gamma_sums(S, prior, log_gammas, least, out):
-    """The sums over d of log Gamma(prior_d + S_kd) - log Gamma(prior_d), where S_kd is above ``least``.
+    """The sums over d of log Gamma(prior_d + S_kd) - log Gamma(prior_d), where S_kd is above ``least`` > 1e-100.
 
     S : (K, D), prior, log_gammas : (D,) in;  out : (K,) out
     """
+    at = np.empty(prior.size + 1, np.int64)
     for k in range(S.shape[0]):
         row = S[k]
         total = 0.0
-        for d in range(prior.size):
-            if row[d] > least:
-                total += math.lgamma(prior[d] + row[d]) - log_gammas[d]
-        out[k] = total
+        product = 1.0  # of the factors of several, so that they take one logarithm
+        for i in range(_above(row, least, at)):
+            d = at[i]
+            value, factors = log_gamma_beside(prior[d] + row[d])
+            total += value - log_gammas[d]
+            product *= factors
+            if product > _LARGE or product < _SMALL:
+                total -= math.log(product)
+                product = 1.0
+        out[k] = total - math.log(product)
 
 
 @_jit
-def digammas(S, prior, known, least, out):
-    """Psi(prior_d + S_kd) where S_kd is above ``least``, and known_d elsewhere.
+def digammas(S, prior, known, least, less, out):
+    """Psi(prior_d + S_kd) - less_k where S_kd is above ``least``, and known_d - less_k elsewhere.
 
-    S : (K, D), prior, known : (D,) in;  out : (K, D) out
+    S : (K, D), prior, known : (D,), less : (K,) in;  out : (K, D) out
     """
+    at = np.empty(prior.size + 1, np.int64)
     for k in range(S.shape[0]):
         row = S[k]
         psi = out[k]
         for d in range(prior.size):
-            psi[d] = digamma(prior[d] + row[d]) if row[d] > least else known[d]
+            psi[d] = known[d] - less[k]
+        for i in range(_above(row, least, at)):
+            d = at[i]
+            psi[d] = digamma(prior[d] + row[d]) - less[k]

@@ -7,39 +7,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._jit import jit as _jit
+from ._jit import part as _part
 
-_SHIFT = 8
-_FAR = 10.0  # the least number for which `rise` uses its series
+_FAR = 10.0  # the least number for which a series is used
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _LEAST_PSI = -1e150  # the least psi that is inverted: the derivative there is its square
 _EULER = 0.5772156649015329  # -psi(1)
 _HUGE = 1e25  # the tenth power of a count up to this does not overflow
 
 
+@_part
+def _ten_factors(x):
+    """The product x (x + 1) ... (x + 9), and the derivative of its logarithm.
+
+    With t = x (x + 9), opposite factors have the products t, t + 8, t + 14, t + 18 and t + 20.
+    """
+    t = x * (x + 9.0)
+    product = t * (40320.0 + t * (12176.0 + t * (1308.0 + t * (60.0 + t))))
+    by_t = 40320.0 + t * (24352.0 + t * (3924.0 + t * (240.0 + t * 5.0)))
+    return product, (x + x + 9.0) * by_t / product
+
+
+@_part
+def _two_squares(total, product):
+    """1 / a^2 + 1 / b^2, for a + b and a b."""
+    return (total * total - 2.0 * product) / (product * product)
+
+
+@_part
+def _log_gamma_series(j):
+    """The series of x (log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2), for j = 1 / x^2 and x from 10 on."""
+    return 1 / 12 - j * (1 / 360 - j * (1 / 1260 - j * (1 / 1680 - j * (1 / 1188 - j * 691 / 360360))))
+
+
+@_part
+def _psi_series(j):
+    """The series of log x - 1 / (2 x) - psi(x), for j = 1 / x^2 and x from 10 on."""
+    return j * (1 / 12 - j * (1 / 120 - j * (1 / 252 - j * (1 / 240 - j * (1 / 132 - j * 691 / 32760)))))
+
+
 @_jit
 def digamma(x):
-    """psi(x) for x > 0, by recurrence to x + 8 and the asymptotic series."""
-    total = 0.0
-    while x < _SHIFT:
-        total -= 1.0 / x
-        x += 1.0
-    i = 1.0 / (x * x)
-    series = i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
-    return total + math.log(x) - 0.5 / x - series
+    """psi(x) for x > 0, by recurrence to x + 10 and the asymptotic series."""
+    less = 0.0
+    if x < _FAR:
+        less = _ten_factors(x)[1]
+        x += 10.0
+    i = 1.0 / x
+    return math.log(x) - 0.5 * i - _psi_series(i * i) - less
 
 
 @_jit
 def trigamma_times(x):
     """X psi'(x) - 1 for x > 0, by the same recurrence and series."""
-    total = 0.0
-    y = x
-    while y < _SHIFT:
-        total += 1.0 / (y * y)
-        y += 1.0
-    i = 1.0 / (y * y)
-    series = i * (1 / 6 - i * (1 / 30 - i * (1 / 42 - i * (1 / 30 - i * (5 / 66 - i * 691 / 2730)))))
-    rest = (0.5 / y + series) / y  # psi'(y) - 1 / y
-    return x * rest if x >= _SHIFT else x * (total + rest + 1.0 / y) - 1.0
+    if x >= _FAR:
+        return x * _beyond_inverse(x)
+    t = x * (x + 9.0)
+    s = x + x + 9.0
+    total = _two_squares(s, t + 8.0) + _two_squares(s, t + 14.0) + _two_squares(s, t + 18.0) + _two_squares(s, t + 20.0)
+    total += 1.0 / ((x + 9.0) * (x + 9.0)) + _beyond_inverse(x + 10.0) + 1.0 / (x + 10.0)
+    return x * total + (1.0 / x - 1.0)
+
+
+@_part
+def _beyond_inverse(y):
+    """psi'(y) - 1 / y for y from 10 on."""
+    j = 1.0 / (y * y)
+    series = j * (1 / 6 - j * (1 / 30 - j * (1 / 42 - j * (1 / 30 - j * (5 / 66 - j * 691 / 2730)))))
+    return (0.5 / y + series) / y
 
 
 @_jit
@@ -52,25 +87,33 @@ def inverse_digamma(y):
     return x
 
 
+@_part
+def log_gamma_beside(x):
+    """Log Gamma(x) + log p for x > 0, and p: the product of factors by which the recurrence divides, 1 from 10 on."""
+    product = 1.0
+    if x < _FAR:
+        product = _ten_factors(x)[0]
+        x += 10.0
+    i = 1.0 / x
+    return (x - 0.5) * math.log(x) - x + _HALF_LOG_2_PI + _log_gamma_series(i * i) * i, product
+
+
 @_jit
 def log_gamma(x):
-    """Log Gamma(x) and psi(x) for x > 0, by recurrence to 10 and the asymptotic series."""
+    """Log Gamma(x) and psi(x) for x > 0, by recurrence to x + 10 and the asymptotic series."""
     product = 1.0
     slope = 0.0
-    while x < _FAR:
-        slope = slope * x + product
-        product *= x
-        x += 1.0
+    if x < _FAR:
+        product, slope = _ten_factors(x)
+        x += 10.0
     i = 1.0 / x
     j = i * i
     log = math.log(x)
-    above = 1 / 12 - j * (1 / 360 - j * (1 / 1260 - j * (1 / 1680 - j * (1 / 1188 - j * 691 / 360360))))
-    series = j * (1 / 12 - j * (1 / 120 - j * (1 / 252 - j * (1 / 240 - j * (1 / 132 - j * 691 / 32760)))))
-    value = (x - 0.5) * log - x + _HALF_LOG_2_PI + above * i
-    psi = log - 0.5 * i - series
+    value = (x - 0.5) * log - x + _HALF_LOG_2_PI + _log_gamma_series(j) * i
+    psi = log - 0.5 * i - _psi_series(j)
     if product != 1.0:
         value -= math.log(product)
-        psi -= slope / product
+        psi -= slope
     return value, psi
 
 
@@ -157,18 +200,16 @@ def beyond_stirling(x):
     product = 1.0
     slope = 0.0
     y = x
-    while y < _FAR:
-        slope = slope * y + product
-        product *= y
-        y += 1.0
-    i = 1.0 / (y * y)
-    above = 1 / 12 - i * (1 / 360 - i * (1 / 1260 - i * (1 / 1680 - i * (1 / 1188 - i * 691 / 360360))))
-    series = i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i * (1 / 132 - i * 691 / 32760)))))
-    log_gamma = above / y
-    psi = -0.5 / y - series
+    if x < _FAR:
+        product, slope = _ten_factors(x)
+        y = x + 10.0
+    i = 1.0 / y
+    j = i * i
+    log_gamma = _log_gamma_series(j) * i
+    psi = -0.5 * i - _psi_series(j)
     if y > x:
         log_x = math.log(x)
         log_y = math.log(y)
-        log_gamma += (y - 0.5) * log_y - (x - 0.5) * log_x - (y - x) - math.log(product)
-        psi += log_y - log_x - slope / product
+        log_gamma += (y - 0.5) * log_y - (x - 0.5) * log_x - 10.0 - math.log(product)
+        psi += log_y - log_x - slope
     return log_gamma, psi

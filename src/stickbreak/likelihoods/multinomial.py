@@ -118,9 +118,7 @@ class Multinomial(Likelihood):
     def weights(self, N: Array, S: Array) -> tuple[Array, Array]:
         """E[log p] = psi(c + s) - psi(sum); b = 0."""
         totals = self._concentration.sum() + np.maximum(S, 0.0).sum(axis=1)  # extrapolated sums may miss zero
-        W = self._digammas(S)
-        W -= psi(totals)[:, None]
-        return W, np.zeros(len(N))
+        return self._digammas(S, psi(totals)), np.zeros(len(N))
 
     def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Log p drawn from the posterior; b = 0."""
@@ -189,11 +187,11 @@ class Multinomial(Likelihood):
         kinds[counted] = log_gamma_ratio(S[counted], np.broadcast_to(prior, S.shape)[counted])
         return np.asarray(kinds.sum(axis=1))
 
-    def _digammas(self, S: Array) -> Array:
-        """psi(c + S) (K, D), computed once for all clusters without any count of a kind."""
+    def _digammas(self, S: Array, less: Array) -> Array:
+        """psi(c + S) - less_k (K, D), for which psi is computed once for all clusters without any count of a kind."""
         prior = np.ascontiguousarray(np.broadcast_to(self._concentration, S.shape[1:]))
         values = np.empty(S.shape)
-        digammas(np.ascontiguousarray(S, np.float64), prior, psi(prior), NOTHING, values)
+        digammas(np.ascontiguousarray(S, np.float64), prior, psi(prior), NOTHING, less, values)
         return values
 
     @property

@@ -138,6 +138,13 @@ class Posterior:
             posterior.__dict__["solution"] = solution
         return posterior
 
+    def beside(self, model: Model, solution: Solution) -> "Posterior":
+        """The posterior of a model with the same likelihood, and its optimum: what is known of the clusters stays known."""
+        other = Posterior.known(model, self.summary, self.__dict__.get("log_marginal"), solution)
+        if "weights" in self.__dict__:
+            other.__dict__["weights"] = self.weights
+        return other
+
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """Expected natural parameters W (K, F), and b (K,), of the likelihood alone."""
@@ -211,7 +218,8 @@ class Posterior:
 def score_terms(summary: Summary, W: Array, bias: Array) -> float:
     """The sum of the sizes of the terms of an average row's score under its cluster, in nats: the largest of all clusters."""
     rows = np.where(summary.N > 0.0, summary.N, np.inf)
-    terms = np.einsum("kf,kf->k", np.abs(summary.S / rows[:, None]), np.abs(W)) + np.abs(bias)
+    products = summary.S * W
+    terms = np.abs(products, out=products).sum(axis=1) / rows + np.abs(bias)
     return float(terms.max(initial=0.0))
 
 
