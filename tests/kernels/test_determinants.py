@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stickbreak.kernels.determinants import log_determinants, log_determinants_reference
+from stickbreak.kernels.determinants import log_determinants, log_determinants_left, log_determinants_reference
 
 
 def sums(D, K, seed):
@@ -21,21 +21,31 @@ def sums(D, K, seed):
 
 
 @pytest.mark.parametrize(("D", "M"), [(2, 1), (3, 0), (4, 4), (5, 2), (8, 3), (19, 13), (37, 25)])
-def test_determinants_of_sums_of_products(D, M):
-    S, n, place = sums(D, 6, D)
+@pytest.mark.parametrize("K", [0, 1, 4, 7])
+def test_determinants_of_sums_of_products(D, M, K):
+    S, n, place = sums(D, 7, D)
+    S, n = S[:K], n[:K]
     rng = np.random.default_rng(0)
     root = rng.normal(size=(D, D))
     base, weight, rounding = root @ root.T + np.eye(D), rng.uniform(1.0, 1.5, D), rng.uniform(0.0, 0.5, D)
-    out = np.empty((6, 2))
-    log_determinants(S, n, place, base, weight, rounding, M, out)
-    wanted = log_determinants_reference(S, n, place, base, weight, rounding, M)
+    added = np.cov(rng.normal(size=(D - M, 3 * D))).reshape(D - M, D - M)
+    out, left = np.empty((K, 2)), np.empty((K, D - M, D - M))
+    log_determinants(S, n, place, base, weight, rounding, added, out, left)
+    wanted, rest = log_determinants_reference(S, n, place, base, weight, rounding, added)
     np.testing.assert_allclose(out, wanted, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(np.triu(left), np.triu(rest), rtol=1e-10, atol=1e-10)
+    again = np.empty(K)
+    log_determinants_left(left, 2.0 * added, again)
+    np.testing.assert_allclose(again, np.linalg.slogdet(rest + 2.0 * added)[1], rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("pivot", [-1.0, 0.0, np.nan])
 def test_what_is_not_positive_definite_is_not_finite(pivot):
     for i in range(5):
         base = np.diag(np.where(np.arange(5) == i, pivot, 1.0))
-        out = np.zeros((1, 2))
-        log_determinants(np.zeros((1, 1)), np.zeros(1), np.zeros((5, 5), int), base, np.ones(5), np.zeros(5), 2, out)
+        out, left, place, added = np.zeros((1, 2)), np.zeros((1, 3, 3)), np.zeros((5, 5), int), np.zeros((3, 3))
+        log_determinants(np.zeros((1, 1)), np.zeros(1), place, base, np.ones(5), np.zeros(5), added, out, left)
         assert not np.isfinite(out[0, int(i >= 2)])
+        again = np.zeros(1)
+        log_determinants_left(left, added, again)
+        assert np.isfinite(again[0]) == np.isfinite(out[0, 1])

@@ -51,6 +51,26 @@ def test_only_kernels_have_machine_code(monkeypatch):
     assert "total" not in seen
 
 
+@pytest.mark.parametrize(("part", "checked"), [(_jit.part, True), (_jit.part_apart, False)])
+def test_arrays_that_are_said_to_be_apart_are_not_checked_at_run_time(part, checked):
+    @part
+    def add(x, y):
+        for k in range(x.size):
+            x[k] += y[k]
+
+    @_jit.jit
+    def sum_of(x, y):
+        add(x, y)
+
+    sum_of._cache._cache.load_overload = lambda *arguments: None
+    x, y = np.arange(9.0), np.ones(9)
+    sum_of(x, y)
+    np.testing.assert_array_equal(x, np.arange(9.0) + 1.0)
+    code = next(iter(sum_of.inspect_llvm().values()))
+    assert "vector.body" in code
+    assert ("vector.memcheck" in code) == checked
+
+
 def test_another_numba_compiles_parts_as_ever(monkeypatch):
     monkeypatch.setattr(_jit, "_ONLY_INLINED", {})
     seen = machine_code(monkeypatch)

@@ -537,10 +537,27 @@ def test_log_marginals_from_determinants_alone_are_those_from_factors(name, monk
     assert few[-1] == 0.0  # of an empty cluster
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_log_marginals_of_one_prior_after_another_eliminate_regressors_only_where_the_line_changes(name, monkeypatch):
+    c = make(name, absent=0.2)
+    line = [c.likelihood.scaled(field, 2.0) for field in c.likelihood.tunables() if field.startswith("mean")]
+    noise = [c.likelihood.scaled(field, 0.5) for field in ("scale", "degrees_of_freedom", "correlation")]
+    others = [c.likelihood, *noise, *line, *noise]
+    wanted = [other.log_marginal(c.N, c.S) for other in others]
+    calls = []
+    left = type(c.likelihood)._left
+    monkeypatch.setattr(type(c.likelihood), "_left", lambda *sums: calls.append(sums) or left(*sums))
+    of = c.likelihood.log_marginals_of(c.N, c.S)
+    np.testing.assert_allclose([of(other) for other in others], wanted, rtol=1e-12, atol=1e-10)
+    assert len(calls) == 2 + len(line)
+
+
 def test_a_width_below_rounding_is_refused_with_a_cure():
     c = make("ar")
     with pytest.raises(FloatingPointError, match="precision of the data"):
         c.likelihood.log_marginal(c.N, -c.S)
+    with pytest.raises(FloatingPointError, match="precision of the data"):
+        c.likelihood.log_marginals_of(c.N, -c.S)(c.likelihood)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -56,3 +56,11 @@ class InlinedCompiler(CompilerBase):
         codegen = self.state.targetctx.codegen()
         self.state.library = _Inlined(codegen, self.state.func_id.func_qualname)
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+class ApartCompiler(InlinedCompiler):
+    """The same for functions no two of whose arrays share memory, so that nothing need be checked at run time."""
+
+    def define_pipelines(self):
+        self.state.flags.noalias = True
+        return super().define_pipelines()

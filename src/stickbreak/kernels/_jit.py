@@ -27,11 +27,13 @@ _CURE = "so every process compiles its loops again, which takes a while; set NUM
 _INCOMPATIBLE = (ImportError, AttributeError, TypeError, NotImplementedError)
 
 try:
-    from ._inlined import InlinedCompiler
+    from ._inlined import ApartCompiler, InlinedCompiler
 
     _ONLY_INLINED: Any = {"pipeline_class": InlinedCompiler}
+    _APART: Any = {"pipeline_class": ApartCompiler}
 except _INCOMPATIBLE:
     _ONLY_INLINED = {}
+    _APART = {}
 
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": _SAFE_MATH, "no_cfunc_wrapper": True}
 
@@ -70,6 +72,15 @@ def part(function: Any) -> Any:
     each, and which of them runs, and so the last bits of results, would depend on the order in which they are loaded.
     """
     inlined: Any = register_jitable(forceinline=True, **_OPTIONS, **_ONLY_INLINED)
+    return inlined(function)
+
+
+def part_apart(function: Any) -> Any:
+    """As `part`, for functions that are never called with two arrays that share memory: LLVM may rely on it.
+
+    Otherwise a loop is vectorised only behind a check of all its arrays, which costs more than a short loop does.
+    """
+    inlined: Any = register_jitable(forceinline=True, **_OPTIONS, **_APART)
     return inlined(function)
 
 

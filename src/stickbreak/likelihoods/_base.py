@@ -100,6 +100,13 @@ class Likelihood(Learnt, NamedClusters, Stored):
 
     # What most families need not change ------------------------------------------------------------------------------
 
+    def log_marginals_of(self, N: Array, S: Array) -> "Callable[[Likelihood], Array]":
+        """`log_marginal` as a function of the likelihood, this one or others with other hyperparameters, for many in turn.
+
+        What it needs of N and S, which stay as they are, is found once.
+        """
+        return lambda likelihood: likelihood.log_marginal(N, S)
+
     def locate(self, names: Sequence[str] | None, D: int) -> Self:
         """This likelihood with columns that were given by name as numbers, for a table of D columns."""
         return self

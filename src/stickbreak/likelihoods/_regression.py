@@ -1,6 +1,7 @@
 """Shared by likelihoods that regress some columns of a row on others: the matrix-normal-Wishart algebra."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from .._sums import check_between
-from ..kernels.determinants import log_determinants
+from ..kernels.determinants import log_determinants, log_determinants_left
 from . import _quadratic as quadratic
 from ._arrays import converted, like, namespace
 from ._base import Array
 from ._hyperparameters import FARTHEST, check_coordinates, check_rounding, farthest, require
 from ._profile import Profile
-from ._regression_belief import Belief, RegressionPosterior, log_normaliser
+from ._regression_belief import Belief, Left, RegressionPosterior, log_normaliser
 from ._regression_layout import Layout, layout_of
 from ._regression_prior import PseudoRows, prior_mean, prior_precision, residuals
 from ._sample import Sample
@@ -175,6 +176,10 @@ class Regression(WishartPrior):
         """LogZ(nu', J') - logZ(nu, J), (K,)."""
         return self._log_normalisers(N, S) - self._log_normaliser
 
+    def log_marginals_of(self, N: Array, S: Array) -> Callable[[Any], Array]:
+        """As others; regressors are eliminated again only where their prior is another."""
+        return _Marginals(N, S) if self._compiled else super().log_marginals_of(N, S)
+
     def divergence(self, X: Array, centers: Array) -> Array:
         """How much worse than its own belief that of a center explains row x, (n, J); zero where x lacks its targets.
 
@@ -301,6 +306,11 @@ class Regression(WishartPrior):
         """LogZ(nu, J), (1,)."""
         return self._log_normalisers(*self._nothing())
 
+    @property
+    def _compiled(self) -> bool:
+        """Whether matrices are small enough for a compiled loop over them."""
+        return self._layout.M + self._layout.q <= quadratic.COMPILED
+
     def _stacked(self, X: Array) -> Array:
         """Each row as v = [r, y] in working coordinates, (n, M + q)."""
         return self._layout.stacked((X - self.origin) / self._unit)
@@ -316,18 +326,24 @@ class Regression(WishartPrior):
         return Belief(self.degrees_of_freedom + n, quadratic.cholesky(J), layout.M)
 
     def _log_normalisers(self, N: Array, S: Array) -> Array:
-        """LogZ(nu', J'), (K,): with determinants of small matrices from a compiled loop that keeps no factors."""
+        """LogZ(nu', J'), (K,)."""
+        return self._normalisers_of(*self._left(N, S)) if self._compiled else self._update(N, S).log_normaliser
+
+    def _left(self, N: Array, S: Array) -> tuple[Left, Array]:
+        """What is left of sums once the regressors are eliminated, and log |B'| (K,), by a loop that keeps no factors."""
         layout = self._layout
-        if layout.M + layout.q > quadratic.COMPILED:
-            return self._update(N, S).log_normaliser
         n = layout.counts(N, S)
-        found = np.empty((len(n), 2))
-        rows = np.ascontiguousarray(S)
-        place = layout.place_stacked
-        log_determinants(rows, n, place, self._prior.products, layout.grain, self._lost, layout.M, found)
-        if not np.isfinite(found).all():
+        logdets = np.empty((len(n), 2))
+        targets = np.empty((len(n), layout.q, layout.q))
+        given = layout.place_stacked, self._prior.line, layout.grain, self._lost, self._prior.noise
+        log_determinants(np.ascontiguousarray(S), n, *given, logdets, targets)
+        return Left(n, logdets[:, 0], targets), logdets[:, 1]
+
+    def _normalisers_of(self, left: Left, logdet_B: Array) -> Array:
+        """LogZ(nu', J'), (K,), from what `_left` says."""
+        if not np.isfinite(left.logdet_K + logdet_B).all():
             raise FloatingPointError(quadratic.NOT_DEFINITE)
-        return log_normaliser(self.degrees_of_freedom + n, found[:, 0], found[:, 1], layout.q)
+        return log_normaliser(self.degrees_of_freedom + left.n, left.logdet_K, logdet_B, self._layout.q)
 
     @property
     def _lost(self) -> Array:
@@ -347,3 +363,23 @@ class Regression(WishartPrior):
     def _default_mean(self, sums: Array) -> Array:
         """M0 where none is given: that of `prior_mean`, unless what these `_sums` say suits the family better."""
         return np.asarray(self.mean)
+
+
+class _Marginals:
+    """The log marginals of the same sums under one regression after another, whose lines often have the same prior."""
+
+    def __init__(self, N: Array, S: Array) -> None:
+        self._sums = np.append(N, 0.0), np.vstack([S, np.zeros(S.shape[1])])  # and of an empty cluster
+        self._last: Regression | None = None
+
+    def __call__(self, likelihood: Regression) -> Array:
+        """As `Regression.log_marginal`."""
+        last = self._last
+        if last is None or likelihood.mean is not last.mean or likelihood.mean_precision is not last.mean_precision:
+            self._last = likelihood
+            self._left, logdet_B = likelihood._left(*self._sums)
+        else:
+            logdet_B = np.empty(len(self._left.n))
+            log_determinants_left(self._left.targets, likelihood._prior.noise, logdet_B)
+        found = likelihood._normalisers_of(self._left, logdet_B)
+        return np.asarray(found[:-1] - found[-1])

@@ -16,6 +16,18 @@ class RegressionPosterior(NamedTuple):
     covariances: Array
 
 
+class Left(NamedTuple):
+    """What is left of sums of products, and of the prior of the line, once the M regressors are eliminated.
+
+    n : (K,) numbers of rows with targets;  logdet_K : (K,) log |K'|
+    targets : (K, q, q) upper triangles of B' less the B of the prior
+    """
+
+    n: Array
+    logdet_K: Array
+    targets: Array
+
+
 class Belief(NamedTuple):
     """Posterior of M regressors, in working coordinates: nu' (K,) and L (K, M + q, M + q), Cholesky factors of J'."""
 

@@ -54,13 +54,11 @@ class PseudoRows:
             return np.asarray((self.mean @ self.G - shift) / self.unit[layout.y][:, None])
 
     @cached_property
-    def products(self) -> Array:
-        """J (M + q, M + q), the sums of their products."""
-        layout = self.layout
-        M = layout.M
-        unit = self.unit[layout.y]
+    def line(self) -> Array:
+        """The sums of their products but for the scale, [[K0, K0 M0'], [M0 K0, M0 K0 M0']] (M + q, M + q)."""
+        M = self.layout.M
         mean = self.working_mean
-        J = np.zeros((M + layout.q, M + layout.q))
+        J = np.zeros((M + self.layout.q, M + self.layout.q))
         if np.ndim(self.precision):
             inverse = np.linalg.inv(self.G)
             J[:M, :M] = inverse @ self.precision @ inverse.T
@@ -69,7 +67,20 @@ class PseudoRows:
             np.fill_diagonal(J[:M, :M], self.precision)
             J[M:, :M] = mean * self.precision
         J[:M, M:] = J[M:, :M].T
-        J[M:, M:] = self.scale / np.outer(unit, unit) + J[M:, :M] @ mean.T
+        J[M:, M:] = J[M:, :M] @ mean.T
+        return J
+
+    @cached_property
+    def noise(self) -> Array:
+        """B_work (q, q)."""
+        unit = self.unit[self.layout.y]
+        return np.divide(self.scale, np.outer(unit, unit), order="C")
+
+    @cached_property
+    def products(self) -> Array:
+        """J (M + q, M + q), the sums of their products."""
+        J = self.line.copy()
+        J[self.layout.M :, self.layout.M :] += self.noise
         return J
 
 

@@ -62,6 +62,7 @@ class _Learner:
 
     def __init__(self, posterior: Posterior, dtype: np.dtype[np.floating]) -> None:
         self.best = posterior
+        self.log_marginals = posterior.model.likelihood.log_marginals_of(posterior.summary.N, posterior.summary.S)
         self.most = min(LARGEST_TERMS, largest_terms(dtype))  # terms of scores in the precision of the rows
         self.least = LOST * float(posterior.summary.N.sum())  # nats, worth float64
         self.value = _value(posterior)
@@ -93,8 +94,7 @@ class _Learner:
     def _try_fitted(self, name: str) -> None:
         summary = self.best.summary
         for fitted in self.best.model.likelihood.fitted(name, summary.N, summary.S):
-            tried = self._under(fitted)
-            if self._keep(tried, _value(tried)):
+            if self._keep(*self._under(fitted)):
                 return
 
     def _try_multiplied(self, names: Sequence[str]) -> None:
@@ -105,16 +105,24 @@ class _Learner:
         tried: dict[float, Posterior] = {}
 
         def value(factor: float) -> float:
-            tried[factor] = self._under(before.scaled_together(names, factor))
-            return _value(tried[factor])
+            tried[factor], found = self._under(before.scaled_together(names, factor))
+            return found
 
         best = best_factor(value, self.value)
         if best.factor != 1.0:
             self._keep(tried[best.factor], best.value)
 
-    def _under(self, likelihood: Likelihood) -> Posterior:
-        """The posterior under a likelihood."""
-        return replace(self.best.model, likelihood=likelihood).posterior(self.best.summary)
+    def _under(self, likelihood: Likelihood) -> tuple[Posterior, float]:
+        """The posterior under a likelihood, and the sum of its log marginals, NaN where it cannot be computed."""
+        model = replace(self.best.model, likelihood=likelihood)
+        summary = self.best.summary
+        try:
+            with np.errstate(all="ignore"):
+                marginal = self.log_marginals(likelihood)
+                value = float(marginal.sum()) + likelihood.log_hyperprior
+            return Posterior.known(model, summary, marginal, None), value
+        except (FloatingPointError, ValueError):
+            return model.posterior(summary), np.nan
 
     def _keep(self, posterior: Posterior, value: float) -> bool:
         """Keep a posterior if it is better and scores, where they are asked for, can be computed; whether it is kept."""
