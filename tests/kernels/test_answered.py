@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, psi, softmax
 
 from stickbreak.kernels.answered import answered_counts, answered_statistics
-from stickbreak.model.documents import Entries, tables
+from stickbreak.model.document_step import Entries, tables
 
 K, V, D = 4, 30, 120
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.documents import FLOOR
-from ..model.documents import CHANGE, ITERATIONS, TINY32
+from ..model.document_step import CHANGE, ITERATIONS, TINY32
 from .devices import Device
 from .special import digamma, exp_digamma, log_gamma
 

@@ -14,7 +14,7 @@ from ..kernels.documents import FLOOR
 from ..likelihoods import Likelihood
 from ..model import Batch, DocumentSummary, Drawn
 from ..model.bags import BagKind, Words
-from ..model.documents import Kept, Tables, sizes_of, tables
+from ..model.document_step import Kept, Tables, sizes_of, tables
 from .devices import Device
 from .document_step import Entries, Own, Part, document_statistics, fixed_point, rows_of
 from .groups import Group, Groups
@@ -148,7 +148,7 @@ class DeviceBags(BagKind):
     def _counted(
         self, bag: Bag, own: Tables, counts: Array, log_mass: Array | None, start: Array | None, single: Any
     ) -> Counted:
-        """Documents iterated to their fixed point, and what they say (see `stickbreak.model.documents.document_step`).
+        """Documents iterated to their fixed point, and what they say (see `stickbreak.model.document_step.document_step`).
 
         counts : (nnz,);  log_mass : (nnz,) log of the mass of which they are a part, None where they are whole
         start : (n, K) counts to start from;  single : (n,) whether documents have a single topic, None if they may choose

@@ -10,7 +10,8 @@ from scipy.special import gammaln
 from ..data import BagSource, Chunk
 from ..kernels.document_statistics import entry_mass
 from ..model import BAGS, GROUPS, DocumentSummary, Model, Summary
-from ..model.documents import NOTHING, Entries, Kept, Tables, document_step, same_limit, tables
+from ..model.document_step import NOTHING, Entries, Kept, Tables, document_step, tables
+from ..model.documents import same_limit
 
 Array = NDArray[np.floating]
 

@@ -96,7 +96,7 @@ class Documents(Footprint):
         return 3 * K * sizes.statistics + sizes.chunk * (4 * K + 3 * sizes.columns)
 
     def shared(self, sizes: "Sizes", K: int) -> float:
-        """The tables while they are made (`stickbreak.model.documents.tables`): scores, E twice, and E in float32."""
+        """The tables while they are made (`stickbreak.model.document_step.tables`): scores, E twice, and E in float32."""
         return 3.5 * K * sizes.statistics
 
     def whole(self, sizes: "Sizes", K: int) -> float:

@@ -12,19 +12,9 @@ from ..kernels.answered import answered_counts, answered_statistics
 from ..likelihoods import Likelihood
 from ..responses import Reading, Terms
 from .bags import BagKind, Words
+from .document_step import CHANGE, ITERATIONS, NOTHING, Entries, Kept, Tables, document_step, sizes_of, summed
 from .document_summary import DocumentSummary
-from .documents import (
-    CHANGE,
-    ITERATIONS,
-    NOTHING,
-    Entries,
-    Kept,
-    Observed,
-    Tables,
-    document_step,
-    sizes_of,
-    summed,
-)
+from .documents import Observed
 from .kind import Batch
 from .parameters import Parameters
 from .summary import Summary, cluster_axes

@@ -10,8 +10,9 @@ from scipy import sparse
 
 from ..data import ArraySource, BagSource
 from ..likelihoods import Likelihood
+from .document_step import Entries, Kept, Tables, tables
 from .document_summary import DocumentSummary
-from .documents import DocumentKind, Entries, Kept, Observed, Tables, tables
+from .documents import DocumentKind, Observed
 from .kind import THRESHOLD, Batch, Drawn
 from .parameters import Parameters
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from ..data import ArraySource, Groups, GroupSource
 from ..likelihoods import Likelihood
 from ..likelihoods.features import features
+from .document_step import Entries, Kept, tables
 from .document_summary import DocumentSummary
-from .documents import DocumentKind, Entries, Kept, Observed, tables
+from .documents import DocumentKind, Observed
 from .kind import THRESHOLD, Batch, Drawn
 from .local import exact_scores
 from .parameters import Parameters

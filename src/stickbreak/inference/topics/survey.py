@@ -12,7 +12,8 @@ from ...data import ArraySource
 from ...kernels.merged_topics import merged_statistics
 from ...likelihoods import Likelihood
 from ...model import Batch, DocumentSummary, Model, Summary
-from ...model.documents import DocumentKind, Entries, Kept
+from ...model.document_step import Entries, Kept
+from ...model.documents import DocumentKind
 from ...model.tree import upwards
 from ..executor import Executor
 from ..visit import Piece
