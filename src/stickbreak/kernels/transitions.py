@@ -66,7 +66,8 @@ def transition_merges(counted, m, alpha, kappa, first, a, b, merged, gains):
     m : (K + 1,) in: shares;  a, b : (n,) in;  merged : (n,) in: the share of the merged state;  gains : (n,) out
     """
     K = counted.shape[1]
-    columns = np.empty((K + 1, K))  # of log p, without kappa
+    into = np.empty((K, K + 1))  # columns of M
+    columns = np.empty((K, K + 1))  # of log p, without kappa
     rows = np.empty(K)
     total = np.empty(K)
     known = np.zeros(K, np.bool_)
@@ -77,27 +78,30 @@ def transition_merges(counted, m, alpha, kappa, first, a, b, merged, gains):
         for k in (x, y):
             if not known[k]:
                 known[k] = True
-                _alone(counted, m, alpha, kappa, first, k, columns, rows, total)
+                _alone(counted, m, alpha, kappa, first, k, into, columns, rows, total)
         gain = -rows[x] - rows[y]
         share = merged[i]
         inside = counted[x + 1, x] + counted[y + 1, y] + counted[x + 1, y] + counted[y + 1, x]
         gain += _gamma_rise(inside, alpha * share + kappa) - _gamma_rise(total[x] + total[y], whole)
         for j in range(K + 1):
-            if j not in (x + 1, y + 1):
+            count = into[x, j] + into[y, j]
+            if count > 0.0 and j not in (x + 1, y + 1):
                 strength = first if j == 0 else alpha
-                gain += _gamma_rise(counted[j, x] + counted[j, y], strength * share) - columns[j, x] - columns[j, y]
+                gain += _gamma_rise(count, strength * share) - columns[x, j] - columns[y, j]
         for k in range(K):
-            if k != x and k != y:
-                gain += _gamma_rise(counted[x + 1, k] + counted[y + 1, k], alpha * m[k])
+            count = counted[x + 1, k] + counted[y + 1, k]
+            if count > 0.0 and k not in (x, y):
+                gain += _gamma_rise(count, alpha * m[k])
         gains[i] = gain
 
 
 @_part
-def _alone(counted, m, alpha, kappa, first, k, columns, rows, total):
+def _alone(counted, m, alpha, kappa, first, k, into, columns, rows, total):
     """Column k of the terms of log p without kappa, row k of log p, and the transitions from k."""
     K = counted.shape[1]
     for j in range(K + 1):
-        columns[j, k] = _gamma_rise(counted[j, k], (first if j == 0 else alpha) * m[k])
+        into[k, j] = counted[j, k]
+        columns[k, j] = _gamma_rise(counted[j, k], (first if j == 0 else alpha) * m[k])
     count = 0.0
     row = 0.0
     for i in range(K):
