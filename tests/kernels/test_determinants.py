@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from stickbreak.kernels.determinants import log_determinants, log_determinants_left, log_determinants_reference
+from stickbreak.kernels.determinants import (
+    gathered_reference,
+    log_determinants,
+    log_determinants_left,
+    log_determinants_reference,
+)
+from stickbreak.kernels.quadratic_weights import quadratic_weights, quadratic_weights_reference
 
 
 def sums(D, K, seed):
@@ -31,7 +37,7 @@ def test_determinants_of_sums_of_products(D, M, K):
     added = np.cov(rng.normal(size=(D - M, 3 * D))).reshape(D - M, D - M)
     out, left = np.empty((K, 2)), np.empty((K, D - M, D - M))
     log_determinants(S, n, place, base, weight, rounding, added, out, left)
-    wanted, rest = log_determinants_reference(S, n, place, base, weight, rounding, added)
+    wanted, rest = log_determinants_reference(gathered_reference(S, n, place, base, weight, rounding), added)
     np.testing.assert_allclose(out, wanted, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(np.triu(left), np.triu(rest), rtol=1e-10, atol=1e-10)
     again = np.empty(K)
@@ -49,3 +55,24 @@ def test_what_is_not_positive_definite_is_not_finite(pivot):
         again = np.zeros(1)
         log_determinants_left(left, added, again)
         assert np.isfinite(again[0]) == np.isfinite(out[0, 1])
+
+
+@pytest.mark.parametrize(("D", "M"), [(1, 0), (3, 1), (4, 4), (8, 3), (19, 13), (37, 25)])
+@pytest.mark.parametrize("K", [0, 1, 4, 7])
+def test_weights_of_quadratic_forms(D, M, K):
+    S, n, place = sums(D, 7, D)
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(D, D))
+    base, weight, rounding = root @ root.T + np.eye(D), rng.uniform(1.0, 1.5, D), rng.uniform(0.0, 0.5, D)
+    given = S[:K], n[:K], place, base, weight, rounding, M, n[:K] + D + 1.0
+    V = quadratic_weights_reference(*given)
+    a, b = np.triu_indices(D)
+    times = rng.normal(size=len(a))
+    logdets, out, variances = np.empty((K, 2)), np.empty((K, len(a))), np.empty((K, D))
+    quadratic_weights(*given, a * D + b, times, logdets, out, variances)
+    np.testing.assert_allclose(out, V[:, a, b] * times, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(variances, V.diagonal(axis1=1, axis2=2), rtol=1e-9)
+    J = gathered_reference(*given[:6])
+    np.testing.assert_allclose(
+        logdets, log_determinants_reference(J, np.zeros((D - M, D - M)))[0], rtol=1e-10, atol=1e-10
+    )

@@ -12,6 +12,7 @@ from scipy.linalg import solve_triangular
 
 from .._sums import check_between
 from ..kernels.determinants import log_determinants, log_determinants_left
+from ..kernels.quadratic_weights import quadratic_weights
 from . import _quadratic as quadratic
 from ._arrays import converted, like, namespace
 from ._base import Array
@@ -142,13 +143,29 @@ class Regression(WishartPrior):
 
         V_11 is the entry of 1 times 1, which is no statistic.
         """
+        nu = self.degrees_of_freedom + self._layout.counts(N, S)
+        W, variances, logdet_B = self._inverses(N, S, nu) if self._compiled else self._inverses_of_factors(N, S, nu)
+        return self._with_bias(W, variances, quadratic.expected_log_determinant(nu, logdet_B, self._layout.q))
+
+    def _inverses(self, N: Array, S: Array, nu: Array) -> tuple[Array, Array, Array]:
+        """Weights from V, the diagonals of V (K, M + q), and log |B'| (K,), by a compiled loop."""
+        layout = self._layout
+        W = np.empty((len(nu), len(layout.times)))
+        variances = np.empty((len(nu), layout.M + layout.q))
+        logdets = np.empty((len(nu), 2))
+        given = layout.place_stacked, self._prior.products, layout.grain, self._lost, layout.M, nu
+        wanted = layout.place_packed, layout.times
+        quadratic_weights(np.ascontiguousarray(S), layout.counts(N, S), *given, *wanted, logdets, W, variances)
+        _check(logdets)
+        return W, variances, logdets[:, 1]
+
+    def _inverses_of_factors(self, N: Array, S: Array, nu: Array) -> tuple[Array, Array, Array]:
+        """The same of matrices of many columns."""
         belief = self._update(N, S)
-        q = self._layout.q
         half = quadratic.triangular_inverses(belief.L)
-        half[:, : belief.M] *= np.sqrt(q)
-        half[:, belief.M :] *= np.sqrt(belief.nu)[:, None, None]
-        logdet = quadratic.expected_log_determinant(belief.nu, quadratic.log_determinant(belief.noise), q)
-        return self._laid_out(half, logdet)
+        half[:, : belief.M] *= np.sqrt(self._layout.q)
+        half[:, belief.M :] *= np.sqrt(nu)[:, None, None]
+        return *self._laid_out(half), quadratic.log_determinant(belief.noise)
 
     def draw_weights(self, N: Array, S: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """The same of coefficients A and precisions Lambda drawn from their posterior: V = [-A, I]' Lambda [-A, I]."""
@@ -159,17 +176,20 @@ class Regression(WishartPrior):
         noise = np.linalg.solve(root.swapaxes(1, 2), rng.standard_normal((len(N), q, M)))
         A = belief.means + noise @ np.linalg.inv(belief.L[:, :M, :M])
         half = root.swapaxes(1, 2) @ np.concatenate([-A, np.broadcast_to(np.eye(q), (len(N), q, q))], axis=2)
-        return self._laid_out(half, logdet)
+        return self._with_bias(*self._laid_out(half), logdet)
 
-    def _laid_out(self, half: Array, logdet: Array) -> tuple[Array, Array]:
-        """Weights and b from V = half' half of regressors and targets, and the log determinants of the precisions (K,)."""
-        layout = self._layout
+    def _laid_out(self, half: Array) -> tuple[Array, Array]:
+        """Weights from V = half' half of regressors and targets, and the diagonals of V (K, M + q)."""
         V = half.swapaxes(1, 2) @ half
-        variances = V.diagonal(axis1=1, axis2=2)
+        W = V.reshape(len(V), -1).take(self._layout.place_packed, axis=1) * self._layout.times
+        return W, V.diagonal(axis1=1, axis2=2)
+
+    def _with_bias(self, W: Array, variances: Array, logdet: Array) -> tuple[Array, Array]:
+        """Weights, of all statistics, and b, from the diagonals of V and the log determinants of the precisions (K,)."""
+        layout = self._layout
         b = 0.5 * (logdet - variances[:, layout.M :] @ self.rounding)
         if layout.intercept:
             b -= 0.5 * variances[:, layout.M - 1]
-        W = V.reshape(len(V), -1).take(layout.place_packed, axis=1) * layout.times
         return np.hstack([W, -b[:, None]]) if self.holes else W, b
 
     def log_marginal(self, N: Array, S: Array) -> Array:
@@ -341,8 +361,7 @@ class Regression(WishartPrior):
 
     def _normalisers_of(self, left: Left, logdet_B: Array) -> Array:
         """LogZ(nu', J'), (K,), from what `_left` says."""
-        if not np.isfinite(left.logdet_K + logdet_B).all():
-            raise FloatingPointError(quadratic.NOT_DEFINITE)
+        _check(left.logdet_K + logdet_B)
         return log_normaliser(self.degrees_of_freedom + left.n, left.logdet_K, logdet_B, self._layout.q)
 
     @property
@@ -363,6 +382,12 @@ class Regression(WishartPrior):
     def _default_mean(self, sums: Array) -> Array:
         """M0 where none is given: that of `prior_mean`, unless what these `_sums` say suits the family better."""
         return np.asarray(self.mean)
+
+
+def _check(logdets: Array) -> None:
+    """Refuse log determinants of matrices that are not positive definite."""
+    if not np.isfinite(logdets).all():
+        raise FloatingPointError(quadratic.NOT_DEFINITE)
 
 
 class _Marginals:

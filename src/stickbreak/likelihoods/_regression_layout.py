@@ -96,12 +96,12 @@ class Layout:
 
     @cached_property
     def place_packed(self) -> NDArray[np.intp]:
-        """Where in a matrix of v, (M + q)^2 entries, those are that go with the packed products of z, and with z."""
+        """Where in the upper triangle of a matrix of v, (M + q)^2 entries, those of packed products of z, and of z, are."""
         at = np.zeros(self.D + 1, np.intp)
         at[self.order] = np.arange(len(self.order))
         a, b = quadratic.upper_triangle(self.D)
         first, second = np.append(a, np.arange(self.D)), np.append(b, np.full(self.D, self.D))
-        return np.asarray(at[first] * len(self.order) + at[second])
+        return np.asarray(np.minimum(at[first], at[second]) * len(self.order) + np.maximum(at[first], at[second]))
 
     @cached_property
     def times(self) -> Array:
