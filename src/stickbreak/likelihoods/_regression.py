@@ -364,7 +364,7 @@ class Regression(WishartPrior):
         _check(left.logdet_K + logdet_B)
         return log_normaliser(self.degrees_of_freedom + left.n, left.logdet_K, logdet_B, self._layout.q)
 
-    @property
+    @cached_property
     def _lost(self) -> Array:
         """Variances of rounding of v, (M + q,): zero of the regressors."""
         return np.append(np.zeros(self._layout.M), self.rounding)
