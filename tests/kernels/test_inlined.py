@@ -51,6 +51,7 @@ def test_only_kernels_have_machine_code(monkeypatch):
     assert "total" not in seen
 
 
+@pytest.mark.skipif(not numba.config.LOOP_VECTORIZE, reason="loops are not vectorised")
 @pytest.mark.parametrize(("part", "checked"), [(_jit.part, True), (_jit.part_apart, False)])
 def test_arrays_that_are_said_to_be_apart_are_not_checked_at_run_time(part, checked):
     @part
