@@ -545,8 +545,8 @@ def test_log_marginals_of_one_prior_after_another_eliminate_regressors_only_wher
     others = [c.likelihood, *noise, *line, *noise]
     wanted = [other.log_marginal(c.N, c.S) for other in others]
     calls = []
-    left = type(c.likelihood)._left
-    monkeypatch.setattr(type(c.likelihood), "_left", lambda *sums: calls.append(sums) or left(*sums))
+    left = type(c.likelihood).left
+    monkeypatch.setattr(type(c.likelihood), "left", lambda *sums: calls.append(sums) or left(*sums))
     of = c.likelihood.log_marginals_of(c.N, c.S)
     np.testing.assert_allclose([of(other) for other in others], wanted, rtol=1e-12, atol=1e-10)
     assert len(calls) == 2 + len(line)

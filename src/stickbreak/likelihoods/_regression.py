@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from .._sums import check_between
-from ..kernels.determinants import log_determinants, log_determinants_left
+from ..kernels.determinants import log_determinants
 from ..kernels.quadratic_weights import quadratic_weights
 from . import _quadratic as quadratic
 from ._arrays import converted, like, namespace
@@ -20,6 +20,7 @@ from ._hyperparameters import FARTHEST, check_coordinates, check_rounding, farth
 from ._profile import Profile
 from ._regression_belief import Belief, Left, RegressionPosterior, log_normaliser
 from ._regression_layout import Layout, layout_of
+from ._regression_marginals import Marginals
 from ._regression_prior import PseudoRows, prior_mean, prior_precision, residuals
 from ._sample import Sample
 from ._size import Size
@@ -198,7 +199,7 @@ class Regression(WishartPrior):
 
     def log_marginals_of(self, N: Array, S: Array) -> Callable[[Any], Array]:
         """As others; regressors are eliminated again only where their prior is another."""
-        return _Marginals(N, S) if self._compiled else super().log_marginals_of(N, S)
+        return Marginals(N, S) if self._compiled else super().log_marginals_of(N, S)
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """How much worse than its own belief that of a center explains row x, (n, J); zero where x lacks its targets.
@@ -347,9 +348,9 @@ class Regression(WishartPrior):
 
     def _log_normalisers(self, N: Array, S: Array) -> Array:
         """LogZ(nu', J'), (K,)."""
-        return self._normalisers_of(*self._left(N, S)) if self._compiled else self._update(N, S).log_normaliser
+        return self.normalisers_of(*self.left(N, S)) if self._compiled else self._update(N, S).log_normaliser
 
-    def _left(self, N: Array, S: Array) -> tuple[Left, Array]:
+    def left(self, N: Array, S: Array) -> tuple[Left, Array]:
         """What is left of sums once the regressors are eliminated, and log |B'| (K,), by a loop that keeps no factors."""
         layout = self._layout
         n = layout.counts(N, S)
@@ -359,10 +360,15 @@ class Regression(WishartPrior):
         log_determinants(np.ascontiguousarray(S), n, *given, logdets, targets)
         return Left(n, logdets[:, 0], targets), logdets[:, 1]
 
-    def _normalisers_of(self, left: Left, logdet_B: Array) -> Array:
-        """LogZ(nu', J'), (K,), from what `_left` says."""
+    def normalisers_of(self, left: Left, logdet_B: Array) -> Array:
+        """LogZ(nu', J'), (K,), from what `left` says."""
         _check(left.logdet_K + logdet_B)
         return log_normaliser(self.degrees_of_freedom + left.n, left.logdet_K, logdet_B, self._layout.q)
+
+    @property
+    def noise(self) -> Array:
+        """B in working coordinates, (q, q)."""
+        return self._prior.noise
 
     @cached_property
     def _lost(self) -> Array:
@@ -388,23 +394,3 @@ def _check(logdets: Array) -> None:
     """Refuse log determinants of matrices that are not positive definite."""
     if not np.isfinite(logdets).all():
         raise FloatingPointError(quadratic.NOT_DEFINITE)
-
-
-class _Marginals:
-    """The log marginals of the same sums under one regression after another, whose lines often have the same prior."""
-
-    def __init__(self, N: Array, S: Array) -> None:
-        self._sums = np.append(N, 0.0), np.vstack([S, np.zeros(S.shape[1])])  # and of an empty cluster
-        self._last: Regression | None = None
-
-    def __call__(self, likelihood: Regression) -> Array:
-        """As `Regression.log_marginal`."""
-        last = self._last
-        if last is None or likelihood.mean is not last.mean or likelihood.mean_precision is not last.mean_precision:
-            self._last = likelihood
-            self._left, logdet_B = likelihood._left(*self._sums)
-        else:
-            logdet_B = np.empty(len(self._left.n))
-            log_determinants_left(self._left.targets, likelihood._prior.noise, logdet_B)
-        found = likelihood._normalisers_of(self._left, logdet_B)
-        return np.asarray(found[:-1] - found[-1])
