@@ -476,3 +476,23 @@ def test_steps_after_which_scores_cannot_be_computed_are_not_taken_and_others_ar
     asked.clear()
     tuned(posterior, names[:1], FLOAT)
     assert len(asked) == 1
+
+
+def test_what_learning_computes_of_clusters_is_not_computed_again(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 50, axis=0) + rng.normal(size=(100, 2))
+    model = Model(Gaussian().resolve(Sample.of(X)), DirichletProcess(1.0))
+    T = np.array(model.likelihood.features(X, np.empty((100, model.likelihood.n_statistics))))
+    before = model.posterior(hard_summary(T, np.ones(100), np.arange(100) // 50))
+    after = tuned(before, [OF_LIKELIHOOD + "scale", "concentration"], FLOAT)
+    assert after.bound > before.bound
+    want = after.model.posterior(after.summary)
+    want = want.bound, want.parameters(FLOAT)
+
+    def again(*task):
+        raise AssertionError
+
+    monkeypatch.setattr(Gaussian, "log_marginal", again)
+    monkeypatch.setattr(Gaussian, "weights", again)
+    assert after.bound == pytest.approx(want[0], rel=1e-13)
+    np.testing.assert_array_equal(after.parameters(FLOAT).W, want[1].W)
