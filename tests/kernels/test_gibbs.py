@@ -100,7 +100,10 @@ def test_tables_of_words_equal_numpy(seed, K, power):
     E = np.empty((7, K), np.float32)
     cumulative = np.empty_like(E)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
-    gibbs.word_tables(indptr, z, smooth, owners, more, totals, prior, power == 2, E, cumulative)
+    tokens = rng.permutation(len(z))
+    topics = np.empty_like(z)
+    topics[tokens] = z
+    gibbs.word_tables(indptr, tokens, topics, smooth, owners, more, totals, prior, power == 2, E, cumulative)
     counts[:, owners] += more.T
     want = ((counts + smooth[:, None]) / totals) ** power
     np.testing.assert_allclose(E, want, rtol=1e-6)

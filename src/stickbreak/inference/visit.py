@@ -113,6 +113,8 @@ def visit(
     candidates = [(p.removed, p.parameters and kind.prepare(likelihood, p.parameters, source)) for p in proposals]
     task = VisitTask(kind, likelihood, prepared, candidates, draw, base is None, local, near)
     whole = executor.total(source, task, _pieces(chunks, starts))
+    whole.summary = whole.summary.laid_out()
+    whole.tracked = [t.laid_out() for t in whole.tracked]
     parts = whole.parts
     if parts:
         whole.summary = whole.summary.of_chunks([part.summary for part in parts])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ._jit import jit as _jit
 from ._jit import part as _part
+from ._prefetch import prefetch
 from .documents import FAINT, FLOOR, SHARE
 from .own_topics import above, copied, pays, room_for, sum_below, take
 from .single_topic import add_prior, add_single_topic, prior_for, single_topic
@@ -18,6 +19,8 @@ from .special import digamma
 from .vectors import clear, sum_of
 
 Array = NDArray[np.floating]
+
+AHEAD = 2  # entries before which rows of R are asked for
 
 
 class Work(NamedTuple):
@@ -103,6 +106,8 @@ def add_responsibilities(table, at, own, counts, log_Z, topics, q, R):
             for k in range(q.size):
                 out[k] += s * row[k] * q[k]
         else:
+            ahead = own[min(e + AHEAD, at.size - 1)]
+            prefetch(R, ahead, topics)
             for j in range(q.size):
                 out[topics[j]] += s * row[j] * q[j]
 

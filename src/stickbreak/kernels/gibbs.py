@@ -6,10 +6,14 @@ import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
+from ._prefetch import prefetch
 from .special import digamma
 from .vectors import clear
 
 TINY, HUGE = 1e-200, 1e200  # a product of masses is not taken further; each mass is a number of float32
+AHEAD = (
+    4  # tokens before which entries of E are asked for: loads would else wait for draws, which no processor foresees
+)
 
 
 @_part
@@ -99,6 +103,8 @@ def gibbs_sweep(indptr, words, z, E, cumulative, ends, totals, cold, seed):
     for d in range(indptr.size - 1):
         many = _count_topics(z[indptr[d] : indptr[d + 1]], n, present, place)
         for i in range(indptr[d], indptr[d + 1]):
+            ahead = words[min(i + AHEAD, indptr[d + 1] - 1)]
+            prefetch(E, ahead, present[:many])
             row = E[words[i]]
             old = z[i]
             shrink = np.float32(1.0)
@@ -164,8 +170,8 @@ def prior_gains(indptr, z, prior, gains):
 
 
 @_jit
-def word_tables(indptr, z, smooth, owners, more, totals, prior, cold, E, cumulative):
-    """The tables of a sweep for words whose tokens have the topics z[indptr[v] : indptr[v + 1]].
+def word_tables(indptr, tokens, z, smooth, owners, more, totals, prior, cold, E, cumulative):
+    """The tables of a sweep for words whose tokens, tokens[indptr[v] : indptr[v + 1]], have topics in z.
 
     E_vk = (n_vk + smooth_v + sum_{g : owners_g = k} more_gv) / totals_k,   cumulative_vk = sum_{j <= k} E_vj a_j
 
@@ -183,7 +189,7 @@ def word_tables(indptr, z, smooth, owners, more, totals, prior, cold, E, cumulat
         for g in range(owners.size):
             n[owners[g]] += more[g, v]
         for i in range(indptr[v], indptr[v + 1]):
-            n[z[i]] += 1.0
+            n[z[tokens[i]]] += 1.0
         for k in range(K):
             n[k] = _power(n[k] / totals[k], cold)
             E[v, k] = n[k]

@@ -170,13 +170,14 @@ def document_step(
 def summed(own: Tables, sums: Array, R: Array, T: Any, totals: Array, N: Array) -> DocumentSummary:
     """The summary of documents, from the sums (4, K) and responsibilities R (V, K) of `document_statistics`.
 
+    The statistics of words are R' as they lie in memory: it is turned once, when those of all chunks are added up.
+
     T : features of the rows of the tables, None for one-hot
     totals : (n,) sum_k theta_dk;  N : (n, K) counts
     """
     H = sums[3] - sums[2] - np.einsum("vk,vk->k", R, own.scores)
-    S = np.zeros((R.shape[1], len(R) if T is None else T.shape[1]))
-    if T is None:
-        S[:] = R.T
-    else:
+    S = R.T
+    if T is not None:
+        S = np.zeros((R.shape[1], T.shape[1]))
         add_product(R, T, S)
     return DocumentSummary.of_sums(own.prior, own.rest, sums, H, S, totals, N)

@@ -99,6 +99,10 @@ class Summary:
                 mine = getattr(self, f.name)
                 mine += getattr(other, f.name)
 
+    def laid_out(self) -> Self:
+        """This sum with the statistics of each cluster side by side in memory, as loops over them are compiled for."""
+        return self if self.S.flags.c_contiguous else replace(self, S=np.ascontiguousarray(self.S))
+
     def of_chunks(self, chunks: Sequence[Self]) -> Self:
         """This sum over the chunks of a batch, with what they know of single documents, one chunk after another."""
         local = self._local_fields()

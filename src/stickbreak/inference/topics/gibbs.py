@@ -381,6 +381,7 @@ def _counted(
     """The tables of some words."""
     E = np.empty((len(part.smooth), len(prior)), np.float32)
     cumulative = np.empty_like(E)
-    topics = part.topics[part.tokens]
-    word_tables(part.indptr, topics, part.smooth, owners, part.more, totals, prior, cold, E, cumulative)
+    word_tables(
+        part.indptr, part.tokens, part.topics, part.smooth, owners, part.more, totals, prior, cold, E, cumulative
+    )
     return E, cumulative

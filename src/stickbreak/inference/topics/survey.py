@@ -58,7 +58,7 @@ def document_survey(
     ]
     whole = executor.total(source, task, pieces)
     source.release()
-    return DocumentSurvey(replace(whole.total, base=total.base), replace(whole.nodes, base=total.base))
+    return DocumentSurvey(replace(whole.total.laid_out(), base=total.base), replace(whole.nodes, base=total.base))
 
 
 def _of_piece(
