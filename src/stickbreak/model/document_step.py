@@ -9,6 +9,7 @@ from scipy import sparse
 from ..kernels.document_statistics import document_statistics
 from ..kernels.documents import FLOOR, document_counts
 from ..kernels.kept_topics import kept_counts
+from ..kernels.layout import in_rows
 from ..kernels.restarts import restart_documents
 from .document_summary import DocumentSummary
 from .products import add_product
@@ -106,12 +107,17 @@ def tables(scores: Array, prior: Any, words: bool = True) -> Tables:
     Of words the topics' likelihoods are within what float32 can tell apart; those of dense rows need not be.
     """
     K = scores.shape[1]
+    scores = in_rows(scores)
     shift = scores.max(axis=1)
-    scores = np.maximum(scores - shift[:, None], np.log(FLOOR), order="C")
+    scores = scores - shift[:, None]
+    np.maximum(scores, np.log(FLOOR), out=scores)
     E = np.exp(scores)
     prior = np.asarray(prior)
     rest = float(prior[K]) if len(prior) > K else 0.0
-    coarse = np.maximum(E, FLOOR32).astype(np.float32) if words else E
+    coarse = E
+    if words:
+        coarse = E.astype(np.float32)
+        np.maximum(coarse, np.float32(FLOOR32), out=coarse)
     return Tables(scores, shift, E, coarse, prior[:K], rest, words)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._sums import check_between
+from ..kernels.layout import in_rows
 from .tree import upwards
 
 Array = NDArray[np.floating]
@@ -101,7 +102,7 @@ class Summary:
 
     def laid_out(self) -> Self:
         """This sum with the statistics of each cluster side by side in memory, as loops over them are compiled for."""
-        return self if self.S.flags.c_contiguous else replace(self, S=np.ascontiguousarray(self.S))
+        return self if self.S.flags.c_contiguous else replace(self, S=in_rows(self.S))
 
     def of_chunks(self, chunks: Sequence[Self]) -> Self:
         """This sum over the chunks of a batch, with what they know of single documents, one chunk after another."""
