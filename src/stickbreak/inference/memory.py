@@ -92,8 +92,8 @@ class Documents(Footprint):
         return max(1, CHUNK_NUMBERS // max(1, sizes.columns))
 
     def chunk(self, sizes: "Sizes", K: int) -> float:
-        """Of one chunk: R, S and what the entropy is summed from (V, K); counts before and after, and proportions (n, K)."""
-        return 3 * K * sizes.statistics + sizes.chunk * (4 * K + 3 * sizes.columns)
+        """Of one chunk: R, and the sum of all turned (V, K); counts before and after, and proportions (n, K)."""
+        return 2 * K * sizes.statistics + sizes.chunk * (4 * K + 3 * sizes.columns)
 
     def shared(self, sizes: "Sizes", K: int) -> float:
         """The tables while they are made (`stickbreak.model.document_step.tables`): scores, E twice, and E in float32."""
