@@ -11,9 +11,7 @@ from .special import digamma
 from .vectors import clear
 
 TINY, HUGE = 1e-200, 1e200  # a product of masses is not taken further; each mass is a number of float32
-AHEAD = (
-    4  # tokens before which entries of E are asked for: loads would else wait for draws, which no processor foresees
-)
+AHEAD = 4  # tokens before which entries of E are asked for: no processor foresees what draws will read
 
 
 @_part
