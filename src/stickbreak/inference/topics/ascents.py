@@ -29,7 +29,7 @@ class Tuning:
     coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic; one that gains less
         than that gains nothing
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
-    fast : tokens times topics, beyond which laps take long
+    fast, long : tokens times topics, beyond which laps take long, and seconds
     cold : sweeps of annealing at a temperature of one half, where laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
     word_restarts : ascents in a row from words that begin in other topics
@@ -41,6 +41,7 @@ class Tuning:
     coarse_topics: float = 3.0
     fresh_patience: float = 30.0
     fast: int = 1 << 24
+    long: int = 1 << 27
     cold: int = 20
     refreshes: int = 4
     word_restarts: int = 4
@@ -64,6 +65,10 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     def _is_fast(self) -> bool:
         """Whether laps with the topics in hand are quick."""
         return self._is_quick(self.total.K)
+
+    def _takes_long(self) -> bool:
+        """Whether a lap with the topics in hand takes seconds."""
+        return bool(self.source.total_weight * self.total.K > TUNING.long)
 
     def _is_quick(self, K: int) -> bool:
         """Whether laps with so many topics are."""

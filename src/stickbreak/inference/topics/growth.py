@@ -56,7 +56,7 @@ class TopicGrowth(TopicAscents):
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _began: tuple[Laps, Annealed] | None = None  # an ascent of growth, and what it began with
-    _wanted: int = 0  # by what growth tells, if it tells, the fewest topics that are about as good as the best
+    _wanted: int = 0  # by what growth tells, if it tells, topics to anneal at length: as many as seem best, or nearly
 
     @property
     def _most(self) -> int:
@@ -109,9 +109,10 @@ class TopicGrowth(TopicAscents):
         if last > 1:
             best, bend = self._top_of(sizes[: last + 1])
             best = min(best, TUNING.beyond * sizes[last])
-            lacking = ascents.TUNING.coarse_topics * best
-            fewest = best * np.exp(-np.sqrt(lacking / bend)) if bend > 0.0 else best
-            self._wanted = min(int(np.ceil(fewest)), self._most)
+            if bend > 0.0 and self._takes_long():
+                lacking = ascents.TUNING.coarse_topics * best
+                best *= np.exp(-np.sqrt(lacking / bend))
+            self._wanted = min(int(np.ceil(best)), self._most)
 
     def _halve(self, chain: Chain, options: Options) -> None:
         """Excursions from half as many topics, while the fewest that were tried are the best."""

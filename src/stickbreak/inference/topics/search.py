@@ -27,8 +27,7 @@ class Tuning:
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
     rounds, again : long ascents in a row, where laps take long, each from the best topics, at most, and nats for each topic
-        that one must gain for another to follow
-    long : tokens times topics, beyond which a lap takes seconds: there is one of these, and no births
+        that one must gain for another to follow; where a lap takes seconds there is one of these, and no births
     cheap : topics are there twice if merges, as they are, cost less than this share of what their parameters do
     few, twins : share of the topics that are there twice, above which the next ascent begins without these, and up to which
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
@@ -44,7 +43,6 @@ class Tuning:
     worthwhile: float = 30.0
     rounds: int = 4
     again: float = 5.0
-    long: int = 1 << 27
     cheap: float = 0.5
     few: float = 0.02
     twins: float = 0.1
@@ -148,10 +146,6 @@ class TopicSearch(TopicGrowth):
     def _last_options(self) -> Options:
         """How far the search settles in the end."""
         return self.options if self._is_fast() else replace(self.options, share=TUNING.last_share)
-
-    def _takes_long(self) -> bool:
-        """Whether a lap with the topics in hand takes seconds."""
-        return bool(self.source.total_weight * self.total.K > TUNING.long)
 
     def _finish(self, options: Options) -> None:
         """The end where laps take long: merges through losses, then moves; births and restarts too where laps are quicker."""
