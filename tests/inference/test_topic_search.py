@@ -58,6 +58,19 @@ def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_th
     assert 512.0 < by_four < by_three
 
 
+@pytest.mark.parametrize(("long", "wanted"), [(False, 128), (True, 116)])
+def test_long_ascents_have_as_many_topics_as_seem_best_or_nearly_so_where_laps_take_seconds(long, wanted):
+    """With coarse bounds 3 nats a topic below the top, 3 x 128 = 384, a tenth of an e-fold away: 40,000 x 0.098^2 = 384."""
+    found = growing({K: -40_000.0 * np.log(K / 128.0) ** 2 - 1e-9 for K in (64, 128, 256)})
+    found._takes_long = lambda: long
+    found._most = 1000
+    assert growth.TopicGrowth._best_number(found) in (wanted, wanted + 1)  # rounded up
+
+
+def test_two_sizes_do_not_tell_which_number_is_best():
+    assert growth.TopicGrowth._best_number(growing({64: -9.0, 128: -3.0})) == 0
+
+
 @pytest.mark.parametrize("start", [2, 5])
 def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch, start):
     monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))

@@ -56,7 +56,7 @@ class TopicGrowth(TopicAscents):
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _began: tuple[Laps, Annealed] | None = None  # an ascent of growth, and what it began with
-    _wanted: int = 0  # by what growth tells, if it tells, topics to anneal at length: as many as seem best, or nearly
+    _wanted: int = 0  # topics to anneal at length, if growth tells how many seem best
 
     @property
     def _most(self) -> int:
@@ -104,15 +104,20 @@ class TopicGrowth(TopicAscents):
                 break
         if not self._is_fast():
             self._halve(chain, options)
+        self._wanted = self._best_number()
+
+    def _best_number(self) -> int:
+        """As many topics as seem best by the bounds of growth or, where laps take seconds, nearly; 0 if these do not tell."""
         sizes = sorted(self._tried)
         last = min(int(np.argmax([self._tried[K] for K in sizes])) + 1, len(sizes) - 1)
-        if last > 1:
-            best, bend = self._top_of(sizes[: last + 1])
-            best = min(best, TUNING.beyond * sizes[last])
-            if bend > 0.0 and self._takes_long():
-                lacking = ascents.TUNING.coarse_topics * best
-                best *= np.exp(-np.sqrt(lacking / bend))
-            self._wanted = min(int(np.ceil(best)), self._most)
+        if last < 2:
+            return 0
+        best, bend = self._top_of(sizes[: last + 1])
+        best = min(best, TUNING.beyond * sizes[last])
+        if bend > 0.0 and self._takes_long():
+            lacking = ascents.TUNING.coarse_topics * best
+            best *= np.exp(-np.sqrt(lacking / bend))
+        return min(int(np.ceil(best)), self._most)
 
     def _halve(self, chain: Chain, options: Options) -> None:
         """Excursions from half as many topics, while the fewest that were tried are the best."""
