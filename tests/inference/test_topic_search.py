@@ -60,7 +60,7 @@ def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_th
 
 @pytest.mark.parametrize(("long", "wanted"), [(False, 128), (True, 116)])
 def test_long_ascents_have_as_many_topics_as_seem_best_or_nearly_so_where_laps_take_seconds(long, wanted):
-    """With coarse bounds 3 nats a topic below the top, 3 x 128 = 384, a tenth of an e-fold away: 40,000 x 0.098^2 = 384."""
+    """Nearly is 3 nats for each of 128 topics below the top: 384 = 40,000 x 0.098^2, and 128 exp(-0.098) = 116."""
     found = growing({K: -40_000.0 * np.log(K / 128.0) ** 2 - 1e-9 for K in (64, 128, 256)})
     found._takes_long = lambda: long
     found._most = 1000
