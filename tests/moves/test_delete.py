@@ -8,6 +8,7 @@ from stickbreak.likelihoods import DiagonalGaussian, Multinomial, Sample
 from stickbreak.likelihoods.features import features
 from stickbreak.model import BAGS, Model, Summary
 from stickbreak.moves.delete import N_ABSORBERS, propose_deletes
+from stickbreak.moves.proposal import Proposal
 
 DOUBLE = np.dtype(float)
 
@@ -41,6 +42,13 @@ def test_absorbers_keep_their_parameters_and_are_the_nearest():
     assert first.removed == (0, 1, 2, 3, 4, 5)
     assert first.n_added == N_ABSORBERS
     np.testing.assert_array_equal(first.parameters.W, posterior.parameters(DOUBLE).W[[1, 2, 3, 4, 5]])
+
+
+def test_failures_of_a_move_are_those_of_the_clusters_that_are_to_go_whatever_its_name():
+    parameters = clusters([0.0, 1.0, 2.0, 3.0]).parameters(DOUBLE)
+    assert Proposal("dissolve", (3, 0, 1), parameters.take([0, 1]), 0.0, n_absorbers=2).subjects == (3,)
+    assert Proposal("delete", (3, 0), parameters, 0.0, whole=True).subjects == (3, 0)
+    assert Proposal("merge", (1, 2), None, 0.0).subjects == (1, 2)
 
 
 def test_the_limit_and_a_single_cluster():

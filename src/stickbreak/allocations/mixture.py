@@ -49,6 +49,11 @@ class MixturePrior(OneBound, ABC):
     concentration: float | GammaConcentration
 
     @property
+    def max_clusters(self) -> int:
+        """The most clusters that may be in use: no limit, unless a prior has one."""
+        return sys.maxsize
+
+    @property
     def learnable(self) -> tuple[str, ...]:
         """The hyperparameters that `tuned` can set, by name: a concentration with a prior has a posterior instead."""
         return () if isinstance(self.concentration, GammaConcentration) else ("concentration",)
@@ -121,7 +126,7 @@ class MixturePrior(OneBound, ABC):
     def seating(self) -> Seating:
         """How rows join clusters one after the other, with the weights integrated out.
 
-        Of a concentration with a prior that at the prior mean.
+        If the concentration has a prior, it is taken at the prior mean.
 
         Raises
         ------
@@ -132,7 +137,7 @@ class MixturePrior(OneBound, ABC):
 
     @property
     def sticks(self) -> Seating:
-        """The same for weights that are drawn, which every prior has (`Seating.draw_log_weights`)."""
+        """A `Seating` from which weights can be drawn (`Seating.draw_log_weights`), which every prior has."""
         return self._seating(self._belief.mean)
 
     def draw_seating(
@@ -167,6 +172,21 @@ class MixturePrior(OneBound, ABC):
         """The allocation's part of the ELBO, without the assignment entropy."""
         return self._belief.log_mean(partial(self._log_evidence, summary.N))
 
+    def bound_at(self, summary: Counts, solution: Solution) -> float:
+        """The same, which depends on the counts alone."""
+        return solution.value
+
+    def order(self, summary: Counts) -> NDArray[np.integer]:
+        """The order of clusters with the highest bound: decreasing size, which is the best one of sticks."""
+        return np.argsort(-summary.N, kind="stable")
+
+    def tuned(self, summary: Counts, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
+        """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""
+        if "concentration" not in names or "concentration" not in self.learnable:
+            return self, solution
+        best = self.scaled(best_factor(lambda factor: self.scaled(factor).bound(summary)).factor)
+        return best, best.solve(summary)
+
     def concentration_moments(self, summary: Counts) -> Moments:
         """Posterior mean and standard deviation of the concentration; of one that is known, itself and zero."""
         return self._belief.moments(partial(self._log_evidence, summary.N))
@@ -184,12 +204,8 @@ class MixturePrior(OneBound, ABC):
         return normalised(np.append(seats, seating.new_weight(int((N > 0.0).sum()))))
 
     @abstractmethod
-    def order(self, summary: Counts) -> NDArray[np.integer]:
-        """The order of clusters with the highest bound."""
-
-    @abstractmethod
     def _seating(self, concentration: float) -> Seating:
-        """The seating at a concentration."""
+        """The seating at a concentration, which is its ``concentration``: draws of the concentration start there."""
 
     @abstractmethod
     def _log_evidence(self, N: Array, concentration: Any) -> Array:
@@ -202,17 +218,6 @@ class MixturePrior(OneBound, ABC):
     @abstractmethod
     def _mean_weights(self, N: Array, concentration: Any) -> Array:
         """The mean weights at a concentration, normalised, (K,), or at several (n, 1), (n, K)."""
-
-    def bound_at(self, summary: Counts, solution: Solution) -> float:
-        """The same; it depends on the counts alone."""
-        return solution.value
-
-    def tuned(self, summary: Counts, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
-        """This prior with its concentration multiplied by the factor that raises the bound most, if it is among ``names``."""
-        if "concentration" not in names or "concentration" not in self.learnable:
-            return self, solution
-        best = self.scaled(best_factor(lambda factor: self.scaled(factor).bound(summary)).factor)
-        return best, best.solve(summary)
 
 
 @dataclass(frozen=True)
@@ -233,15 +238,6 @@ class DirichletProcess(MixturePrior):
 
     def __post_init__(self) -> None:
         check_belief(self)
-
-    @property
-    def max_clusters(self) -> int:
-        """The most clusters that may be in use: no limit."""
-        return sys.maxsize
-
-    def order(self, summary: Counts) -> NDArray[np.integer]:
-        """Decreasing size, which is the order of sticks with the highest bound."""
-        return np.argsort(-summary.N, kind="stable")
 
     def _merge_gains(self, N: Array, bound: float, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
         """Of the terms log gamma + log Gamma(1 + N_k) - log(gamma + N_{>=k}) of the bound, those that change."""
@@ -294,10 +290,6 @@ class FiniteDirichlet(MixturePrior):
     def max_clusters(self) -> int:
         """The most clusters that may be in use."""
         return self.n_clusters
-
-    def order(self, summary: Counts) -> NDArray[np.integer]:
-        """Decreasing size (the bound does not depend on the order)."""
-        return np.argsort(-summary.N, kind="stable")
 
     def _merge_gains(self, N: Array, bound: float, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
         """Log Gamma(a + b + c) + log Gamma(c) - log Gamma(a + c) - log Gamma(b + c),  c = concentration / n_clusters."""

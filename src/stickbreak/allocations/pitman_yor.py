@@ -1,11 +1,9 @@
 """The Pitman-Yor process: a Dirichlet process with one more parameter, for clusters whose sizes follow a power law."""
 
-import sys
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from .._arguments import as_floats, check_boolean, real, shown
@@ -73,11 +71,6 @@ class PitmanYor(MixturePrior):
         as_floats(self, "discount")
 
     @property
-    def max_clusters(self) -> int:
-        """The most clusters that may be in use: no limit."""
-        return sys.maxsize
-
-    @property
     def learnable(self) -> tuple[str, ...]:
         """The hyperparameters that `tuned` can set, by name."""
         return (*super().learnable, "discount")
@@ -93,10 +86,6 @@ class PitmanYor(MixturePrior):
         if not (self.partition and applies(summary, self.discount)):
             return sticks
         return max(sticks, self._belief.log_mean(lambda c: log_partition(summary, c, self.discount)))
-
-    def order(self, summary: Counts) -> NDArray[np.integer]:
-        """Decreasing size, which is the order of sticks with the highest bound."""
-        return np.argsort(-summary.N, kind="stable")
 
     def tuned(self, summary: Counts, names: tuple[str, ...], solution: Solution) -> tuple[Self, Solution]:
         """This prior with the hyperparameters ``names`` set to values that raise the bound, both together."""

@@ -53,7 +53,9 @@ def propose_deletes(
         if may(int(k)) and estimates[k] > hopeless[k]:
             absorbers = np.argsort(distance[k], kind="stable")[: min(N_ABSORBERS, summary.K - 1)]
             removed = (int(k), *map(int, absorbers))
-            proposals.append(Proposal("delete", removed, parameters.take(absorbers), float(estimates[k])))
+            estimate = float(estimates[k])
+            takers = parameters.take(absorbers)
+            proposals.append(Proposal("delete", removed, takers, estimate, n_absorbers=len(absorbers)))
     return proposals
 
 

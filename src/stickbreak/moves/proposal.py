@@ -20,11 +20,12 @@ class Proposal:
 
     Attributes
     ----------
-    kind : "birth", "merge" or "delete"
+    kind : the name of the move, such as "birth", "merge" or "delete"
     removed : the clusters A, as columns of the current summary
     parameters : of the clusters J, or None for a single cluster that takes everything
     estimate : the gain of the ELBO that is hoped for, in nats
     whole : whether J are all clusters, those that are not removed first: for sequences, see `stickbreak.moves.states`
+    n_absorbers : how many of the clusters A, the last ones, are among J: they only take mass, and the move is not about them
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Proposal:
     parameters: Parameters | None
     estimate: float
     whole: bool = False
+    n_absorbers: int = 0
 
     @property
     def n_added(self) -> int:
@@ -40,8 +42,8 @@ class Proposal:
 
     @property
     def subjects(self) -> tuple[int, ...]:
-        """The clusters the move is about: for a delete, those to go, without absorbers."""
-        return self.removed[:1] if self.kind == "delete" and not self.whole else self.removed
+        """The clusters that the move is about, under which its failures are remembered: A without absorbers."""
+        return self.removed[: len(self.removed) - self.n_absorbers]
 
     @property
     def split(self) -> Array:

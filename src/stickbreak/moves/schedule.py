@@ -123,7 +123,7 @@ class Schedule:
             return [] if settling else self._states(posterior, source, drawn, run, rng, rising)
         proposals: list[Proposal] = []
         if {"merge", "delete"} & set(self.kinds):
-            proposals += self._removals(posterior, source.dtype, settling)
+            proposals += self._merges_and_deletes(posterior, source.dtype, settling)
         if "birth" in self.kinds and not settling:
             proposals += self._births(posterior, source, drawn, run, rng)
         model = posterior.model
@@ -223,7 +223,7 @@ class Schedule:
                 self._fail("birth", (target.cluster,), total.N)
         return [(gain, target.cluster, children) for target, (children, gain) in fits if gain > 0.0]
 
-    def _removals(self, posterior: Posterior, dtype: np.dtype[np.floating], settling: bool) -> list[Proposal]:
+    def _merges_and_deletes(self, posterior: Posterior, dtype: np.dtype[np.floating], settling: bool) -> list[Proposal]:
         """Merges and deletes worth verifying."""
         total = posterior.summary
         saving = posterior.cost
