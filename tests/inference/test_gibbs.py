@@ -8,6 +8,7 @@ from stickbreak.allocations import HierarchicalDirichletProcess
 from stickbreak.data import BagSource
 from stickbreak.inference.executor import Threads
 from stickbreak.inference.topics import gibbs
+from stickbreak.inference.topics.pace import Pace
 from stickbreak.likelihoods import Multinomial
 from stickbreak.model import BAGS, Model, Summary
 
@@ -41,7 +42,7 @@ def test_sweeps_are_over_the_words_that_occur(source, monkeypatch):
 
 def sweeps_of(likelihoods, most, share):
     """How many sweeps there are where these follow each other, and in which of them the prior is learnt."""
-    pace = gibbs.Pace.of(most, share)
+    pace = Pace.of(most, share)
     learnt = []
     for likelihood in likelihoods:
         if pace.over:

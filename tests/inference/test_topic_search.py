@@ -62,7 +62,7 @@ def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_th
 def test_long_ascents_have_as_many_topics_as_seem_best_or_nearly_so_where_laps_take_seconds(long, wanted):
     """Nearly is 3 nats for each of 128 topics below the top: 384 = 40,000 x 0.098^2, and 128 exp(-0.098) = 116."""
     found = growing({K: -40_000.0 * np.log(K / 128.0) ** 2 - 1e-9 for K in (64, 128, 256)})
-    found._takes_long = lambda: long
+    found._takes_seconds = lambda: long
     found._most = 1000
     assert growth.TopicGrowth._best_number(found) in (wanted, wanted + 1)  # rounded up
 

@@ -29,7 +29,8 @@ class Tuning:
     coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic; one that gains less
         than that gains nothing
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
-    fast, long : tokens times topics, beyond which laps take long, and seconds
+    fast, seconds : tokens times topics: up to the first laps are fast, beyond it they take long, and beyond the second one lap
+        takes seconds
     cold : sweeps of annealing at a temperature of one half, where laps take long
     refreshes : ascents in a row from the topics alone, where laps are fast
     word_restarts : ascents in a row from words that begin in other topics
@@ -41,7 +42,7 @@ class Tuning:
     coarse_topics: float = 3.0
     fresh_patience: float = 30.0
     fast: int = 1 << 24
-    long: int = 1 << 27
+    seconds: int = 1 << 27
     cold: int = 20
     refreshes: int = 4
     word_restarts: int = 4
@@ -63,20 +64,20 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         self._first = self.model
 
     def _is_fast(self) -> bool:
-        """Whether laps with the topics in hand are quick."""
-        return self._is_quick(self.total.K)
+        """Whether laps with the topics in hand are fast; otherwise they take long."""
+        return self._is_fast_with(self.total.K)
 
-    def _takes_long(self) -> bool:
-        """Whether a lap with the topics in hand takes seconds."""
-        return bool(self.source.total_weight * self.total.K > TUNING.long)
-
-    def _is_quick(self, K: int) -> bool:
+    def _is_fast_with(self, K: int) -> bool:
         """Whether laps with so many topics are."""
         return bool(self.source.total_weight * K <= TUNING.fast)
 
+    def _takes_seconds(self) -> bool:
+        """Whether a lap with the topics in hand takes so long that it takes seconds."""
+        return bool(self.source.total_weight * self.total.K > TUNING.seconds)
+
     def _cold(self, K: int) -> int:
-        """Cold sweeps of so many topics: few tokens are better left to what chance finds."""
-        return 0 if self._is_quick(K) else TUNING.cold
+        """Cold sweeps of so many topics; none where laps are fast: few tokens are better left to what chance finds."""
+        return 0 if self._is_fast_with(K) else TUNING.cold
 
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing, or too little to begin again."""

@@ -15,25 +15,23 @@ from ...kernels.gibbs import gibbs_sweep, prior_gains, word_tables
 from ...likelihoods import Multinomial, Seeded
 from ...model import Model, Summary
 from ..executor import Executor
+from .pace import WINDOW, Pace
 
 Array = NDArray[np.floating]
 
 TOKENS = 1 << 24  # about the most tokens that are sampled, and counts of words that are read for that
-LONG = 2000, 10_000  # where there are more: the least and the most tokens on average that long documents keep
-CHUNK_TOKENS = 1 << 16
+LONG = 2000, 10_000  # where there are more: the least and the most tokens that long documents keep on average
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
-WINDOW = 10  # sweeps of which the likelihoods of tokens are compared with those before
-PRIOR_EVERY = 3  # sweeps between estimates of the prior of documents
-GENEROUS = 0.6  # share of the sweeps with the first prior, at most: documents of many topics let topics move ...
-BRIEFLY = 0.1  # the same where topics are known: they need not find their places any more
-SMALLEST_PRIOR = 1e-4
-DISSOLVED = 0.1  # share of the mean size below which a topic is dissolved
-ENOUGH = 0.02  # nats a sweep for each topic: where the tokens' likelihood rises by less, ...
-QUIET = 2  # times in a row, from some sweeps to the next, more sweeps are not worth it
-PLENTY = 1_000_000  # with fewer tokens there are more sweeps, by the root of the ratio ...
-MOST_SWEEPS = 5.0  # ... up to this multiple
-NO_OWNERS = np.empty(0, np.intp)
+CHUNK_TOKENS = 1 << 16  # about the tokens of a chunk
+PLENTY = 1_000_000  # with fewer tokens there are more sweeps, by the root of the ratio, but at most `MOST_SWEEPS` times as many
+MOST_SWEEPS = 5.0
 FIRST_PRIOR = 0.1  # pseudo-count of a topic in a document at first
+SMALLEST_PRIOR = 1e-4
+GENEROUS = 0.6  # the largest share of the sweeps with the first prior: documents of many topics let topics move
+BRIEFLY = 0.1  # the same where topics are known: they need not find their places any more
+ENOUGH = 0.02  # nats for each topic by which a sweep must raise the likelihood of the tokens (`Pace`)
+DISSOLVED = 0.1  # share of the mean size below which a topic is dissolved
+NO_OWNERS = np.empty(0, np.intp)
 
 
 class Annealed(NamedTuple):
@@ -85,64 +83,6 @@ class Part(NamedTuple):
     seed: int
 
 
-class Pace(NamedTuple):
-    """How far sweeps have come: first with a generous prior of documents, then while it is learnt.
-
-    Either is over after so many sweeps, or once `QUIET` times in a row `WINDOW` of them do not raise the likelihood of the
-    tokens by so much over the best before.
-
-    most : sweeps at most, of each of the two
-    least : nats by which a sweep must raise the likelihood
-    learning : whether the first is over
-    sweep : sweeps so far;  since : of these, in this one
-    level : the highest mean likelihood of `WINDOW` sweeps;  total : the sum over those that are not complete
-    quiet : how often in a row they did not raise it
-    """
-
-    most: tuple[int, int]
-    least: float
-    learning: bool = False
-    sweep: int = 0
-    since: int = 0
-    level: float = -np.inf
-    total: float = 0.0
-    quiet: int = 0
-
-    @classmethod
-    def of(cls, sweeps: int, share: float, least: float = 0.0) -> "Pace":
-        """So many sweeps at most, this share of them with the first prior."""
-        first = int(np.ceil(share * sweeps))
-        return cls((first, sweeps - first), least)
-
-    @property
-    def over(self) -> bool:
-        """Whether there are no more sweeps."""
-        return self.learning and self.since >= self.most[1]
-
-    @property
-    def learns(self) -> bool:
-        """Whether the prior is learnt after the next sweep."""
-        return self.learning and self.since % PRIOR_EVERY == 0
-
-    def after(self, likelihood: float) -> "Pace":
-        """The pace after a sweep in which the tokens had a likelihood, in nats."""
-        since = self.since + 1
-        level = self.level
-        total = self.total + likelihood
-        quiet = self.quiet
-        if since % WINDOW == 0:
-            mean = total / WINDOW
-            rises = mean > level + self.least * WINDOW
-            quiet = 0 if rises else quiet + 1
-            level = max(mean, level)
-            total = 0.0
-        done = since >= self.most[self.learning] or quiet == QUIET
-        if done and not self.learning:
-            return Pace(self.most, self.least, True, self.sweep + 1)
-        most = (self.most[0], since) if done else self.most
-        return self._replace(most=most, sweep=self.sweep + 1, since=since, level=level, total=total, quiet=quiet)
-
-
 class Chain:
     """A sampler of the topic of every token of some documents, for a model with a Multinomial likelihood.
 
@@ -153,21 +93,13 @@ class Chain:
     """
 
     def __init__(self, model: Model, source: ArraySource, rng: np.random.Generator, learn: bool) -> None:
-        everything = source.total_weight
-        mean = everything / source.n_rows
-        share = min(1.0, float(np.clip(TOKENS / source.n_rows, *LONG)) / mean) if everything > TOKENS else 1.0
-        per_document = max(share * mean, source.row_size) if share < 1.0 else mean
-        X = source.sample(max(1, int(TOKENS / max(per_document, 1.0 / source.n_rows))), rng).X
-        tokens = np.rint(X.data).astype(np.int64)
-        if share < 1.0:
-            tokens = rng.binomial(tokens, share)
-        tokens = np.minimum(tokens, MOST_REPEATS)
+        X, tokens = _sampled(source, rng)
         seen = np.zeros(X.shape[1], np.bool_)
         seen[X.indices[tokens > 0]] = True
         self.used = np.flatnonzero(seen)  # sweeps take time in proportion to the words that occur, not to V
         self.words = np.repeat((np.cumsum(seen) - 1)[X.indices], tokens).astype(np.int32)
         self.indptr = np.concatenate([[0], np.cumsum(tokens)])[X.indptr]
-        self.scale = everything / max(len(self.words), 1)
+        self.scale = source.total_weight / max(len(self.words), 1)
         self.edges = _cuts(self.indptr)
         self.by_word = np.argsort(self.words, kind="stable")
         self.word_indptr = np.searchsorted(self.words[self.by_word], np.arange(len(self.used) + 1))
@@ -237,21 +169,15 @@ class Chain:
     def _run(
         self, z: NDArray[np.int32], S: Array, owners: NDArray[np.intp], sweeps: int, executor: Executor, cold: int
     ) -> Annealed:
+        """Sweep on from the topic z of every token, which is changed in place, or from counts of words where it is -1.
+
+        S : (number of words that occur, K) their counts in each topic
+        owners, cold : as in `from_topics`
+        """
         K = S.shape[1]
-        prior = np.full(K, FIRST_PRIOR)
-        if not self.learn:
-            allocation = self.model.allocation
-            assert isinstance(allocation, TopicPrior)
-            prior *= allocation.document_concentration / prior.sum()
-        smooth = S + self.prior[:, None]
-        smooth[:, owners] += self.more.T
-        unused = np.full(K, self.unused)
-        unused[owners] += self.more_totals - self.more.sum(axis=1)
-        E = smooth / (smooth.sum(axis=0) + unused)
-        cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
+        prior = self._first_prior(K)
         sizes: NDArray[Any] = np.bincount(z[z >= 0], minlength=K)
-        totals = np.zeros(K, np.float32) if (z < 0).any() else self._totals(sizes, owners)
-        tables = Tables(E.astype(np.float32), cumulative, cumulative[:, -1].copy(), totals)
+        tables = self._first_tables(z, S, sizes, prior, owners)
         pace = Pace.of(int(sweeps * self.longer), BRIEFLY if S.any() else GENEROUS, ENOUGH * K)
         while not pace.over:
             if pace.sweep > 0:
@@ -262,7 +188,36 @@ class Chain:
             pace = pace.after(log_masses - self._log_sizes(prior))
         for _ in range(cold):
             sizes = self._sweep(z, self._tables(z, sizes, prior, owners, executor, cold=True), executor)[1]
-        S = np.bincount(self.words.astype(np.int64) * K + z, minlength=S.size).reshape(S.shape).astype(np.float64)
+        return self._outcome(z, K, owners)
+
+    def _first_prior(self, K: int) -> Array:
+        """The pseudo-count of each topic in a document at first, (K,)."""
+        prior = np.full(K, FIRST_PRIOR)
+        if not self.learn:
+            allocation = self.model.allocation
+            assert isinstance(allocation, TopicPrior)
+            prior *= allocation.document_concentration / prior.sum()
+        return prior
+
+    def _first_tables(
+        self, z: NDArray[np.int32], S: Array, sizes: NDArray[Any], prior: Array, owners: NDArray[np.intp]
+    ) -> Tables:
+        """What the first sweep draws topics by: counts of words, of which tokens without a topic are not a part."""
+        K = S.shape[1]
+        smooth = S + self.prior[:, None]
+        smooth[:, owners] += self.more.T
+        unused = np.full(K, self.unused)
+        unused[owners] += self.more_totals - self.more.sum(axis=1)
+        E = smooth / (smooth.sum(axis=0) + unused)
+        cumulative = np.cumsum(E * prior, axis=1).astype(np.float32)
+        totals = np.zeros(K, np.float32) if (z < 0).any() else self._totals(sizes, owners)
+        return Tables(E.astype(np.float32), cumulative, cumulative[:, -1].copy(), totals)
+
+    def _outcome(self, z: NDArray[np.int32], K: int, owners: NDArray[np.intp]) -> Annealed:
+        """The topics of tokens in decreasing size, without those that have none, unless these are named in advance."""
+        n_words = len(self.used)
+        counts_of_words = np.bincount(self.words.astype(np.int64) * K + z, minlength=n_words * K)
+        S = counts_of_words.reshape(n_words, K).astype(np.float64)
         sizes = S.sum(axis=0)
         if self.seeds is not None:
             counts = np.zeros((K, self.n_words))
@@ -352,6 +307,22 @@ class Chain:
         new = prior * gains / (psi(lengths + total) - psi(total)).sum()
         new = np.maximum(new, SMALLEST_PRIOR)
         return np.asarray(new if self.learn else new * (total / new.sum()))
+
+
+def _sampled(source: ArraySource, rng: np.random.Generator) -> tuple[Any, NDArray[np.int64]]:
+    """Counts of documents (CSR), and how many tokens of each entry are sampled, in all about `TOKENS` at most.
+
+    Long documents lose a random share of their tokens first, and documents are left out only then.
+    """
+    total = source.total_weight
+    mean = total / source.n_rows
+    share = min(1.0, float(np.clip(TOKENS / source.n_rows, *LONG)) / mean) if total > TOKENS else 1.0
+    per_document = max(share * mean, source.row_size) if share < 1.0 else mean
+    X = source.sample(max(1, int(TOKENS / max(per_document, 1.0 / source.n_rows))), rng).X
+    tokens = np.rint(X.data).astype(np.int64)
+    if share < 1.0:
+        tokens = rng.binomial(tokens, share)
+    return X, np.minimum(tokens, MOST_REPEATS)
 
 
 def _cuts(indptr: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -24,20 +24,21 @@ class Tuning:
     Attributes
     ----------
     fewest, least : topics of the first excursion, and of any, where laps take long
-    growth : times as many topics in the next excursion: first, and where laps are fast, when that is too many
+    growth, fine_growth : times as many topics in the next excursion: at first, and where laps are fast, once that is too many
     seen : where laps take long, the last excursions whose bounds tell how many topics are best
-    beyond : times as many topics as seem best by these, beyond which the next excursion does not go, but times as many as
-        there are, at least
-    near : there is no next excursion if what seems best is less than so many times what was tried
+    beyond : the next excursion has no more than so many times the number of topics that seems best by these, but at least so
+        many times the topics in hand
+    near : there is no next excursion if the number that seems best is less than so many times the largest that was tried
     coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
-    worthwhile_topic : share of what its parameters cost: the topics that an excursion adds must gain as much each, or it is
-        the last
-    sweeps, last_sweeps : of annealing, at the start of an ascent, and of the last ones where laps are fast
+    worthwhile_topic : share of what the parameters of a topic cost: an excursion is the last if each topic that it adds gains
+        less
+    sweeps, last_sweeps : sweeps of annealing before ascents of the growth, and before long ascents where laps are fast
     """
 
     fewest: int = 64
     least: int = 8
-    growth: tuple[float, ...] = (2.0, 1.125)
+    growth: float = 2.0
+    fine_growth: float = 1.125
     seen: int = 4
     beyond: float = 1.25
     near: float = 1.5
@@ -56,7 +57,9 @@ class TopicGrowth(TopicAscents):
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _began: tuple[Laps, Annealed] | None = None  # an ascent of growth, and what it began with
-    _wanted: int = 0  # topics to anneal at length, if growth tells how many seem best
+    _wanted: int = (
+        0  # topics of the first long ascent where laps take long: those that seem best; 0 if growth does not tell
+    )
 
     @property
     def _most(self) -> int:
@@ -75,19 +78,23 @@ class TopicGrowth(TopicAscents):
         if self.total.K == 1:
             self._try_many(chain, options)
         self._double(chain, options)
-        while self._is_fast() and self._grow(chain, self._times(TUNING.growth[1]), options):
+        while self._is_fast() and self._grow(chain, self._times(TUNING.fine_growth), options):
             self._wanted = 0
+
+    def _annealed(self, chain: Chain, start: Summary, sweeps: int) -> Annealed:
+        """The topics of a summary, annealed."""
+        return chain.from_summary(start, sweeps, self.executor, self._cold(start.K))
 
     def _at_random(self, chain: Chain, K: int) -> Annealed:
         """So many topics from nothing, annealed."""
-        return chain.from_summary(Summary.zeros(K, self.total.S.shape[1]), TUNING.sweeps, self.executor, self._cold(K))
+        return self._annealed(chain, Summary.zeros(K, self.total.S.shape[1]), TUNING.sweeps)
 
     def _try_many(self, chain: Chain, options: Options) -> None:
         """Excursions from ever more topics at random, while these gain: one topic may be better than some of very many."""
         (*_, (many, bound)) = self._tried.items()
         better = True
         while better and self._may_grow():
-            many = int(np.ceil(TUNING.growth[0] * many))
+            many = int(np.ceil(TUNING.growth * many))
             if many > self._most:
                 break
             trial = self._excursion(self._at_random(chain, many), options)
@@ -95,7 +102,7 @@ class TopicGrowth(TopicAscents):
             bound = trial.bound
 
     def _double(self, chain: Chain, options: Options) -> None:
-        """Excursions from twice as many topics, until these gain too little; then what all of them tell."""
+        """Excursions from twice as many topics, until these gain too little; then ``_wanted`` is what all of them tell."""
         self._note(self.outcome)
         while self._rises():
             K = self.total.K
@@ -107,14 +114,17 @@ class TopicGrowth(TopicAscents):
         self._wanted = self._best_number()
 
     def _best_number(self) -> int:
-        """As many topics as seem best by the bounds of growth or, where laps take seconds, nearly; 0 if these do not tell."""
+        """The number of topics that seems best by the bounds of growth; 0 if these do not tell.
+
+        Where a lap takes seconds, the fewest that lack no more, by the same parabola, than ascents are compared to.
+        """
         sizes = sorted(self._tried)
         last = min(int(np.argmax([self._tried[K] for K in sizes])) + 1, len(sizes) - 1)
         if last < 2:
             return 0
         best, bend = self._top_of(sizes[: last + 1])
         best = min(best, TUNING.beyond * sizes[last])
-        if bend > 0.0 and self._takes_long():
+        if bend > 0.0 and self._takes_seconds():
             lacking = ascents.TUNING.coarse_topics * best
             best *= np.exp(-np.sqrt(lacking / bend))
         return min(int(np.ceil(best)), self._most)
@@ -131,9 +141,9 @@ class TopicGrowth(TopicAscents):
         """Times as many topics in the next excursion: where laps take long, no further beyond the top than `Tuning.beyond`."""
         sizes = sorted(self._tried)
         if len(sizes) < 3 or self._is_fast():
-            return TUNING.growth[0]
+            return TUNING.growth
         top = self._top_of(sizes)[0]
-        return float(np.clip(TUNING.beyond * top / self.total.K, TUNING.beyond, TUNING.growth[0]))
+        return float(np.clip(TUNING.beyond * top / self.total.K, TUNING.beyond, TUNING.growth))
 
     def _rises(self) -> bool:
         """Whether many more topics than were tried are likely to be better, where laps take long: by the last bounds."""
@@ -167,7 +177,7 @@ class TopicGrowth(TopicAscents):
     def _grows_at_last(self, chain: Chain, options: Options) -> bool:
         """Whether a few more topics are better once they are as settled as the model in hand: growth compares both before."""
         best = self.outcome
-        wanted = self._times(TUNING.growth[-1])
+        wanted = self._times(TUNING.fine_growth)
         if not self._may_grow() or wanted <= self.total.K:
             return False
         trial = self._laps(self.model, (), options, best, origin="splits")
@@ -192,14 +202,17 @@ class TopicGrowth(TopicAscents):
             laps, annealed = self._began
             if laps is self._in_hand and annealed.summary.K == self.total.K:
                 return annealed
-        return chain.from_summary(self.total, 1, self.executor, self._cold(self.total.K))
+        return self._annealed(chain, self.total, 1)
 
     def _of_growth(self, options: Options, K: int) -> Options:
         """How far ascents settle that are compared to tell how many topics are best, K in hand."""
-        return options if self._is_quick(K) else replace(options, tol=max(TUNING.coarse_growth, options.tol))
+        return options if self._is_fast_with(K) else replace(options, tol=max(TUNING.coarse_growth, options.tol))
 
     def _excursion(self, annealed: Annealed, options: Options, merges: bool = True) -> Laps:
-        """An ascent from more topics, then merged, at last without what is known of documents; that ascent before merges."""
+        """An ascent of the growth from annealed topics, which is returned; what may follow are merges of its topics.
+
+        Where laps are fast and the merged topics are not better either, an ascent from these topics alone comes last.
+        """
         best = self.outcome
         trial = self._laps(self.model, (), self._of_growth(options, self.total.K), best, origin="splits")
         trial.run(annealed.summary)

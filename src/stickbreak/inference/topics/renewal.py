@@ -37,7 +37,7 @@ class TopicRenewal(TopicSearch):
     def run(self, start: Summary) -> None:
         """Search from the topics of the stream; the outcome is ``best``."""
         if not isinstance(self.source, BagSource) or not self.source.whole:
-            self._run_coarse(start)
+            self._run_without_annealing(start)
             return
         chain = Chain(self.model, self.source, self.rng.spawn(1)[0], "document_concentration" in self.options.learn)
         coarse = replace(self.options, tol=max(ascents.TUNING.coarse_topics, self.options.tol))
@@ -51,7 +51,7 @@ class TopicRenewal(TopicSearch):
         if self._may_grow() and blank > 0:
             wider = self.total.as_start.insert_empty(blank)
             self._excursion(chain.from_summary(wider, growth.TUNING.sweeps, self.executor), coarse)
-            while self._grow(chain, self._times(growth.TUNING.growth[0]), coarse):
+            while self._grow(chain, self._times(growth.TUNING.growth), coarse):
                 continue
         self._refresh()
         self._merge_more(self._in_hand, self.options)

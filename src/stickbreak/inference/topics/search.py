@@ -26,13 +26,14 @@ class Tuning:
     coarse : excursions of groups of rows are compared when settled to this multiple of the tolerance
     settle, settle_topics : laps before the topics of an excursion must pay: of groups of rows, and of words
     worthwhile : an excursion that gains less than this multiple of the tolerance, for each topic, is the last
-    rounds, again : long ascents in a row, where laps take long, each from the best topics, at most, and nats for each topic
-        that one must gain for another to follow; where a lap takes seconds there is one of these, and no births
-    cheap : topics are there twice if merges, as they are, cost less than this share of what their parameters do
-    few, twins : share of the topics that are there twice, above which the next ascent begins without these, and up to which
+    rounds : the most long ascents in a row, where laps take long, that begin with no topic twice; one where a lap takes seconds
+    again : nats for each topic that such an ascent must gain for another to follow
+    cheap : topics are there twice if merging them, as they are, costs less than this share of what their parameters cost
+    few, twins : shares of the topics: if more than the first are there twice, the next ascent begins without these, but with no
+        more than the second left out
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
-    again_sweeps : of annealing, of each of these
+    again_sweeps : sweeps of annealing before each long ascent, where laps take long
     unmixed : alpha from which documents of one topic each begin
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
     """
@@ -66,21 +67,21 @@ class TopicSearch(TopicGrowth):
     """
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
-    _one_each: bool = False  # whether the best model is from documents of one topic each
+    _one_each: bool = False  # whether the best ascent began with documents of one topic each
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         chain = self.make_chain(self.rng)
         if chain is None:
-            self._run_coarse(start)
+            self._run_without_annealing(start)
         else:
-            self._run_annealed(chain, start)
+            self._run_with_annealing(chain, start)
         if chain is None or self._is_fast():
             self._restart_all(self.options)
         if self.total.K == 1 and self._laps_left > 0:
-            self._settle_alone()
+            self._settle_one_topic()
 
-    def _settle_alone(self) -> None:
+    def _settle_one_topic(self) -> None:
         """An ascent of the only topic from the best share of the rest, which laps approach by one part in D."""
         best = self.outcome
         allocation = best.model.allocation
@@ -97,7 +98,7 @@ class TopicSearch(TopicGrowth):
         if self.options.learn_late and self._laps_left > 0:
             self.outcome.polish(self.options.at_last)
 
-    def _run_coarse(self, start: Summary) -> None:
+    def _run_without_annealing(self, start: Summary) -> None:
         """Search for topics of rows: ascents from ever more topics, compared before they have settled."""
         coarse = replace(self.options, tol=TUNING.coarse * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
@@ -112,11 +113,14 @@ class TopicSearch(TopicGrowth):
                 break
         self._settle()
 
-    def _run_annealed(self, chain: Chain, start: Summary) -> None:
-        """Search for topics: ever more, until those that are new gain too little; then long ascents, until none merges any."""
+    def _run_with_annealing(self, chain: Chain, start: Summary) -> None:
+        """Search for topics of words: growth, documents of one topic each, long ascents, and the end.
+
+        Whether laps are fast is asked anew before each part, since the number of topics changes.
+        """
         coarse = replace(self.options, tol=max(ascents.TUNING.coarse_topics, self.options.tol))
         self.draws = False  # there are no births
-        annealed = chain.from_summary(start, growth.TUNING.sweeps, self.executor, self._cold(start.K))
+        annealed = self._annealed(chain, start, growth.TUNING.sweeps)
         self.best = self._laps(self.model, (), self._of_growth(coarse, start.K))
         self.best.run(annealed.summary)
         self._began = self.best, annealed
@@ -126,14 +130,14 @@ class TopicSearch(TopicGrowth):
         if self._may_grow():
             self._grow_from(chain, start, coarse)
             if not self._is_fast():
-                self._anneal_first(chain, coarse)
+                self._ascend_long_first(chain, coarse)
             self._with_one_topic_each(chain, coarse)
         if self._one_each:  # annealing mixes
             self._settle()
         elif self._is_fast():
-            self._anneal_all(chain, coarse)
+            self._ascend_long_while_merging(chain, coarse)
         else:
-            self._anneal_again(chain, coarse)
+            self._ascend_long_in_a_row(chain, coarse)
         if not self._is_fast():
             self._restart_words(coarse)
             self._finish(options=coarse)
@@ -148,62 +152,66 @@ class TopicSearch(TopicGrowth):
         return self.options if self._is_fast() else replace(self.options, share=TUNING.last_share)
 
     def _finish(self, options: Options) -> None:
-        """The end where laps take long: merges through losses, then moves; births and restarts too where laps are quicker."""
+        """The end where laps take long: merges through losses, then laps with merges and deletes.
+
+        Where a lap takes less than seconds, with births, too, and then restarts of words and documents.
+        """
         self._merge_more(self._in_hand, options)
         best = self._in_hand
         if not self._removals or self._laps_left <= 0:
             return
-        quick = not self._takes_long()
-        self.draws = quick and "birth" in self.moves
+        thorough = not self._takes_seconds()
+        self.draws = thorough and "birth" in self.moves
         moves, settle = (self.moves, 0) if self.draws else (self._removals, self._laps_left)
         last = self._laps(best.model, moves, self._last_options(), best, settle, "settled")
         last.run(best.total, best.counts)
         self.draws = False
         self._restart_documents(last)
         self._keep(best, last)
-        if quick:
+        if thorough:
             self._restart_all(options)
 
-    def _anneal_all(self, chain: Chain, options: Options) -> None:
-        """Long ascents, until none merges any topics."""
+    def _ascend_long_while_merging(self, chain: Chain, options: Options) -> None:
+        """Long ascents where laps are fast, until none merges any topics."""
         K = self.total.K + 1
         while self._laps_left > 0 and self.total.K < K:
             K = self.total.K
-            self._anneal(chain, self.total, options)
+            self._ascend_long(chain, self.total, options)
             fewer = self._nearly_as_good()
             if fewer is not None:
-                self._anneal(chain, fewer, options)
+                self._ascend_long(chain, fewer, options)
 
-    def _anneal_first(self, chain: Chain, options: Options) -> None:
+    def _ascend_long_first(self, chain: Chain, options: Options) -> None:
         """The first long ascent where laps take long, from as many topics as growth asks for."""
         wanted = self._wanted
         if wanted > self.total.K:
-            self._ascend_annealed(chain, self._with_split(chain, wanted, TUNING.again_sweeps), options)
+            self._ascend_from(chain, self._with_split(chain, wanted, TUNING.again_sweeps), options)
         elif self._laps_left > 0:
             merges = 0 < wanted < self.total.K and self._may_merge()
             start = reduced(self._in_hand.model, self.total, wanted) if merges else self.total
-            self._anneal(chain, start, options, TUNING.again_sweeps)
+            self._ascend_long(chain, start, options, TUNING.again_sweeps)
 
-    def _anneal_again(self, chain: Chain, options: Options) -> None:
+    def _ascend_long_in_a_row(self, chain: Chain, options: Options) -> None:
         """Long ascents in a row where laps take long, each from the best topics, without those that are there twice.
 
-        They end when one gains too little; where no topics are there twice, after `Tuning.rounds`, or one.
+        They end when the model in hand was not bettered.  Of those that begin with no topic twice there are `Tuning.rounds` at
+        most, one where a lap takes seconds, and another only follows one that gained enough.
         """
-        rounds = 1 if self._takes_long() else TUNING.rounds
+        rounds = 1 if self._takes_seconds() else TUNING.rounds
         best = None
         while rounds > 0 and self._laps_left > 0 and self._in_hand is not best:
             best = self._in_hand
             bound = best.bound
             once = self._without_twins()
-            self._anneal(chain, self.total if once is None else once, options, TUNING.again_sweeps)
+            self._ascend_long(chain, self.total if once is None else once, options, TUNING.again_sweeps)
             if once is None:
                 rounds = rounds - 1 if self.outcome.bound > bound + TUNING.again * self.total.K else 0
 
     def _without_twins(self) -> Summary | None:
-        """The topics of the best model without those that it has twice, merged as they are; None where next to none are.
+        """The topics of the best model without those that it has twice, merged as they are; None where it has next to none.
 
-        Of a known number of topics some are, after growth that went too far; of other documents every topic is worth what its
-        parameters cost.
+        It has some after growth that went too far, as that does where documents have a known number of topics.  Of other
+        documents every topic is worth what its parameters cost.
         """
         if not self._may_merge():
             return None
@@ -214,11 +222,13 @@ class TopicSearch(TopicGrowth):
         merges = int(np.flatnonzero(lost <= dear * np.arange(len(lost)))[-1])
         return self._merged_to(levels[merges]) if merges > TUNING.few * self.total.K else None
 
-    def _anneal(self, chain: Chain, start: Summary, options: Options, sweeps: int = growth.TUNING.last_sweeps) -> None:
+    def _ascend_long(
+        self, chain: Chain, start: Summary, options: Options, sweeps: int = growth.TUNING.last_sweeps
+    ) -> None:
         """A long ascent from topics, annealed, and what follows from the best model then."""
-        self._ascend_annealed(chain, chain.from_summary(start, sweeps, self.executor, self._cold(start.K)), options)
+        self._ascend_from(chain, self._annealed(chain, start, sweeps), options)
 
-    def _ascend_annealed(self, chain: Chain, annealed: Annealed, options: Options) -> None:
+    def _ascend_from(self, chain: Chain, annealed: Annealed, options: Options) -> None:
         """An ascent from annealed topics, and what follows from the best model then."""
         best = self.outcome
         fast = self._is_fast()
