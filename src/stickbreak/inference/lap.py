@@ -193,7 +193,9 @@ def _pass(
         target = None if births is None else births.target(model.posterior(memo.total), known)
         if births is not None:
             draw = None if known is None or target is None else births.draw(model, target, known.N)
-        warm = starts[b] if known is None and starts is not None else known and known.warm_start
+        warm = None if known is None else known.warm_start
+        if known is None and starts is not None:
+            warm = starts[b]
         seen = visit(
             looking,
             parameters,

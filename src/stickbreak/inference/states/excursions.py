@@ -18,7 +18,7 @@ from ..descent import of_states
 from ..laps import Laps
 from ..search import Search
 from ..state import Options
-from .kinds import Kind, Kinds
+from .kinds import ExcursionKind, ExcursionKinds
 from .sizes import has_long_laps
 
 
@@ -32,9 +32,10 @@ class Tuning:
     coarse : excursions are compared when settled to this multiple of the tolerance
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
     settle : laps before the states of an excursion, or of a given start, must pay
-    longer : the same of excursions whose states part slowly, and of all where rows are not many: states may last two rows
+    longer : the same of excursions whose states part slowly, and of all excursions where rows are not many: states may last two
+        rows
     long_settle : the same where laps take long: asking whether a removal pays takes as long as a lap
-    longest_excursion, long_removals : laps of an excursion after these, and where laps take long
+    longest_excursion, long_removals : the most laps of an excursion once its states have settled, also where laps take long
     hopeless : an excursion is over if it would take more laps than this, each like the last, to reach the model in hand
     most_quiet : quiet laps, after which moves that are left are not tried
     few : share of the states from which another ascent begins
@@ -70,7 +71,7 @@ class ExcursionSearch(Search):
     prior of rows is learnt anew; where none of these pays, the search ends.
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
-    sampled : whether the search began with the outcome of a search of a sample
+    sampled : whether the search began with the outcome of another: of a sample, or from pairs of rows
     unlearnt : the likelihood with the prior as it was before any was learnt
     """
 
@@ -107,14 +108,14 @@ class ExcursionSearch(Search):
         while self._may_grow():
             self._in_turn(kinds, patience)
             if has_long_laps(self._sequences, self.total.K) and self._may_grow():
-                self._pays(self._anew)
+                self._pays(self._prior_anew)
                 return
             paid = [self._pays(kind) for kind in self._last_kinds()]
             if not any(paid):
                 return
             patience = self.patience
 
-    def _in_turn(self, kinds: Iterator[Kind], patience: int) -> None:
+    def _in_turn(self, kinds: Iterator[ExcursionKind], patience: int) -> None:
         """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has."""
         failures = 0
         while self._may_grow() and failures < patience:
@@ -125,47 +126,47 @@ class ExcursionSearch(Search):
             elif paid is not None:
                 failures += 1
 
-    def _kinds(self) -> list[Kind]:
+    def _kinds(self) -> list[ExcursionKind]:
         """The kinds in the order of their turns.
 
         Of many rows new states are what excursions find most, and those of a sample are not found anew on all rows.  As there
         are few turns, the kind that finds what neither a row nor a segment shows has an early one.
         """
         kinds = self.kinds
-        anew = [kinds.regrouped, kinds.partly_regrouped]
-        splits = Kind("splits", self._split)
-        others = [kinds.segments, Kind("another ascent", self._with_another)]
-        added = [splits, kinds.pieces, *others] if self._many else [splits, *others, kinds.pieces]
+        regrouped = [kinds.regrouped, kinds.partly_regrouped]
+        splits = ExcursionKind("splits", self._split)
+        others = [kinds.segments, ExcursionKind("another ascent", self._with_another)]
+        added = [splits, kinds.pieces, *others] if self._uses_samples else [splits, *others, kinds.pieces]
         if self._sequences.codes is not None and (self.sample_rows or not self.sampled):
-            anew.insert(0, kinds.pairs_of_rows)
+            regrouped.insert(0, kinds.pairs_of_rows)
             added.append(kinds.pairs_added)
-        if self._many:
-            return [kind for pair in zip(added, cycle(anew)) for kind in pair]
-        return [kind for pair in zip(cycle(anew), added) for kind in pair]
+        if self._uses_samples:
+            return [kind for pair in zip(added, cycle(regrouped)) for kind in pair]
+        return [kind for pair in zip(cycle(regrouped), added) for kind in pair]
 
-    def _last_kinds(self) -> list[Kind]:
+    def _last_kinds(self) -> list[ExcursionKind]:
         """Those that are tried once all others fail: they change all states at once.
 
         On all rows after a sample states are not halved: laps take four times as long then.
         """
-        last = [self.kinds.softened, self._anew]
-        if not self._many:
+        last = [self.kinds.softened, self._prior_anew]
+        if not self._uses_samples:
             last = [*2 * [self.kinds.pieces], *last]
         return last if self.sampled and not self.sample_rows else [self.kinds.halves, *last]
 
     @cached_property
-    def kinds(self) -> Kinds:
+    def kinds(self) -> ExcursionKinds:
         """How starts are made."""
-        return Kinds(self._sequences, self.executor, self.rng)
+        return ExcursionKinds(self._sequences, self.executor, self.rng)
 
     @property
-    def _anew(self) -> Kind:
+    def _prior_anew(self) -> ExcursionKind:
         names = self.options.learn + self.options.learn_late
         return self.kinds.prior_as_given(any(name.startswith(OF_LIKELIHOOD) for name in names))
 
     @property
-    def _many(self) -> bool:
-        """Whether rows are so many that the search begins, or began, on a sample."""
+    def _uses_samples(self) -> bool:
+        """Whether this is the search of a sample, or began with the outcome of another (`sampled`): rows are many."""
         return self.sample_rows > 0 or self.sampled
 
     def _few_excursions(self, K: int) -> bool:
@@ -185,32 +186,32 @@ class ExcursionSearch(Search):
             tol=max(TUNING.coarse * self.options.tol, min(TUNING.per_row * self.source.n_rows, TUNING.coarsest)),
         )
 
-    def _pays(self, kind: Kind) -> bool | None:
+    def _pays(self, kind: ExcursionKind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
         before = self.outcome.bound
         start = kind.change(self.outcome)
         if start is None:
             return None
-        self._excursion(start, kind.origin, kind.given, kind.slow)
+        self._excursion(start, kind.origin, kind.unlearnt, kind.slow)
         least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
         return self.outcome.bound - before > least * self.outcome.total.K
 
-    def _excursion(self, start: Summary, origin: str, given: bool = False, slow: bool = False) -> None:
+    def _excursion(self, start: Summary, origin: str, unlearnt: bool = False, slow: bool = False) -> None:
         """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
 
-        given, slow : see `Kind`
+        unlearnt, slow : see `ExcursionKind`
         """
         if self._laps_left <= 0:
             return
         best = self.outcome
         coarse = self._coarse
         model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
-        if given:
+        if unlearnt:
             model = replace(model, likelihood=self.unlearnt)
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
-        settle = TUNING.longer if slow or not self._many else TUNING.settle
+        settle = TUNING.longer if slow or not self._uses_samples else TUNING.settle
         longest = TUNING.longest_excursion
         tol = TUNING.coarse * self.options.tol if slow else coarse.tol
         if self._few_excursions(start.K):

@@ -36,26 +36,26 @@ class Tuning:
 TUNING = Tuning()
 
 
-class Kind(NamedTuple):
+class ExcursionKind(NamedTuple):
     """A kind of excursions.
 
     origin : what they begin with, as the history shows it
     change : makes a start of the model in hand, or None where there is none of the kind
-    given : whether the prior of rows is again as it was before any was learnt
+    unlearnt : whether the prior of rows is again as it was before any was learnt
     slow : whether the states part slowly: they may settle for longer, to a tolerance that does not grow with the rows
     """
 
     origin: str
     change: Callable[[Laps], Summary | None]
-    given: bool = False
+    unlearnt: bool = False
     slow: bool = False
 
 
 @dataclass
-class Kinds:
-    """The kinds whose starts are made from the data and the model in hand, without an ascent or fits of their own.
+class ExcursionKinds:
+    """The kinds of excursions whose starts need no ascent and no fits: the data and the model in hand tell them.
 
-    rng : that of the search: starts are made in the order of the excursions
+    rng : that of the search, which the starts use in the order of the excursions
     """
 
     source: SequenceSource
@@ -64,51 +64,53 @@ class Kinds:
     _undivided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), init=False)
 
     @property
-    def pairs_of_rows(self) -> Kind:
+    def pairs_of_rows(self) -> ExcursionKind:
         """Other states, which pairs of nearby rows tell where rows repeat."""
-        return Kind("pairs of rows", self._from_pairs)
+        return ExcursionKind("pairs of rows", self._from_pairs)
 
     @property
-    def pairs_added(self) -> Kind:
-        """These beside the states in hand."""
-        return Kind("pairs added", self._with_pairs)
+    def pairs_added(self) -> ExcursionKind:
+        """States that pairs of nearby rows tell, beside the states in hand."""
+        return ExcursionKind("pairs added", self._with_pairs)
 
     @property
-    def regrouped(self) -> Kind:
+    def regrouped(self) -> ExcursionKind:
         """The segments of the best path, merged anew into states."""
-        return Kind("regrouped", self.merged_anew)
+        return ExcursionKind("regrouped", self.merged_anew)
 
     @property
-    def partly_regrouped(self) -> Kind:
-        """The segments of some states that are alike, merged anew, into the other states, too."""
-        return Kind("partly regrouped", self._partly_regrouped)
+    def partly_regrouped(self) -> ExcursionKind:
+        """The segments of some states that are alike, merged anew; they may also be given to other states."""
+        return ExcursionKind("partly regrouped", self._partly_regrouped)
 
     @property
-    def segments(self) -> Kind:
+    def segments(self) -> ExcursionKind:
         """Some segments become states of their own."""
-        return Kind("segments", self._with_segments)
+        return ExcursionKind("segments", self._with_segments)
 
     @property
-    def pieces(self) -> Kind:
+    def pieces(self) -> ExcursionKind:
         """A third of the states are in two at random."""
-        return Kind("pieces", self._in_pieces, slow=True)
+        return ExcursionKind("pieces", self._in_pieces, slow=True)
 
     @property
-    def halves(self) -> Kind:
+    def halves(self) -> ExcursionKind:
         """Every state is in two, its segments in the half that explains them better."""
-        return Kind("halves", self._halved)
+        return ExcursionKind("halves", self._halved)
 
     @property
-    def softened(self) -> Kind:
+    def softened(self) -> ExcursionKind:
         """All rows are given to the states as if they had no neighbours."""
-        return Kind("softened", self._softened)
+        return ExcursionKind("softened", self._softened)
 
-    def prior_as_given(self, learns: bool) -> Kind:
+    def prior_as_given(self, learns: bool) -> ExcursionKind:
         """The states in hand, whose prior of rows is learnt anew, if any is learnt.
 
         Under a learnt prior, a symbol of which a state has none may be so improbable there that it never gets any.
         """
-        return Kind("prior as given", lambda laps: laps.total if learns and laps.total.K > 1 else None, given=True)
+        return ExcursionKind(
+            "prior as given", lambda laps: laps.total if learns and laps.total.K > 1 else None, unlearnt=True
+        )
 
     def merged_anew(self, laps: Laps) -> Summary:
         """Start of the kind `regrouped`."""

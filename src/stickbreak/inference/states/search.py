@@ -36,14 +36,17 @@ class StateSearch(ExcursionSearch):
 
     An ascent with all moves comes first, then excursions (see `ExcursionSearch`).
 
-    Where many rows repeat and pairs of them show so many states that laps take long, `stickbreak.inference.states.pairs`
-    comes first, and a few excursions follow if it has found so few that laps are quick.
+    **Many rows that repeat.**  Where pairs of them show so many states that laps take long, `stickbreak.inference.states.pairs`
+    comes first.  Excursions follow only if it has found so few states that laps are quick.
 
-    Where other rows are many, the search begins on a sample, which has a smaller one if its rows are many, and a few excursions
-    follow on more rows: they show states that a sample cannot.  Where laps take long, on a sample each kind has its turns once;
-    on all rows all states are halved after a few laps, and then some are in two at random.  The prior of rows is learnt anew
-    at the end of the former, and after each of the latter that has paid, since states settle under the prior of fewer.  If the
-    number is given there are no excursions on all rows: there are as many from the beginning (`stickbreak.inference.descent`).
+    **Other rows, if they are many.**  The search begins on a sample, and on a sample of that if its rows are many.  Excursions
+    follow on more rows, which show states that a sample cannot.  Where laps take long there are few of these: on a sample each
+    kind has its turns once, and then the prior of rows is learnt anew; on all rows, after a few laps, all states are halved and
+    then some are in two at random, and the prior is learnt anew after each of these two that has paid, because
+    states settle under the prior of fewer.
+
+    **Many rows and a given number of states.**  There are as many from the beginning (`stickbreak.inference.descent`), and no
+    excursions.
     """
 
     def run(self, start: Summary) -> None:
@@ -52,7 +55,7 @@ class StateSearch(ExcursionSearch):
         given = self.model.allocation.max_clusters < sys.maxsize
         if many and given:
             self._begin_given()
-        elif many and self._laps_left > 1 and self._begins_with_pairs():
+        elif many and self._laps_left > 1 and self._begin_with_pairs():
             if not self._few_excursions(self.total.K):
                 self._explore_again()
         elif many and self._laps_left > 1:
@@ -92,8 +95,8 @@ class StateSearch(ExcursionSearch):
         else:
             self._explore_again()
 
-    def _begins_with_pairs(self) -> bool:
-        """Whether pairs of rows show so many states that laps take long; the search is then one of starts from pairs."""
+    def _begin_with_pairs(self) -> bool:
+        """Search from pairs of rows where these show so many states that laps take long; whether they do."""
         source = self._sequences
         if self.sample_rows or source.codes is None or not has_paths(source):
             return False
@@ -119,7 +122,7 @@ class StateSearch(ExcursionSearch):
         for kind, times in ((self.kinds.halves, 2.0), (self.kinds.pieces, 4.0 / 3.0)):
             may = may_lap(self._sequences, times * self.total.K) and self._may_grow()
             if may and self._pays(kind) and self._may_grow():
-                self._pays(self._anew)
+                self._pays(self._prior_anew)
 
     def _explore_again(self) -> None:
         """Excursions on all rows, after a search of a sample of them or from pairs of rows, which has found most states.
