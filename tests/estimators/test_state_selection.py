@@ -168,3 +168,25 @@ def test_the_states_of_a_model_decide_which_families_are_tried(models):
     start = HMM(Gaussian(), max_laps=5, **SMALL).fit(X)
     found = HMM(init=start, max_laps=3, moves=(), **SMALL).fit(X)
     assert {candidate.family for candidate in found.selection_} == {"gaussian", "diagonal_gaussian"}
+
+
+def test_states_that_differ_in_one_of_many_columns_are_not_taken_for_a_process():
+    """No birth divides them, and one state of rows that follow their history would explain them better than one without."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 20))
+    X[:, 7] += 3.0 * (np.arange(1500) // 50 % 2)
+    found = HMM(**SMALL).fit(X)
+    assert found.selection_[0].family == "diagonal_gaussian"
+    assert found.n_states_ == 2
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_families_are_compared_with_the_states_that_the_best_of_them_finds(seed):
+    """Six states that differ in variance alone: a short search with any family may miss some."""
+    rng = np.random.default_rng(seed)
+    z = np.repeat(rng.integers(6, size=100), 20)
+    X = rng.standard_normal((2000, 2)) * 2.0 ** z[:, None]
+    found = HMM(**SMALL).fit(X)
+    assert found.selection_[0].family == "diagonal_gaussian"
+    assert {candidate.n_clusters for candidate in found.selection_} == {6}
+    assert found.n_states_ == 6

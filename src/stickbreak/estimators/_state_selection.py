@@ -1,17 +1,22 @@
 """The choice of a likelihood for the rows of sequences: by what the columns hold, and among several by the bound."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data import SequenceSource
 from ..inference import Options, Session, StateSearch
 from ..inference.init import one_cluster
+from ..inference.paths import best_paths
 from ..likelihoods import AutoregressiveGaussian, DiagonalGaussian, Likelihood
-from ..model import SEQUENCES
+from ..model import SEQUENCES, Summary
 from ..model.learning import OF_LIKELIHOOD, settled
+from ..model.sequences import labelled
+from ..moves.agglomeration import reduced
 from . import _chains as chains
 from . import _choices as choices
 from . import _hyperparameters as hyperparameters
@@ -20,13 +25,15 @@ from . import _memory as memory
 from . import _sequences as sequences
 from ._automatic import FEW_CORRELATED, INDEPENDENT
 from ._base import Columns, survey
-from ._chosen import Family, Found
-from ._selection import Begun, Contest, begun, sample_rows
+from ._chosen import Candidate, Family, Found
+from ._selection import Begun, Contest, Entry, begun, sample_rows
 from ._setup import Problem
 
 NUMBERS = (INDEPENDENT, "gaussian")  # families of several columns of numbers
 ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}
 MOST_LAPS = 15  # to begin a search with one family: those that fit badly need ever more states
+BLOCK_LAPS = 80  # of ascents from blocks of rows, of a family that has found one state
+EXCURSIONS, EXCURSION_LAPS = 3, 400  # that may fail in a row, and laps of all, of the best family
 FIRST_LAPS, MORE_LAPS = 6, 2  # of these, after which a search may be given up: what a lap gains is then known
 SURELY = 2.0  # a family is given up that is behind by so many times what all laps left would gain at the last pace
 TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has then begun well enough to be compared
@@ -54,6 +61,7 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     steps = max(chains.lags(family) for family in found.values())
     contest = StateContest(problem, source, steps, moves, session, rng)
     contest.enter(dict(reversed(found.items())))  # those that fit badly are then given up early
+    contest.reconsider()
     return Family(contest.best.likelihood, contest.candidates)
 
 
@@ -112,22 +120,80 @@ class StateContest(Contest):
         self.sample = self.whole.sample(sample_rows(self.source), self.rng)
 
     def begin(self, likelihood: Likelihood, before: Sequence[Likelihood]) -> Begun:
-        """Begin a search of the sample; what others found is no start for it.
+        """Begin a search of the sample from one state; what others found comes later (`StateContest.reconsider`).
+
+        One state that no birth divides may be several in blocks of rows: those that differ in one of many columns, say.
+        """
+        search = self._search(likelihood)
+        options = search.options
+        self._ascend(search, likelihood, one_cluster(search.model))
+        if search.total.K == 1:
+            search.begin_with_blocks(_with_laps(options, len(search.history) + BLOCK_LAPS))
+        return self._begun(search, likelihood)
+
+    def reconsider(self) -> None:
+        """Look longer for the states of the best family, and let the others follow these, until it stays the best.
+
+        Which states a search finds that only begins is chance, and with more of them any family has the higher bound.
+        """
+        followed: set[str] = set()
+        while (name := self.best.candidate.family) not in followed and self.best.candidate.n_clusters > 1:
+            followed.add(name)
+            self.entries[name] = self._following(self.best, self._path(self.best), EXCURSIONS)
+            path = self._path(self.entries[name])
+            for other in [family for family in self.entries if family != name]:
+                self.entries[other] = self._following(self.entries[other], path)
+
+    def _path(self, entry: Entry) -> NDArray[np.intp]:
+        """The most probable states of the rows of the sample, (T,), according to what a family found."""
+        model, total = entry.found
+        sample = self._sample(entry.likelihood)
+        return best_paths(model, total * (sample.total_weight / self.whole.total_weight), sample, self.session.executor)
+
+    def _following(self, entry: Entry, path: NDArray[np.intp], excursions: int = 0) -> Entry:
+        """What a family finds from these states of the rows, (T,), if that is better than what it has found.
+
+        excursions : of these so many in a row may fail before the search ends
+        """
+        began = time.perf_counter()
+        search = self._search(entry.likelihood)
+        options = search.options
+        model = search.model
+        states = labelled(model.likelihood, self._sample(entry.likelihood), path)
+        start = model.ordered(reduced(model, states, model.max_clusters))
+        self._ascend(search, entry.likelihood, start)
+        if excursions:
+            search.explore_briefly(_with_laps(options, len(search.history) + EXCURSION_LAPS), excursions)
+        bound, found = self._begun(search, entry.likelihood)
+        known = entry.candidate
+        seconds = known.seconds + time.perf_counter() - began
+        if bound <= known.lower_bound:
+            return entry._replace(candidate=replace(known, seconds=seconds))
+        return Entry(Candidate(known.family, bound, found.total.K, seconds), entry.likelihood, found)
+
+    def _sample(self, likelihood: Likelihood) -> SequenceSource:
+        """The sample, its rows with as much history as a family looks at."""
+        steps = chains.lags(likelihood)
+        return self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)
+
+    def _search(self, likelihood: Likelihood) -> StateSearch:
+        """A search of the sample that only begins."""
+        model, few, options = self.problem(likelihood, self._sample(likelihood))
+        options = replace(options, tol=max(options.tol, TOLERANCE))
+        return StateSearch(model, few, self.moves, self.session.aside(), self.rng.spawn(1)[0], options)
+
+    def _ascend(self, search: StateSearch, likelihood: Likelihood, start: Summary) -> None:
+        """Ascend from a start.
 
         A family that is far behind the best one goes no further: one that fits badly needs ever more states, and time.
         """
-        steps = chains.lags(likelihood)
-        sample = self.sample if steps == self.lags else self.sample.with_fewer_lags(steps)
-        model, few, options = self.problem(likelihood, sample)
-        options = replace(options, max_laps=min(options.max_laps, MOST_LAPS), tol=max(options.tol, TOLERANCE))
-        first = replace(options, max_laps=min(options.max_laps, FIRST_LAPS))
-        search = StateSearch(model, few, self.moves, self.session.aside(), self.rng.spawn(1)[0], first)
-        search.begin(one_cluster(model), ENOUGH)
+        options = _with_laps(search.options, MOST_LAPS)
+        search.options = _with_laps(options, FIRST_LAPS)
+        search.begin(start, ENOUGH)
         while not search.converged and len(search.history) < options.max_laps:
             if self.entries and self._hope(search, likelihood, options.max_laps) < self.best.candidate.lower_bound:
                 break
-            search.go_on(replace(options, max_laps=min(options.max_laps, len(search.history) + MORE_LAPS)))
-        return self._begun(search, likelihood)
+            search.go_on(_with_laps(options, len(search.history) + MORE_LAPS))
 
     def _hope(self, search: StateSearch, likelihood: Likelihood, most: int) -> float:
         """A bound that a search will hardly reach in so many laps, if the next gain no more than the last."""
@@ -145,6 +211,11 @@ class StateContest(Contest):
         learn = [OF_LIKELIHOOD + name for name in likelihood.not_given()]
         model = settled(search.found, total, learn, self.source.dtype)
         return begun(Found(model, total), self._each(search), learn, chains.lags(likelihood))
+
+
+def _with_laps(options: Options, most: int) -> Options:
+    """Options with no more than so many laps."""
+    return replace(options, max_laps=min(options.max_laps, most))
 
 
 def _follows_history(found: Mapping[str, Likelihood], source: SequenceSource, order: int) -> bool:

@@ -98,6 +98,18 @@ class ExcursionSearch(Search):
         if not self.converged and self._laps_left > 0:
             self._in_hand.polish(self._coarse)
 
+    def begin_with_blocks(self, options: Options) -> None:
+        """Ascend from blocks of rows, and from their segments merged anew; the outcome is kept where it is better."""
+        self.options = options
+        if self._may_grow():
+            self._from_blocks(self.outcome)
+
+    def explore_briefly(self, options: Options, failures: int) -> None:
+        """Excursions of most kinds in turn, until so many in a row have not paid."""
+        self.options = options
+        self.patience = failures
+        self._in_turn(cycle(self._kinds()), failures)
+
     def _explore(self) -> None:
         """Excursions of all kinds in turn, until none pays, not even those that change all states at once.
 
@@ -248,9 +260,18 @@ class ExcursionSearch(Search):
         few = int(TUNING.few * laps.total.K)
         if few > 1:
             self._excursion(reduced(laps.model, laps.total, few), "few states")
+            self._regroup_trial()
         else:
-            self._excursion(self.kinds.blocks(laps), "blocks")
-        if self.trial is not None:
-            self._excursion(self.kinds.merged_anew(self.trial), "regrouped")
+            self._from_blocks(laps)
         found: Summary = states.side_by_side(laps.total, laps.total if self.trial is None else self.trial.total)
         return found
+
+    def _from_blocks(self, laps: Laps) -> None:
+        """An excursion from blocks of rows, and one from its segments merged anew."""
+        self._excursion(self.kinds.blocks(laps), "blocks")
+        self._regroup_trial()
+
+    def _regroup_trial(self) -> None:
+        """An excursion from the segments of the last one, merged anew."""
+        if self.trial is not None:
+            self._excursion(self.kinds.merged_anew(self.trial), "regrouped")
