@@ -199,11 +199,11 @@ class Laps:
             self.source,
             self.session.executor,
             self.options,
-            self.most_quiet,
-            self.floor,
-            self.patience,
-            self.birth,
-            self._kind,
+            most_quiet=self.most_quiet,
+            floor=self.floor,
+            patience=self.patience,
+            birth=self.birth,
+            kind=self._kind,
         )
 
     def _climb(self, first: Callable[[Problem], tuple[State, Record]] | None) -> None:

@@ -243,7 +243,7 @@ class LearningSearch(RowSearch):
         best = self._in_hand
         if self._laps_left <= 0:
             return None
-        trial = self._laps(model, self._removals, options, best, settle, origin)
+        trial = self._laps(model, self._removals, options, best, settle=settle, origin=origin)
         if trial.floor is not None:
             trial.floor = trial.floor._replace(least=least)
         trial.run(start)

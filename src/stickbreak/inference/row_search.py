@@ -221,7 +221,7 @@ class RowSearch(MergingSearch[Survey]):
         if start is None:
             return False
         settle = TUNING.settle if options.n_batches == 1 else TUNING.quick_settle
-        trial = self._laps(laps.model, self._removals, options, self._in_hand, settle, "splits")
+        trial = self._laps(laps.model, self._removals, options, self._in_hand, settle=settle, origin="splits")
         trial.run(start)
         kept = self._keep(self._in_hand, trial) > 0.0
         return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept

@@ -148,6 +148,7 @@ class Search(ABC):
         moves: tuple[str, ...],
         options: Options,
         floor: Laps | None = None,
+        *,
         settle: int = 0,
         origin: str = "start",
         most_quiet: int = sys.maxsize,
@@ -160,19 +161,20 @@ class Search(ABC):
 
         The rest are attributes of `Laps` and of its `Schedule`.
         """
+        rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
         laps = Laps(
             model,
             self.source,
             Schedule(moves, model.kind.recipe, tries, self.draws, many, pause),
             self.session,
-            self.rng.spawn(1)[0],  # of its own: how many laps one ascent takes must not change the next
+            rng,
             options,
-            None if floor is None else floor.as_floor,
-            settle,
-            most_quiet,
-            patience,
-            origin,
-            self.sample_rows,
+            floor=None if floor is None else floor.as_floor,
+            settle=settle,
+            most_quiet=most_quiet,
+            patience=patience,
+            origin=origin,
+            sample_rows=self.sample_rows,
         )
         self.trial = None if floor is None else laps
         return laps

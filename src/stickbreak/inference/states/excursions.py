@@ -233,7 +233,14 @@ class ExcursionSearch(Search):
         limit = min(self.options.max_laps, len(self.history) + settle + longest)
         options = replace(coarse, max_laps=limit, tol=tol)
         trial = self._laps(
-            model, self._removals, options, best, settle, origin, TUNING.most_quiet, patience=TUNING.hopeless
+            model,
+            self._removals,
+            options,
+            best,
+            settle=settle,
+            origin=origin,
+            most_quiet=TUNING.most_quiet,
+            patience=TUNING.hopeless,
         )
         trial.run(model.ordered(start))
         self._keep(best, trial)

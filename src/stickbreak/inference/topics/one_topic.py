@@ -78,7 +78,7 @@ class OneTopicSearch:
         base = sum(self.session.executor.over(rows, partial(_log_base, self.model), rows.batches(1)[0]))
         least = Floor(bound + base - TUNING.near * rows.n_rows, topics.K)
         patience = TUNING.first_laps
-        first = Laps(self._flat, rows, Schedule(()), self.session.aside(), rng, options, least, patience=patience)
+        first = Laps(self._flat, rows, Schedule(()), self.session.aside(), rng, options, floor=least, patience=patience)
         first.run(_words(topics))
         return first.bound >= least.bound
 

@@ -107,7 +107,9 @@ class TopicSearch(TopicGrowth):
             trial_start = self._split(self.best)
             if trial_start is None:
                 break
-            trial = self._laps(self.best.model, self._removals, coarse, self.best, TUNING.settle, "splits")
+            trial = self._laps(
+                self.best.model, self._removals, coarse, self.best, settle=TUNING.settle, origin="splits"
+            )
             trial.run(trial_start)
             if self._keep(self.best, trial) <= TUNING.worthwhile * self.options.tol * self.best.total.K:
                 break
@@ -163,7 +165,7 @@ class TopicSearch(TopicGrowth):
         thorough = not self._takes_seconds()
         self.draws = thorough and "birth" in self.moves
         moves, settle = (self.moves, 0) if self.draws else (self._removals, self._laps_left)
-        last = self._laps(best.model, moves, self._last_options(), best, settle, "settled")
+        last = self._laps(best.model, moves, self._last_options(), best, settle=settle, origin="settled")
         last.run(best.total, best.counts)
         self.draws = False
         self._restart_documents(last)
@@ -235,7 +237,7 @@ class TopicSearch(TopicGrowth):
         if self._removals:
             annealed = chain.pruned(annealed, self.executor, self._cold(annealed.summary.K))
         moves = self._removals if fast else ()
-        trial = self._laps(best.model, moves, options, best, TUNING.settle_topics, "annealing")
+        trial = self._laps(best.model, moves, options, best, settle=TUNING.settle_topics, origin="annealing")
         trial.run(annealed.summary)
         if not fast:
             self._restart_documents(trial)
