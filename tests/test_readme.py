@@ -1,6 +1,7 @@
 """The tables of the Markdown files are tables, and the API reference has all that is public."""
 
 import re
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,3 +33,13 @@ def test_the_reference_has_all_estimators_likelihoods_and_priors():
     families = {kind.__name__ for kind in likelihoods.REGISTRY.values()}
     priors = {name for name in allocations.__all__ if hasattr(getattr(allocations, name), "__dataclass_fields__")}
     assert listed >= (set(stickbreak.__all__) - {"__version__", "likelihoods"}) | families | priors
+
+
+def test_the_page_on_installing_lists_all_extras():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    listed = set(
+        re.findall(
+            r"^\| `stickbreak\[(\w+)\]`", (ROOT / "docs" / "install.md").read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
+    assert listed == set(extras) - {"test", "docs", "release"}
