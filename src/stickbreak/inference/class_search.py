@@ -48,7 +48,7 @@ class ClassSearch(LearningSearch):
     def _search_inside_classes(self) -> bool:
         """An ascent from clusters of each class by themselves, crossed with those in hand; whether the best model changed."""
         best = self._in_hand
-        if not self._may_grow() or self._is_large(best.total.K):
+        if not self._may_grow() or self._takes_long(best.total.K):
             return False
         classes = self._row_classes(best.model, best.total)
         present = np.unique(classes)

@@ -204,10 +204,10 @@ def _pass(
             problem.executor,
             state.proposals,
             draw,
-            None if known is None else known.base,
-            sight.owners[b] if warm is None else warm,
-            local,
-            sight.kind,
+            base=None if known is None else known.base,
+            starts=sight.owners[b] if warm is None else warm,
+            local=local,
+            near=sight.kind,
         )
         memo.replace(int(b), seen.summary)
         if sight.kind is not None:

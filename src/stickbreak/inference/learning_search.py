@@ -101,7 +101,7 @@ class LearningSearch(RowSearch):
         """The rounds and crossings, then whatever has failed again, with other draws, until that gains next to nothing."""
         super()._improve()
         gain = np.inf
-        while self.restarts and gain > self._worthwhile(self._in_hand) and not self._is_large(self._in_hand.total.K):
+        while self.restarts and gain > self._worthwhile(self._in_hand) and not self._takes_long(self._in_hand.total.K):
             bound = self._in_hand.bound
             if not self._cross():
                 break
@@ -174,7 +174,7 @@ class LearningSearch(RowSearch):
             if in_vain == TUNING.tries or agreed == TUNING.agree:
                 break
             in_vain += 1
-            if self._is_large(seeds):
+            if self._takes_long(seeds):
                 continue
             distant = self._seeds(best.model, seeds)
             other = self._compete(best.model, distant, self._coarse(seeds), origin="seeds", least=TUNING.least)

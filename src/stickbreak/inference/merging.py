@@ -25,10 +25,10 @@ class Tuning:
     ----------
     gamble : merges may lose so many times what the parameters of a cluster cost, before an ascent from there
     trials : numbers of clusters in a row from which an ascent did not pay, after which no other is tried
-    few_trials : the same where laps take long
-    patience : laps, each like the last, in which such an ascent must reach the model in hand, where laps take long
+    few_trials : the same where these are given up early
+    patience : laps, each like the last, in which such an ascent must reach the model in hand, where it is given up early
     longest : laps of such an ascent
-    fine : share of the tolerance, to which ascents from merged clusters settle where laps do not take long
+    fine : share of the tolerance, to which such ascents settle where they are not given up early
     """
 
     gamble: float = 10.0
@@ -83,8 +83,8 @@ class MergingSearch(Search, Generic[S]):
         """Visit all data once with the parameters of an ascent, for a tree of merges (`ancestry`)."""
 
     @abstractmethod
-    def _is_large(self, K: int) -> bool:
-        """Whether laps with K clusters take long."""
+    def _gives_up_early(self, K: int) -> bool:
+        """Whether few ascents from merged clusters, K of them, are tried, and with little patience: where laps take long."""
 
     def _merges(self, posterior: Posterior) -> list[Step]:
         """The merges of its clusters that are looked at, the best each time."""
@@ -107,12 +107,12 @@ class MergingSearch(Search, Generic[S]):
         failures = 0
         for start, groups in self._levels(laps, TUNING.gamble if through_losses else 0.0):
             limit = min(self.options.max_laps, len(self.history) + TUNING.longest)
-            large = self._is_large(start.K)
-            if failures == (TUNING.few_trials if large else TUNING.trials) or limit == len(self.history):
+            early = self._gives_up_early(start.K)
+            if failures == (TUNING.few_trials if early else TUNING.trials) or limit == len(self.history):
                 break
-            tol = options.tol * (1.0 if large else TUNING.fine)
+            tol = options.tol * (1.0 if early else TUNING.fine)
             within = replace(options, max_laps=limit, tol=tol)
-            patience = TUNING.patience if large else np.inf
+            patience = TUNING.patience if early else np.inf
             trial = self._laps(laps.model, (), within, self._in_hand, origin="merges", patience=patience)
             self._merged = trial
             trial.run(start, self._counts(laps, groups))

@@ -88,7 +88,9 @@ class RowSearch(MergingSearch[Survey]):
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         self.begin(start)
         self._improve()
-        last = replace(self.options, share=TUNING.last_share) if self._is_large(self._in_hand.total.K) else self.options
+        last = (
+            replace(self.options, share=TUNING.last_share) if self._takes_long(self._in_hand.total.K) else self.options
+        )
         self._in_hand.polish(last)
         if self._in_hand.bound - self._in_vain[0] >= TUNING.nothing and self._merge_more(self._in_hand, last):
             self._in_hand.polish(last)
@@ -111,7 +113,7 @@ class RowSearch(MergingSearch[Survey]):
     def _worthwhile(self, best: Laps) -> float:
         """What a round must gain for another: where laps take long, as much as the parameters of a cluster cost."""
         least = TUNING.worthwhile * self.options.tol * best.total.K
-        if not self._is_large(best.total.K):
+        if not self._takes_long(best.total.K):
             return least
         return max(least, float(best.posterior.cost.mean()))
 
@@ -119,7 +121,7 @@ class RowSearch(MergingSearch[Survey]):
         """What was gained since a bound; nothing where laps take long and the clusters are those that had these counts."""
         best = self._in_hand
         N = best.total.N
-        same = self._is_large(len(N)) and len(N) == len(counts)
+        same = self._takes_long(len(N)) and len(N) == len(counts)
         if same and np.abs(np.sort(N) - np.sort(counts)).max() <= MOVED * N.sum():
             return 0.0
         return best.bound - bound
@@ -136,7 +138,7 @@ class RowSearch(MergingSearch[Survey]):
     def _coarse(self, K: int) -> Options:
         """How well ascents with K clusters settle before they are compared."""
         coarse = replace(self.options, tol=TUNING.coarse * self.options.tol)
-        return replace(coarse, share=TUNING.share, moved=TUNING.drift) if self._is_large(K) else coarse
+        return replace(coarse, share=TUNING.share, moved=TUNING.drift) if self._takes_long(K) else coarse
 
     def _begin(self, start: Summary, options: Options) -> None:
         """The first ascent.
@@ -155,7 +157,11 @@ class RowSearch(MergingSearch[Survey]):
         """Whether laps take minutes, and a sample has shown all that one can show."""
         return self._numbers(K) > TUNING.vast and self._rows_of_sample >= TUNING.telling * K
 
-    def _is_large(self, K: int) -> bool:
+    def _gives_up_early(self, K: int) -> bool:
+        return self._takes_long(K)
+
+    def _takes_long(self, K: int) -> bool:
+        """Whether laps with K clusters take long."""
         return self._numbers(max(K, TUNING.to_come)) > TUNING.fast
 
     def _numbers(self, K: int) -> int:
@@ -165,15 +171,15 @@ class RowSearch(MergingSearch[Survey]):
     def _round(self, options: Options) -> None:
         """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
         changes = (self._merge_more, self._give_birth, self._split_all, self._split_again)
-        large = self._is_large(self._in_hand.total.K)
-        for kind in (1, 2, 0, 3) if large else (0, 1, 2, 3):
+        long = self._takes_long(self._in_hand.total.K)
+        for kind in (1, 2, 0, 3) if long else (0, 1, 2, 3):
             best = self._in_hand
             before = best.bound
             if before - self._in_vain[kind] < TUNING.nothing:
                 continue
             if changes[kind](best, options):
                 self._again(options)
-                if large:
+                if long:
                     return
             else:
                 self._in_vain[kind] = before
@@ -224,7 +230,7 @@ class RowSearch(MergingSearch[Survey]):
         trial = self._laps(laps.model, self._removals, options, self._in_hand, settle=settle, origin="splits")
         trial.run(start)
         kept = self._keep(self._in_hand, trial) > 0.0
-        return self._merge_more(trial, options, not self._is_large(trial.total.K)) or kept
+        return self._merge_more(trial, options, not self._takes_long(trial.total.K)) or kept
 
     def _promising_splits(self, laps: Laps) -> list[Split]:
         """Splits in two that have a chance, and explain their rows better than rows of one cluster can be, by chance."""

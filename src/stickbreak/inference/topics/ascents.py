@@ -181,7 +181,8 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     def _look(self, laps: Laps, parents: NDArray[np.int64]) -> DocumentSurvey:
         return document_survey(laps.model, laps.total, self.source, self.executor, parents, laps.counts)
 
-    def _is_large(self, K: int) -> bool:
+    def _gives_up_early(self, K: int) -> bool:
+        """Always, also where laps are fast."""
         return True
 
     def _merges(self, posterior: Posterior) -> list[Step]:
