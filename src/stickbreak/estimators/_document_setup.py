@@ -14,7 +14,7 @@ from ._answers import Asked
 from ._check import checked
 from ._continued import continued
 from ._devices import check_visits
-from ._setup import Problem, Setup
+from ._setup import SearchProblem, Setup
 from ._topic_start import choose_start, make_chain
 
 
@@ -45,4 +45,4 @@ def document_setup(
     options = hyperparameters.learning(Options(batches, estimator.max_laps, estimator.tol), learn)
     start = partial(choose_start, estimator, model, source, session, learn=learn)
     search = partial(TopicSearch, make_chain=partial(make_chain, estimator, model, source, learn))
-    return Setup(Problem(model, source, options), start, search)
+    return Setup(SearchProblem(model, source, options), start, search)

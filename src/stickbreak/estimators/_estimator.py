@@ -30,7 +30,7 @@ from ..model import Kind, Model, Summary
 from . import _choices as choices
 from ._chosen import Candidate, Family
 from ._fitted import Fitted
-from ._setup import Outcome, Problem, Setup, Start
+from ._setup import Outcome, SearchProblem, Setup, Start
 
 PACE = (
     "checkpoint",
@@ -102,7 +102,7 @@ class Estimator(Fitted):
         self,
         streams: Iterable[np.random.Generator],
         begin: Callable[..., Ascending],
-        problem: Problem,
+        problem: SearchProblem,
         start: Start,
         session: Session,
     ) -> Outcome:
@@ -148,7 +148,7 @@ class Estimator(Fitted):
         session.journal.close(outcome if trouble is None else None)
         return outcome
 
-    def _known_outcome(self, outcome: Any, problem: Problem) -> Outcome:
+    def _known_outcome(self, outcome: Any, problem: SearchProblem) -> Outcome:
         """An outcome from a journal, checked against the problem."""
         if not isinstance(outcome, Outcome) or not outcome.history or outcome.trouble or outcome.sampled:
             raise ValueError("the journal is damaged: it has no outcome of a fit.")

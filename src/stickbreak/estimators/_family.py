@@ -19,7 +19,7 @@ from . import _memory as memory
 from ._base import Columns, survey
 from ._chosen import Family
 from ._selection import FEWEST_ROWS, RowContest, choose, sample_rows
-from ._setup import Problem
+from ._setup import SearchProblem
 
 
 def decide_family(
@@ -45,17 +45,17 @@ def decide_family(
 
 def problem_of(
     estimator: Any, likelihood: Likelihood, rows: ArraySource, columns: Columns, learn: tuple[str, ...]
-) -> Problem:
+) -> SearchProblem:
     """The search for clusters of the rows with a likelihood, of which some hyperparameters are learnt."""
     room = memory.room(estimator, likelihood, rows, columns)
     kind = RowKind(estimator.most_kept, estimator.candidates)
     model = likelihoods.model(estimator, likelihood, rows, columns, choices.allocation(estimator), kind, room)
     batches = memory.n_batches(estimator, model.likelihood, rows)
-    return Problem(model, rows, Options(batches, estimator.max_laps, estimator.tol, learn=learn))
+    return SearchProblem(model, rows, Options(batches, estimator.max_laps, estimator.tol, learn=learn))
 
 
 def rivals_of(
-    estimator: Any, family: Family, problem: Problem, columns: Columns, session: Session, rng: np.random.Generator
+    estimator: Any, family: Family, problem: SearchProblem, columns: Columns, session: Session, rng: np.random.Generator
 ) -> Sequence[Rival]:
     """What the choice of the family found, for its search to start from; where there was no choice, what simpler families find.
 
@@ -78,7 +78,7 @@ def rivals_of(
 def _contest(estimator: Any, rows: ArraySource, n: int, session: Session, rng: np.random.Generator) -> RowContest:
     """Short searches of a sample of n of the rows."""
 
-    def problem(likelihood: Likelihood, few: ArraySource) -> Problem:
+    def problem(likelihood: Likelihood, few: ArraySource) -> SearchProblem:
         learn = hyperparameters.learnt(estimator, likelihood)
         return problem_of(estimator, likelihood, few, survey(estimator, likelihood, few, session.executor), learn)
 

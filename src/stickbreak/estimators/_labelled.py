@@ -14,7 +14,7 @@ from ..likelihoods.labelled import OWN
 from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from . import _choices as choices
-from ._setup import Problem, Setup, Start
+from ._setup import SearchProblem, Setup, Start
 
 FIRST_ERROR = 0.1  # an error rate that is learnt, at first
 
@@ -63,7 +63,7 @@ def labelled(
         start = partial(_allowed, apart, model, source, executor, start)
     first = partial(setup.search, plain.model, plain.source)
     return Setup(
-        Problem(model, source, options), start, partial(LabelledSearch, first=first, second=second, apart=apart)
+        SearchProblem(model, source, options), start, partial(LabelledSearch, first=first, second=second, apart=apart)
     )
 
 

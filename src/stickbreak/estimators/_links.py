@@ -22,7 +22,7 @@ from ..likelihoods.linked import BESIDE
 from ..model import Model, Summary
 from . import _choices as choices
 from ._classes import Classes, is_unknown
-from ._setup import Problem
+from ._setup import SearchProblem
 
 Array = NDArray[np.floating]
 
@@ -127,11 +127,11 @@ def classes_of_groups(classes: Classes, links: Links) -> Classes:
     return Classes(classes.names, codes)
 
 
-def linked_problem(problem: Problem, groups: ArraySource, n_columns: int) -> Problem:
+def linked_problem(problem: SearchProblem, groups: ArraySource, n_columns: int) -> SearchProblem:
     """The problem of groups, given that of rows of so many columns; it has no more batches than there are groups."""
     model = replace(problem.model, likelihood=Linked(problem.model.likelihood, n_columns, True))
     options = replace(problem.options, n_batches=min(problem.options.n_batches, groups.n_rows))
-    return Problem(model, groups, options)
+    return SearchProblem(model, groups, options)
 
 
 def linked_source(family: Likelihood, source: ArraySource, links: Links, executor: Executor) -> ArraySource:

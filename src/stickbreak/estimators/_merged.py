@@ -15,7 +15,7 @@ from ..model.learning import settled
 from ..moves.agglomeration import with_groups
 from . import _memory as memory
 from ._estimator import Estimator, seed_of
-from ._setup import Problem
+from ._setup import SearchProblem
 
 E = TypeVar("E", bound=Estimator)
 
@@ -65,7 +65,7 @@ def _refit(model: E, groups: list[list[int]], read: Callable[[E, Executor], Agai
         begun = settled(model.model_, start, data.learn, data.source.dtype)
         batches = memory.n_batches(model, begun.likelihood, data.source)
         options = Options(batches, model.max_laps, model.tol, learn=data.learn)
-        problem = Problem(begun, data.source, options)
+        problem = SearchProblem(begun, data.source, options)
         outcome = model._best_of([rng], partial(Refit, moves=()), problem, lambda rng: start, Session(executor))
         model._set_fitted(outcome.model, outcome.total, data.source.dtype, outcome.history, model._fitted_table())
         trouble = outcome.trouble

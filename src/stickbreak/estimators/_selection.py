@@ -22,7 +22,7 @@ from ._automatic import CORRELATED, INDEPENDENT, Reading
 from ._choices import MOVES
 from ._chosen import Candidate, Family, Found
 from ._likelihoods import FEW_COLUMNS
-from ._setup import Problem
+from ._setup import SearchProblem
 
 FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
 MOST_LAPS = 100  # to begin a search with one family
@@ -101,7 +101,7 @@ class RowContest(Contest):
     rows : of the sample
     """
 
-    problem: Callable[[Likelihood, ArraySource], Problem]
+    problem: Callable[[Likelihood, ArraySource], SearchProblem]
     source: ArraySource
     session: Session
     rng: np.random.Generator

@@ -13,8 +13,8 @@ from ..model import Model, Summary
 Start = Callable[[np.random.Generator], Summary]
 
 
-class Problem(NamedTuple):
-    """What a search needs: the rows, the model before any of them is seen, and options."""
+class SearchProblem(NamedTuple):
+    """What a search needs: the data, the model before any of them is seen, and options."""
 
     model: Model
     source: ArraySource
@@ -24,7 +24,7 @@ class Problem(NamedTuple):
 class Setup(NamedTuple):
     """A problem, what makes a start from random numbers, and the search that begins there."""
 
-    problem: Problem
+    problem: SearchProblem
     start: Start
     search: Callable[..., Search]
 

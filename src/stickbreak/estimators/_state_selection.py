@@ -27,7 +27,7 @@ from ._automatic import FEW_CORRELATED, INDEPENDENT
 from ._base import Columns, survey
 from ._chosen import Candidate, Family, Found
 from ._selection import Begun, Contest, Entry, begun, sample_rows
-from ._setup import Problem
+from ._setup import SearchProblem
 
 NUMBERS = (INDEPENDENT, "gaussian")  # families of several columns of numbers
 ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}
@@ -49,7 +49,7 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     if len(found) == 1:
         return Family(first)
 
-    def problem(likelihood: Likelihood, few: SequenceSource) -> Problem:
+    def problem(likelihood: Likelihood, few: SequenceSource) -> SearchProblem:
         columns = survey(estimator, likelihood, few.flat, session.executor)
         return problem_of(estimator, likelihood, sequences.collapsed(few), columns)
 
@@ -65,13 +65,13 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     return Family(contest.best.likelihood, contest.candidates)
 
 
-def problem_of(estimator: Any, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> Problem:
+def problem_of(estimator: Any, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> SearchProblem:
     """The search for states of sequences with a likelihood."""
     room = memory.room(estimator, likelihood, source, columns)
     allocation = chains.allocation(estimator)
     model = likelihoods.model(estimator, likelihood, source.flat, columns, allocation, SEQUENCES, room)
     options = Options(memory.n_batches(estimator, model.likelihood, source), estimator.max_laps, estimator.tol)
-    return Problem(model, source, hyperparameters.learning(options, chains.learnt(estimator, likelihood)))
+    return SearchProblem(model, source, hyperparameters.learning(options, chains.learnt(estimator, likelihood)))
 
 
 def _families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
@@ -106,7 +106,7 @@ class StateContest(Contest):
     lags : rows that a history has
     """
 
-    problem: Callable[[Likelihood, SequenceSource], Problem]
+    problem: Callable[[Likelihood, SequenceSource], SearchProblem]
     source: SequenceSource
     lags: int
     moves: tuple[str, ...]
