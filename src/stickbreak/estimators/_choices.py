@@ -6,8 +6,9 @@ from ..allocations import Allocation, DirichletProcess, FiniteDirichlet, GammaCo
 from ..allocations.mixture import MixturePrior
 from ..inference import Algorithm, Memoized, Sequential, Stochastic
 from ..model import Model
+from ..moves.proposal import KINDS
 
-MOVES = ("birth", "merge", "delete")
+MOVES = KINDS  # all of them, which are also the default
 
 
 def moves(estimator: Any) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from ..moves import MoveRecord
+from ..moves.proposal import KINDS
 
 MOST = 10_000  # laps in the history of a stream
 
@@ -71,7 +72,7 @@ class Ascent:
     def moves(self) -> dict[str, int]:
         """Accepted moves by kind."""
         records = [record for lap in self.laps for record in lap.moves]
-        return {kind: sum(r.accepted for r in records if r.kind == kind) for kind in ("birth", "merge", "delete")}
+        return {kind: sum(r.accepted for r in records if r.kind == kind) for kind in KINDS}
 
 
 def ascents(history: Sequence[Lap]) -> list[Ascent]:

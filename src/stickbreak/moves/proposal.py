@@ -9,6 +9,8 @@ from ..model import Parameters
 
 Array = NDArray[np.floating]
 
+KINDS = ("birth", "merge", "delete")  # of moves that estimators take by name, in the order in which they are shown
+
 
 @dataclass(frozen=True)
 class Proposal:

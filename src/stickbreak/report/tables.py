@@ -11,6 +11,7 @@ from rich.table import Table
 from .._arguments import check_count
 from ..description.distinctive import Distinctive, shares
 from ..inference import Lap, ascents
+from ..moves.proposal import KINDS
 from ..plots._clusters import counted, given_names, thing
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def search_table(history: Sequence[Lap]) -> Table:
     """How a search went, from ``history_``: one line for each ascent, with the moves it made and whether it was kept."""
     table = Table(title="search", title_justify="left")
     table.add_column("began with")
-    for title in ("rows", "laps", "clusters", "births", "merges", "deletes", "ELBO", "seconds"):
+    for title in ("rows", "laps", "clusters", *(f"{kind}s" for kind in KINDS), "ELBO", "seconds"):
         table.add_column(title, justify="right")
     table.add_column("kept")
     for ascent in ascents(history):
