@@ -190,3 +190,13 @@ def test_families_are_compared_with_the_states_that_the_best_of_them_finds(seed)
     assert found.selection_[0].family == "diagonal_gaussian"
     assert {candidate.n_clusters for candidate in found.selection_} == {6}
     assert found.n_states_ == 6
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 7.0])
+def test_a_constant_column_decides_no_family(value):
+    x = swings(1)
+    X = np.hstack([x, np.full_like(x, value)])
+    alone, found = (HMM(**SMALL).fit(rows) for rows in (x, X))
+    assert found.selection_[0].family == alone.selection_[0].family == "autoregressive_gaussian"
+    assert found.n_states_ == alone.n_states_
+    assert alone.lower_bound_ - 10.0 * alone.n_states_ < found.lower_bound_ < alone.lower_bound_

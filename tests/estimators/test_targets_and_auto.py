@@ -163,6 +163,20 @@ def test_tables_of_one_kind_need_no_product(values, family):
         assert family in [kinds(found) for found in automatic(ArraySource(X), {}).values()]
 
 
+@pytest.mark.parametrize(
+    ("varying", "value", "kinds_of_parts"),
+    [
+        (np.arange(60.0) / 7.0, 0.0, "DiagonalGaussian"),
+        (np.arange(60.0) % 7, 7.0, {"DiagonalGaussian": [1], "Poisson": [0]}),
+        (np.arange(60.0) % 7, 0.0, {"Bernoulli": [1], "Poisson": [0]}),
+        (np.arange(60.0) % 2, 1.0, "Bernoulli"),
+    ],
+)
+def test_a_constant_is_what_costs_least(varying, value, kinds_of_parts):
+    families = automatic(ArraySource(np.column_stack([varying, np.full(60, value)])), {})
+    assert kinds(next(iter(families.values()))) == kinds_of_parts
+
+
 def test_zeros_and_ones_need_no_choice():
     found = fit("auto", np.eye(6), max_laps=3)
     assert found.selection_ == []

@@ -585,3 +585,11 @@ def test_by_default_columns_follow_their_own_history_as_all_do_on_average(order,
 def test_a_constant_series_has_no_history_to_follow():
     found = AutoregressiveGaussian().resolve(Sample.of(np.ones((5, 2))))
     np.testing.assert_array_equal(found.mean, [[0.0, 1.0]])
+
+
+@pytest.mark.parametrize("n", [40, 100, 200])
+def test_residuals_of_many_regressors_have_no_correlations_by_chance(n):
+    """Those of n rows after a line of 50 regressors are as free as n - 50, so their correlations are larger than of n rows."""
+    X = AutoregressiveGaussian.rows(np.random.default_rng(n).standard_normal((n + 1, 50)))
+    found = AutoregressiveGaussian().resolve(Sample.of(X))
+    np.testing.assert_array_equal(found.pattern, np.eye(50))

@@ -151,7 +151,8 @@ def readings(
     """The ways to take the columns of a table of dense rows by what they hold.
 
     Categories: `Categorical`.  Zeros and ones: `Bernoulli`.  Whole numbers from 0 to 1e12, with some below 10: `Poisson`, or
-    numbers, too, in a second reading.  Others are numbers.
+    numbers, too, in a second reading.  Others are numbers.  So is a column of one value above 1, of which `Poisson` would
+    expect others, and any column of one value beside numbers alone, whose families it must not decide.
 
     levels : of the columns of categories
     aside : whether columns that name the rows, by a text for each or by counting them in steps of one, are left aside, unless
@@ -159,8 +160,13 @@ def readings(
     """
     facts = _Facts.of(source)
     counted = facts.whole & (facts.least >= 0.0) & (facts.least < FEW) & (facts.largest <= Poisson().largest)
+    constant = facts.least == facts.largest
+    counted &= ~constant | (facts.largest <= 1.0)
     kinds = np.where(counted, np.where(facts.largest <= 1.0, "bits", "counts"), "numbers").astype(object)
     kinds[list(levels)] = "categories"
+    constant &= kinds != "categories"
+    if not constant.all() and (kinds[~constant] == "numbers").all():
+        kinds[constant] = "numbers"
     identifiers = [*np.flatnonzero(facts.counting & (kinds != "categories")), *_unique_texts(source, levels, facts)]
     if aside and len(identifiers) < len(kinds):
         kinds[identifiers] = ASIDE

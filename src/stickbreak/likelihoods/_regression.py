@@ -29,6 +29,8 @@ from .features import features
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 
+SAYS_NOTHING = float(1.0 / np.sqrt(2.0 * np.pi * np.e))  # unit of constant targets: a Gaussian so wide has entropy 0
+
 
 @dataclass(frozen=True, eq=False)
 class Regression(WishartPrior):
@@ -92,7 +94,10 @@ class Regression(WishartPrior):
             holes=bool(sample.missing[y].any()),
         )
         lost = quadratic.rounding(sample.take(y), draft.unit[y])
-        draft = replace(draft, rounding=np.where(np.isinf(lost), 1.0, lost))
+        constant = np.isinf(lost)
+        unit = np.array(draft.unit)
+        unit[y[constant]] = SAYS_NOTHING
+        draft = replace(draft, rounding=np.where(constant, 1.0, lost), unit=unit)
         sums, n = draft._sums(sample)
         if self.mean is None:
             draft = replace(draft, mean=draft._default_mean(sums))

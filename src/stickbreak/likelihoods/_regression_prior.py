@@ -107,7 +107,8 @@ def prior_precision(precision: Any, M: int) -> Any:
 def residuals(J: Array, M: int, n: float) -> tuple[Array, Array]:
     """Variances (q,) and correlations (q, q) of the targets about the line that n rows with sums of products J suggest.
 
-    They are in working coordinates; where a target does not vary, 1.
+    They are in working coordinates; where a target does not vary, 1.  Of n residuals n - M are free: as many rows of
+    independent columns have such correlations by chance.
 
     M : number of regressors, the first in J
     """
@@ -115,5 +116,5 @@ def residuals(J: Array, M: int, n: float) -> tuple[Array, Array]:
     covariance = J[M:, M:] - half.T @ half
     variance = np.diagonal(covariance) / n
     varies = variance > 1e-12
-    pattern = clear_correlations(np.where(np.outer(varies, varies), covariance / n, 0.0), n)
+    pattern = clear_correlations(np.where(np.outer(varies, varies), covariance / n, 0.0), max(n - M, 1.0))
     return np.where(varies, variance, 1.0), pattern
