@@ -286,9 +286,9 @@ def test_splits_that_chance_explains_are_no_excursion():
 def test_an_extrapolated_lap_takes_a_step_with_every_batch(X, monkeypatch):
     seen = []
 
-    def recording(model, parameters, *rest):
+    def recording(model, parameters, *rest, **more):
         seen.append(parameters.W)
-        return visit(model, parameters, *rest)
+        return visit(model, parameters, *rest, **more)
 
     monkeypatch.setattr("stickbreak.inference.lap.visit", recording)
     run(X, moves=(), start=6, n_batches=3, max_laps=4)
