@@ -1,7 +1,8 @@
 """No simple baseline may beat a default fit in its own bound: fits to corpora with known topics beside five rivals.
 
 Corpora are of a number of topics, each over 2,000 words from Dirichlet(0.05), in documents of so many words with proportions
-from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; without topics, of 500 words with probabilities
+from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; those of "few-..." are few documents of
+topics with frequencies of words by Zipf's law, a fifth of them in common; without topics, of 500 words with probabilities
 from Dirichlet(1).  BBC is the BBC news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups
 are six random words of a document each.
 
@@ -71,6 +72,16 @@ def one_topic(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(counts), truth)
 
 
+def few(K: int, documents: int, words: int, seed: int) -> Corpus:
+    """Documents of ``words`` words that mix K topics, with frequencies by Zipf's law in an order of each topic's own."""
+    rng = np.random.default_rng(seed)
+    zipf = 1.0 / np.arange(3, 1003)
+    zipf /= zipf.sum()
+    truth = np.stack([0.2 * zipf + 0.8 * rng.permutation(zipf) for _ in range(K)])
+    shares = rng.dirichlet(np.full(K, 1.0 / K), documents)
+    return Corpus(sparse.csr_array(rng.multinomial(words, shares @ truth)), truth)
+
+
 def bbc(seed: int) -> Corpus:
     return Corpus(sparse.csr_array(CountVectorizer(min_df=2).fit_transform(_news())))
 
@@ -110,6 +121,10 @@ SETS |= {
 SETS |= {
     f"one-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: one_topic(K, D, n, seed))
     for K, D, n in ((5, 5000, 6), (20, 5000, 6), (20, 2000, 30), (20, 500, 200))
+}
+SETS |= {
+    f"few-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: few(K, D, n, seed))
+    for K, D, n in ((6, 30, 300), (10, 60, 300), (20, 60, 300))
 }
 SETS |= {"bbc": bbc, "windows": windows, "newsgroups-windows": newsgroups_windows}
 SETS["newsgroups"] = lambda seed: Corpus(newsgroups())

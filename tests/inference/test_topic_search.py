@@ -113,6 +113,25 @@ def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():
     assert found.n_topics_ == 6
 
 
+def few_documents():
+    """Documents (30, 1000) of 300 words that mix six topics, with frequencies by Zipf's law, and the topics."""
+    rng = np.random.default_rng(0)
+    zipf = 1.0 / np.arange(3, 1003)
+    zipf /= zipf.sum()
+    topics = np.stack([0.2 * zipf + 0.8 * rng.permutation(zipf) for _ in range(6)])
+    return rng.multinomial(300, rng.dirichlet(np.full(6, 0.15), 30) @ topics), topics
+
+
+def test_few_documents_mix_topics_although_those_of_one_topic_each_were_better_at_first():
+    X, topics = few_documents()
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    assert "one topic each" in [lap.origin for lap in found.history_]
+    assert found.document_concentration_ > 0.01
+    assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_
+    again = TopicModel(init=found, random_state=0, n_jobs=1).fit(X)
+    assert again.lower_bound_ < found.lower_bound_ + 1.0 * found.n_topics_
+
+
 def test_mixtures_of_documents_end_with_several_times_the_clusters_that_they_have(monkeypatch):
     begun = []
     ever_more = search.TopicSearch._ever_more

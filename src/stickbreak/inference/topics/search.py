@@ -134,6 +134,8 @@ class TopicSearch(TopicGrowth):
             if not self._is_fast():
                 self._ascend_long_first(chain, coarse)
             self._with_one_topic_each(chain, coarse)
+            if self._one_each and self.total.K > 1:
+                self._mix(chain, coarse)
         if self._one_each:  # annealing mixes
             self._settle()
         elif self._is_fast():
@@ -265,6 +267,20 @@ class TopicSearch(TopicGrowth):
             self._first = first
             self._one_each = True
         self._merge_all(trial, options)
+
+    def _mix(self, chain: Chain, options: Options) -> None:
+        """Let documents mix the topics of documents of one each; if that is better, growth goes on from there.
+
+        Of few documents, growth may end with so many poor topics that documents of one each are better although they mix.
+        """
+        unmixed, first = self._in_hand, self._first
+        self._first = self.model
+        self._ascend_alone(self.total, (), options)
+        if self._in_hand is unmixed:
+            self._first = first
+            return
+        self._one_each = False
+        self._double(chain, options)
 
     def _unmixed(self, model: Model) -> Model:
         """The model with an alpha next to zero, where that is learnt."""
