@@ -1,5 +1,6 @@
 """Shared by likelihoods that regress some columns of a row on others: the matrix-normal-Wishart algebra."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from .features import features
 
 SHARE_OF_RESIDUAL = 0.5  # default prior: a cluster's residual variance is expected to be this share of one line's
 
-SAYS_NOTHING = float(1.0 / np.sqrt(2.0 * np.pi * np.e))  # unit of constant targets: a Gaussian so wide has entropy 0
+SAYS_NOTHING = 1.0 / math.sqrt(2.0 * math.pi * math.e)  # unit of constant targets: a Gaussian so wide has entropy 0
 
 
 @dataclass(frozen=True, eq=False)
