@@ -88,9 +88,9 @@ class RowSearch(MergingSearch[Survey]):
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
         self.begin(start)
         self._improve()
-        last = (
-            replace(self.options, share=TUNING.last_share) if self._takes_long(self._in_hand.total.K) else self.options
-        )
+        last = self.options
+        if self._takes_long(self._in_hand.total.K):
+            last = replace(last, share=TUNING.last_share)
         self._in_hand.polish(last)
         if self._in_hand.bound - self._in_vain[0] >= TUNING.nothing and self._merge_more(self._in_hand, last):
             self._in_hand.polish(last)
