@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from stickbreak import TopicModel
+from stickbreak.inference import lap, leap
 from stickbreak.inference.topics import ascents, growth, search
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
@@ -80,6 +81,20 @@ def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch
     assert abs(found.n_topics_ - 12) <= 1
     history = [lap.lower_bound for lap in found.history_]
     assert (np.diff(history) >= -1e-7 * np.abs(history[1:])).all()
+
+
+@pytest.mark.parametrize("fast", [0, 1 << 24])
+def test_steps_ahead_are_short_where_laps_take_long(monkeypatch, fast):
+    steps = []
+
+    def noted(posterior, before, step, dtype):
+        steps.append(step)
+        return leap.leap_from(posterior, before, step, dtype)
+
+    monkeypatch.setattr(lap, "leap_from", noted)
+    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=fast))
+    TopicModel(random_state=0, n_jobs=1).fit(corpus(5, 200, 100, 50)[0])
+    assert max(steps) == 0.5 if fast == 0 else max(steps) > 1.0
 
 
 def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkeypatch):

@@ -31,12 +31,11 @@ class Tuning:
 
     Attributes
     ----------
-    first_step, longest_step : multiples of the last change by which parameters are extrapolated: at first, and at most
+    first_step : multiple of the last change by which parameters are extrapolated at first
     faster, slower : factors of the multiple after a lap that was kept, and after one that was undone
     """
 
     first_step: float = 0.5
-    longest_step: float = 20.0
     faster: float = 1.5
     slower: float = 0.4
 
@@ -129,7 +128,7 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
         state.schedule.add(seen.births.born)
         before = state.model.posterior(state.total.insert_empty(seen.births.born))
     step = (
-        min(max(seen.step * TUNING.faster, TUNING.first_step), TUNING.longest_step)
+        min(max(seen.step * TUNING.faster, TUNING.first_step), problem.options.longest_step)
         if problem.options.accelerate
         else seen.step
     )

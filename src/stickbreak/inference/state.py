@@ -29,6 +29,7 @@ class Options:
     max_laps : stop after this many passes
     tol : converged when a lap raises the bound by less than so many nats for each cluster
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
+    longest_step : multiple of the last change by which parameters are extrapolated, at most
     learn : what to learn between laps by empirical Bayes: names of concentrations of the allocation, and of hyperparameters of
         the likelihood as "likelihood.<name>"
     learn_late : the same, but only once there are several clusters, and no more were born for two laps; or at last (`at_last`)
@@ -41,6 +42,7 @@ class Options:
     max_laps: int = 1000
     tol: float = 0.01
     accelerate: bool = True
+    longest_step: float = 20.0
     learn: tuple[str, ...] = ()
     learn_late: tuple[str, ...] = ()
     check: bool = False

@@ -26,6 +26,7 @@ class Tuning:
 
     Attributes
     ----------
+    longest_step : where laps take long, as `Options.longest_step`
     coarse_topics : annealed ascents are compared when settled to this tolerance, in nats for each topic; one that gains less
         than that gains nothing
     fresh_patience : laps, each like the last, in which an ascent from the topics alone must reach the model in hand
@@ -39,6 +40,7 @@ class Tuning:
     most_merged : merges that are looked at, beyond those that gain most together
     """
 
+    longest_step: float = 0.5
     coarse_topics: float = 3.0
     fresh_patience: float = 30.0
     fast: int = 1 << 24
@@ -74,6 +76,15 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     def _takes_seconds(self) -> bool:
         """Whether a lap with the topics in hand takes so long that it takes seconds."""
         return bool(self.source.total_weight * self.total.K > TUNING.seconds)
+
+    def _with_short_steps(self, options: Options, K: int) -> Options:
+        """With shorter steps ahead where laps take long: their ascents end after ten, before long ones would pay."""
+        return options if self._is_fast_with(K) else replace(options, longest_step=TUNING.longest_step)
+
+    def _compared(self, K: int) -> Options:
+        """How far annealed ascents settle that are compared, K topics in hand."""
+        coarse = replace(self.options, tol=max(TUNING.coarse_topics, self.options.tol))
+        return self._with_short_steps(coarse, K)
 
     def _cold(self, K: int) -> int:
         """Cold sweeps of so many topics; none where laps are fast: few tokens are better left to what chance finds."""

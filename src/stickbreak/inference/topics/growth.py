@@ -206,7 +206,9 @@ class TopicGrowth(TopicAscents):
 
     def _of_growth(self, options: Options, K: int) -> Options:
         """How far ascents settle that are compared to tell how many topics are best, K in hand."""
-        return options if self._is_fast_with(K) else replace(options, tol=max(TUNING.coarse_growth, options.tol))
+        if self._is_fast_with(K):
+            return options
+        return self._with_short_steps(replace(options, tol=max(TUNING.coarse_growth, options.tol)), K)
 
     def _excursion(self, annealed: Annealed, options: Options, merges: bool = True) -> Laps:
         """An ascent of the growth from annealed topics, which is returned; what may follow are merges of its topics.

@@ -120,7 +120,7 @@ class TopicSearch(TopicGrowth):
 
         Whether laps are fast is asked anew before each part, since the number of topics changes.
         """
-        coarse = replace(self.options, tol=max(ascents.TUNING.coarse_topics, self.options.tol))
+        coarse = self._compared(start.K)
         self.draws = False  # there are no births
         annealed = self._annealed(chain, start, growth.TUNING.sweeps)
         self.best = self._laps(self.model, (), self._of_growth(coarse, start.K))
@@ -131,6 +131,7 @@ class TopicSearch(TopicGrowth):
         self._merge_all(self.best, coarse)
         if self._may_grow():
             self._grow_from(chain, start, coarse)
+            coarse = self._compared(self.total.K)
             if not self._is_fast():
                 self._ascend_long_first(chain, coarse)
             self._with_one_topic_each(chain, coarse)
@@ -153,7 +154,9 @@ class TopicSearch(TopicGrowth):
 
     def _last_options(self) -> Options:
         """How far the search settles in the end."""
-        return self.options if self._is_fast() else replace(self.options, share=TUNING.last_share)
+        if self._is_fast():
+            return self.options
+        return self._with_short_steps(replace(self.options, share=TUNING.last_share), self.total.K)
 
     def _finish(self, options: Options) -> None:
         """The end where laps take long: merges through losses, then laps with merges and deletes.
