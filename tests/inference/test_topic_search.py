@@ -147,6 +147,28 @@ def test_few_documents_mix_topics_although_those_of_one_topic_each_were_better_a
     assert again.lower_bound_ < found.lower_bound_ + 1.0 * found.n_topics_
 
 
+def uneven_topics():
+    """Documents (100, 400) of very unequal lengths that mix eight topics of unequal size, with frequencies by Zipf's law."""
+    rng = np.random.default_rng(1)
+    zipf = 1.0 / (np.arange(1, 401) + 2.7) ** 1.05
+    own = zipf[:100] / zipf[:100].sum()
+    topics = np.tile(0.2 * zipf / zipf.sum(), (8, 1))
+    for topic in topics:
+        topic[rng.permutation(400)[:100]] += 0.8 * own
+    lengths = np.exp(rng.normal(np.log(200.0), 1.0, 100)).astype(int)
+    sizes = 1.0 / np.sqrt(np.arange(1, 9))
+    shares = rng.gamma(3.0 * sizes / sizes.sum(), size=(100, 8))
+    return rng.multinomial(lengths, shares / shares.sum(axis=1, keepdims=True) @ topics)
+
+
+def test_no_topic_is_missed_that_a_fit_from_the_result_finds():
+    X = uneven_topics()
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    again = TopicModel(init=found, random_state=0, n_jobs=1).fit(X)
+    assert found.n_topics_ == again.n_topics_ == 8
+    assert again.lower_bound_ < found.lower_bound_ + 1.0 * found.n_topics_
+
+
 def test_mixtures_of_documents_end_with_several_times_the_clusters_that_they_have(monkeypatch):
     begun = []
     ever_more = search.TopicSearch._ever_more

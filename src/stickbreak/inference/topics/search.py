@@ -10,6 +10,7 @@ from ...allocations.topics import TopicPrior
 from ...data import BagSource, SparseSource
 from ...model import DocumentSummary, Model, Summary
 from ...moves.agglomeration import reduced
+from ..laps import Laps
 from ..state import Options
 from . import ascents, growth
 from .gibbs import Annealed, Chain
@@ -78,6 +79,8 @@ class TopicSearch(TopicGrowth):
             self._run_with_annealing(chain, start)
         if chain is None or self._is_fast():
             self._restart_all(self.options)
+        if chain is not None and self._is_fast() and not self._one_each:
+            self._split_at_last()
         if self.total.K == 1 and self._laps_left > 0:
             self._settle_one_topic()
 
@@ -103,17 +106,41 @@ class TopicSearch(TopicGrowth):
         coarse = replace(self.options, tol=TUNING.coarse * self.options.tol)
         self.best = self._laps(self.model, self.moves, coarse)
         self.best.run(start)
-        while self._may_grow():
-            trial_start = self._split(self.best)
-            if trial_start is None:
-                break
-            trial = self._laps(
-                self.best.model, self._removals, coarse, self.best, settle=TUNING.settle, origin="splits"
-            )
-            trial.run(trial_start)
-            if self._keep(self.best, trial) <= TUNING.worthwhile * self.options.tol * self.best.total.K:
-                break
+        self._split_while_better(self.best, coarse)
         self._settle()
+
+    def _split_while_better(self, laps: Laps, options: Options) -> None:
+        """Excursions from all promising splits at once of the topics of an ascent, then of the last excursion."""
+        while self._may_grow():
+            start = self._split(laps)
+            if start is None:
+                break
+            best = self.outcome
+            trial = self._laps(best.model, self._removals, options, best, settle=TUNING.settle, origin="splits")
+            trial.run(start)
+            if self._keep(best, trial) <= TUNING.worthwhile * self.options.tol * self.total.K:
+                break
+            laps = trial
+
+    def _split_at_last(self) -> None:
+        """Look once more for topics that the best model lacks, now that it has settled: all promising splits at once.
+
+        Growth ends where a few more topics, annealed, are no better, and words and documents that begin elsewhere change what
+        topics are worth.
+        """
+        best = self.outcome
+        if "birth" not in self.moves or not self._may_grow():
+            return
+        self.draws = True
+        laps = self._laps(best.model, self.moves, self.options, best, origin="settled")
+        laps.run(best.total, best.counts)
+        self._keep(best, laps)
+        settled = self.outcome
+        self._split_while_better(laps, self.options)
+        self.draws = False
+        if self.outcome is not settled:
+            self._settle()
+            self._restart_all(self.options)
 
     def _run_with_annealing(self, chain: Chain, start: Summary) -> None:
         """Search for topics of words: growth, documents of one topic each, long ascents, and the end.
