@@ -2,7 +2,8 @@
 
 Corpora are of a number of topics, each over 2,000 words from Dirichlet(0.05), in documents of so many words with proportions
 from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; those of "few-..." are few documents of
-topics with frequencies of words by Zipf's law, a fifth of them in common; without topics, of 500 words with probabilities
+topics with frequencies of words by Zipf's law, a fifth of them in common, and those of "uneven-..." are of very unequal lengths
+and mix such topics evenly, some of them more than others; without topics, of 500 words with probabilities
 from Dirichlet(1).  BBC is the BBC news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups
 are six random words of a document each.
 
@@ -82,6 +83,20 @@ def few(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(rng.multinomial(words, shares @ truth)), truth)
 
 
+def uneven(K: int, documents: int, words: int, seed: int) -> Corpus:
+    """Documents of very unequal lengths, e^x with x about log ``words``, that mix K topics of unequal size over 400 words."""
+    rng = np.random.default_rng(seed)
+    zipf = 1.0 / (np.arange(1, 401) + 2.7) ** 1.05
+    truth = np.tile(0.2 * zipf / zipf.sum(), (K, 1))
+    for topic in truth:
+        topic[rng.permutation(400)[:100]] += 0.8 * zipf[:100] / zipf[:100].sum()
+    lengths = np.exp(rng.normal(np.log(words), 1.0, documents)).astype(int)
+    sizes = 1.0 / np.sqrt(np.arange(1, K + 1))
+    shares = rng.gamma(3.0 * sizes / sizes.sum(), size=(documents, K))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return Corpus(sparse.csr_array(rng.multinomial(lengths, shares @ truth)), truth)
+
+
 def bbc(seed: int) -> Corpus:
     return Corpus(sparse.csr_array(CountVectorizer(min_df=2).fit_transform(_news())))
 
@@ -125,6 +140,10 @@ SETS |= {
 SETS |= {
     f"few-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: few(K, D, n, seed))
     for K, D, n in ((6, 30, 300), (10, 60, 300), (20, 60, 300))
+}
+SETS |= {
+    f"uneven-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: uneven(K, D, n, seed))
+    for K, D, n in ((8, 100, 200), (10, 100, 200))
 }
 SETS |= {"bbc": bbc, "windows": windows, "newsgroups-windows": newsgroups_windows}
 SETS["newsgroups"] = lambda seed: Corpus(newsgroups())
