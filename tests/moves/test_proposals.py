@@ -35,7 +35,8 @@ def propose(p, naive, kind, parameters):
         W, b = p.model.likelihood.weights(labels.sum(axis=0), labels.T @ T)
         return Proposal(kind, (int(p.rng.integers(K)),), Parameters(W, b + p.rng.standard_normal(J)), 0.0)
     k, *absorbers = p.rng.permutation(K)[: p.rng.integers(2, K + 1)].tolist()
-    return Proposal(kind, (k, *absorbers), Parameters(parameters.W[absorbers], parameters.bias[absorbers]), 0.0)
+    takers = Parameters(parameters.W[absorbers], parameters.bias[absorbers])
+    return Proposal(kind, (k, *absorbers), takers, 0.0, n_absorbers=len(absorbers))
 
 
 def track(p, proposal, X, weights, kept, summary):

@@ -29,25 +29,25 @@ class Options:
     max_laps : stop after this many passes
     tol : converged when a lap raises the bound by less than so many nats for each cluster
     accelerate : extrapolate the parameters between laps, and undo laps that lower the bound
-    longest_step : multiple of the last change by which parameters are extrapolated, at most
     learn : what to learn between laps by empirical Bayes: names of concentrations of the allocation, and of hyperparameters of
         the likelihood as "likelihood.<name>"
     learn_late : the same, but only once there are several clusters, and no more were born for two laps; or at last (`at_last`)
     check : verify after every step that the bound has not decreased
     share : converged also, with a prior that is learnt, by a gain below this share of what the parameters of all clusters cost
     moved : but not while the count of a cluster changes by more than this share of the rows
+    longest_step : multiple of the last change by which parameters are extrapolated, at most
     """
 
     n_batches: int = 1
     max_laps: int = 1000
     tol: float = 0.01
     accelerate: bool = True
-    longest_step: float = 20.0
     learn: tuple[str, ...] = ()
     learn_late: tuple[str, ...] = ()
     check: bool = False
     share: float = 0.0
     moved: float = MOVED
+    longest_step: float = 20.0
 
     @property
     def at_last(self) -> "Options":
