@@ -70,7 +70,7 @@ class AnsweredSummary(DocumentSummary):
 
     def exchange(self, removed: Sequence[int] | NDArray[np.integer], added: Self) -> Self:
         """As `Summary.exchange`, with the sums of pairs of topics that stay and that are added."""
-        if self.cross.shape[1] or not added.cross.shape[1]:  # all are topics that moves add, or topics alone: side by side
+        if self.cross.shape[1] or not added.cross.shape[1]:  # topics that moves add, or topics alone, side by side
             return super().exchange(removed, added)
         plain = replace(added, cross=added.cross[:, :0], members=added.members[:, :0])
         joined = super().exchange(removed, plain)
