@@ -78,7 +78,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         return bool(self.source.total_weight * self.total.K > TUNING.seconds)
 
     def _with_short_steps(self, options: Options, K: int) -> Options:
-        """With shorter steps ahead where laps take long: their ascents end after ten, before long ones would pay."""
+        """With shorter steps ahead where laps take long: ascents end there before longer steps pay, which are often undone."""
         return options if self._is_fast_with(K) else replace(options, longest_step=TUNING.longest_step)
 
     def _compared(self, K: int) -> Options:

@@ -57,9 +57,7 @@ class TopicGrowth(TopicAscents):
 
     _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
     _began: tuple[Laps, Annealed] | None = None  # an ascent of growth, and what it began with
-    _wanted: int = (
-        0  # topics of the first long ascent where laps take long; 0 if growth does not tell how many seem best
-    )
+    _wanted: int = 0  # topics of the first long ascent where laps take long; 0 if growth does not tell
 
     @property
     def _most(self) -> int:
