@@ -651,6 +651,50 @@ def test_processes_that_overlap_are_told_apart_in_short_sequences():
     assert found.lower_bound_ > truth.lower_bound_ - 1.0
 
 
+def test_states_that_differ_where_a_prior_learnt_for_two_says_that_none_do():
+    """Two states differ in one of two columns; under the prior that they have learnt, none can differ in the other."""
+    rng = np.random.default_rng(529)
+    z = [rng.integers(4)]
+    while len(z) < 1500:
+        z.append(rng.choice([k for k in range(4) if k != z[-1]]) if rng.random() < 0.2 else z[-1])
+    X = 2.0 * rng.standard_normal((4, 2))[z] + rng.standard_normal((1500, 2))
+    found, known = (
+        HMM("diagonal_gaussian", n_jobs=1, random_state=0, **given).fit(X, lengths=[5] * 300)
+        for given in ({}, {"init": "blocks", "n_init_states": 3, "moves": ()})
+    )
+    assert found.n_states_ == known.n_states_ == 3
+    assert found.lower_bound_ > known.lower_bound_ - 1.0
+
+
+def test_states_that_no_sequence_leaves_are_left_where_that_gains():
+    """Under a stickiness learnt from states that last as long as their sequences, none is ever left."""
+    rng = np.random.default_rng(2)
+    z = np.empty((500, 4), int)
+    z[:, 0] = rng.random(500) < 0.5
+    for t in range(1, 4):
+        z[:, t] = rng.random(500) < np.array([0.05, 0.75])[z[:, t - 1]]
+    X = np.array([[0.5, 0.0], [-0.3, 0.7]])[z.ravel()] + rng.standard_normal((2000, 2))
+    found, known = (
+        HMM("gaussian", n_jobs=1, random_state=0, **given).fit(X, lengths=[4] * 500)
+        for given in ({}, {"init": "blocks", "n_init_states": 2, "moves": ()})
+    )
+    assert found.n_states_ == known.n_states_ == 2
+    assert found.lower_bound_ > known.lower_bound_ - 1.0
+    assert found.transition_matrix_[1, 0] > 0.1
+
+
+def test_one_state_under_the_prior_learnt_for_it_is_a_rival_of_several():
+    rng = np.random.default_rng(0)
+    edges = rng.dirichlet(np.full(20, 0.3), 3).cumsum(axis=1)
+    z = np.repeat(rng.integers(3, size=500), 2)
+    X = (rng.random((1000, 1)) > edges[z]).sum(axis=1)[:, None].clip(0, 19).astype(float)
+    found, one = (
+        HMM("categorical", n_jobs=1, random_state=0, **given).fit(X, lengths=[2] * 500) for given in ({}, {"moves": ()})
+    )
+    assert found.n_states_ == one.n_states_ == 1
+    assert found.lower_bound_ > one.lower_bound_ - 1.0
+
+
 def test_levels_of_a_frame():
     frame = pd.DataFrame(
         {"mood": pd.Categorical(np.array(["calm", "glad", "sad", "cross"])[codes()[:, 0].astype(int)])}

@@ -139,8 +139,12 @@ TURNS = {"regrouped", "partly regrouped", "pieces", "segments", "blocks", "anoth
 @pytest.mark.parametrize(
     ("limits", "learn", "seen"),
     [
-        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, False, {"splits", *TURNS}),
-        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, True, {"prior as given", *TURNS}),
+        ({"path_rows": 4000, "long_lap": 4000 * 4**2}, False, {"splits", "transitions as given", *TURNS}),
+        (
+            {"path_rows": 4000, "long_lap": 4000 * 4**2},
+            True,
+            {"prior as given", "transitions as given", "one state", *TURNS},
+        ),
         ({"path_rows": 3999}, False, set()),
         ({"long_lap": 4000 * 4**2 - 1}, True, {"halves", "pieces"}),
         ({"long_lap": 4000 * 4**2 - 1, "longest_lap": 4000 * 8**2 - 1}, True, {"pieces"}),

@@ -9,7 +9,6 @@ from itertools import cycle
 import numpy as np
 
 from ...data import SequenceSource
-from ...likelihoods import Likelihood
 from ...model import Model, Summary
 from ...model.learning import OF_LIKELIHOOD
 from ...moves import Schedule, states
@@ -18,7 +17,7 @@ from ..descent import of_states
 from ..laps import Laps
 from ..search import Search
 from ..state import Options
-from .kinds import ExcursionKind, ExcursionKinds
+from .kinds import USUAL, ExcursionKind, ExcursionKinds, Terms
 from .sizes import has_long_laps
 
 
@@ -68,20 +67,21 @@ class ExcursionSearch(Search):
     states of another ascent are added, which began with few, so that both together find which of them explain what best; or
     some states are in two at random.  What does not pay is then merged or deleted.  When none has paid for a while, all states
     are halved, others are in two at random, then all rows are given to the states as if they had no neighbours, and then the
-    prior of rows is learnt anew; where none of these pays, the search ends.
+    prior of rows is learnt anew.  Where none of these pays, the prior of transitions is learnt anew, all rows are one state,
+    and states are divided under the prior of rows as it was given; where none of these pays either, the search ends.
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     sampled : whether the search began with the outcome of another: of a sample, or from pairs of rows
-    unlearnt : the likelihood with the prior as it was before any was learnt
+    given : the model with its priors as they were before any was learnt
     """
 
     at_first: int = TUNING.at_first
     patience: int = TUNING.patience
     sampled: bool = False
-    unlearnt: Likelihood = field(init=False)
+    given: Model = field(init=False)
 
     def __post_init__(self) -> None:
-        self.unlearnt = self.model.likelihood
+        self.given = self.model
 
     def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
         """Ascend once with all moves, once given states have settled: what comes before excursions.
@@ -123,7 +123,7 @@ class ExcursionSearch(Search):
                 self._pays(self._prior_anew)
                 return
             paid = [self._pays(kind) for kind in self._last_kinds()]
-            if not any(paid):
+            if not any(paid) and not any(self._pays(kind) for kind in self._kinds_at_the_end()):
                 return
             patience = self.patience
 
@@ -166,6 +166,18 @@ class ExcursionSearch(Search):
             last = [*2 * [self.kinds.pieces], *last]
         return last if self.sampled and not self.sample_rows else [self.kinds.halves, *last]
 
+    def _kinds_at_the_end(self) -> list[ExcursionKind]:
+        """Those with which the search ends, unless one of them pays: they can only raise the bound of all that came before."""
+        kinds = self.kinds
+        if not self.options.learn + self.options.learn_late:
+            return []
+        found = [kinds.transitions_as_given]
+        if self._learns:
+            found.append(kinds.one_state)
+            if not self.sampled or self.sample_rows:
+                found += [kinds.halves.as_given, kinds.pieces.as_given]
+        return found
+
     @cached_property
     def kinds(self) -> ExcursionKinds:
         """How starts are made."""
@@ -173,8 +185,13 @@ class ExcursionSearch(Search):
 
     @property
     def _prior_anew(self) -> ExcursionKind:
+        return self.kinds.prior_as_given(self._learns)
+
+    @property
+    def _learns(self) -> bool:
+        """Whether the prior of rows is learnt."""
         names = self.options.learn + self.options.learn_late
-        return self.kinds.prior_as_given(any(name.startswith(OF_LIKELIHOOD) for name in names))
+        return any(name.startswith(OF_LIKELIHOOD) for name in names)
 
     @property
     def _uses_samples(self) -> bool:
@@ -204,28 +221,27 @@ class ExcursionSearch(Search):
         start = kind.change(self.outcome)
         if start is None:
             return None
-        self._excursion(start, kind.origin, kind.unlearnt, kind.slow)
+        self._excursion(start, kind.origin, kind.terms)
         least = max(self.options.tol, min(self._coarse.tol, TUNING.coarsest))
         return self.outcome.bound - before > least * self.outcome.total.K
 
-    def _excursion(self, start: Summary, origin: str, unlearnt: bool = False, slow: bool = False) -> None:
-        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better.
-
-        unlearnt, slow : see `ExcursionKind`
-        """
+    def _excursion(self, start: Summary, origin: str, terms: Terms = USUAL) -> None:
+        """Lap from a start, merge and delete what does not pay, and keep the outcome if it is better."""
         if self._laps_left <= 0:
             return
         best = self.outcome
-        coarse = self._coarse
+        coarse = self._coarse.at_last if terms.at_last else self._coarse
         model = self.model if best.total.K == 1 else best.model  # of one state nothing is learnt about transitions
-        if unlearnt:
-            model = replace(model, likelihood=self.unlearnt)
+        if terms.unlearnt:
+            model = replace(model, likelihood=self.given.likelihood)
+        if terms.transitions_unlearnt:
+            model = replace(model, allocation=self.given.allocation)
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
-        settle = TUNING.longer if slow or not self._uses_samples else TUNING.settle
+        settle = TUNING.longer if terms.slow or not self._uses_samples else TUNING.settle
         longest = TUNING.longest_excursion
-        tol = TUNING.coarse * self.options.tol if slow else coarse.tol
+        tol = TUNING.coarse * self.options.tol if terms.slow else coarse.tol
         if self._few_excursions(start.K):
             settle = TUNING.long_settle
             longest = TUNING.long_removals

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...data import SequenceSource
 from ...model import Summary
 from ...moves import states
+from ...moves.agglomeration import with_groups
 from ...moves.blocks import block_states
 from ...moves.segments import alike, halved, in_pieces, own_states, regrouped
 from ...moves.spectral import spectral_states
@@ -36,19 +37,44 @@ class Tuning:
 TUNING = Tuning()
 
 
+class Terms(NamedTuple):
+    """On what terms an excursion is made.
+
+    unlearnt : whether the prior of rows is again as it was before any was learnt
+    transitions_unlearnt : the same of the prior of transitions
+    slow : whether the states part slowly: they may settle for longer, to a tolerance that does not grow with the rows
+    at_last : whether everything is learnt from the first lap on, as at the end of the search, even of one state
+    """
+
+    unlearnt: bool = False
+    transitions_unlearnt: bool = False
+    slow: bool = False
+    at_last: bool = False
+
+
+USUAL = Terms()
+
+
 class ExcursionKind(NamedTuple):
     """A kind of excursions.
 
     origin : what they begin with, as the history shows it
     change : makes a start of the model in hand, or None where there is none of the kind
-    unlearnt : whether the prior of rows is again as it was before any was learnt
-    slow : whether the states part slowly: they may settle for longer, to a tolerance that does not grow with the rows
+    terms : on what terms they are made
     """
 
     origin: str
     change: Callable[[Laps], Summary | None]
-    unlearnt: bool = False
-    slow: bool = False
+    terms: Terms = USUAL
+
+    @property
+    def as_given(self) -> "ExcursionKind":
+        """The same start under the prior of rows as it was before any was learnt, which that of one state always is."""
+        return ExcursionKind(
+            f"{self.origin}, prior as given",
+            lambda laps: self.change(laps) if laps.total.K > 1 else None,
+            self.terms._replace(unlearnt=True),
+        )
 
 
 @dataclass
@@ -91,7 +117,7 @@ class ExcursionKinds:
     @property
     def pieces(self) -> ExcursionKind:
         """A third of the states are in two at random."""
-        return ExcursionKind("pieces", self._in_pieces, slow=True)
+        return ExcursionKind("pieces", self._in_pieces, Terms(slow=True))
 
     @property
     def halves(self) -> ExcursionKind:
@@ -109,8 +135,21 @@ class ExcursionKinds:
         Under a learnt prior, a symbol of which a state has none may be so improbable there that it never gets any.
         """
         return ExcursionKind(
-            "prior as given", lambda laps: laps.total if learns and laps.total.K > 1 else None, unlearnt=True
+            "prior as given", lambda laps: laps.total if learns and laps.total.K > 1 else None, Terms(unlearnt=True)
         )
+
+    @property
+    def transitions_as_given(self) -> ExcursionKind:
+        """The same as `softened`, and the prior of transitions is learnt anew.
+
+        Under a learnt one, states that no short sequence leaves may be so sticky that none ever does.
+        """
+        return ExcursionKind("transitions as given", self._softened, Terms(transitions_unlearnt=True))
+
+    @property
+    def one_state(self) -> ExcursionKind:
+        """All rows in one state, under the prior that is learnt for it: elsewhere none is learnt of one state."""
+        return ExcursionKind("one state", self._as_one, Terms(at_last=True))
 
     def merged_anew(self, laps: Laps) -> Summary:
         """Start of the kind `regrouped`."""
@@ -157,6 +196,10 @@ class ExcursionKinds:
 
     def _softened(self, laps: Laps) -> Summary | None:
         return states.softened(laps.total) if laps.total.K > 1 else None
+
+    def _as_one(self, laps: Laps) -> Summary | None:
+        K = laps.total.K
+        return with_groups(laps.total, [list(range(K))]) if K > 1 else None
 
     def _path(self, laps: Laps) -> NDArray[np.intp]:
         """The most probable state of every row, given all rows, (T,)."""
