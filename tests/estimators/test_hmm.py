@@ -109,6 +109,16 @@ def test_scikit_learn_conventions_where_the_family_is_chosen(estimator, check):
 # What is found ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_search_among_few_rows_ends_before_its_laps_do():
+    """The laps of all excursions count; a warning would say that the bound has not settled."""
+    rng = np.random.default_rng(0)
+    phase = 2.0 * np.pi * np.arange(250) / 11.0 + 0.2 * rng.standard_normal(250).cumsum()
+    X = (np.sin(phase) ** 2 + 0.05 * rng.standard_normal(250))[:, None]
+    found = HMM("diagonal_gaussian", random_state=0, n_jobs=1).fit(X)  # a warning is an error
+    assert found.converged_
+    assert found.n_laps_ > 1000
+
+
 @pytest.mark.parametrize(
     ("seed", "start"), [(0, {}), (1, {"init": "blocks", "n_init_states": 20}), (1, {"algorithm": "full"})]
 )

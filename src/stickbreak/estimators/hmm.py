@@ -78,7 +78,7 @@ class HMM(ClusterMixin, SequenceReading):
         Moves that may change the number of states.  States without rows are always removed.
     n_init : int >= 1, default 1
         Number of fits, each with its own random numbers; the one with the highest ELBO is kept.
-    max_laps : int >= 1, default 1000
+    max_laps : int >= 1, default 5000
         Maximum number of passes over the data.
     label_error : float from 0 to below 1, or None, default 0.0
         With labels y: the share of them that are wrong, as in `Mixture`; None: learnt.
@@ -194,7 +194,7 @@ class HMM(ClusterMixin, SequenceReading):
         n_init_states: int = 25,
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
-        max_laps: int = 1000,
+        max_laps: int = 5000,
         label_error: float | None = 0.0,
         learn: bool | Sequence[str] = True,
         tol: float = 0.005,
