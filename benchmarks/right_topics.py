@@ -4,8 +4,10 @@ Corpora are of a number of topics, each over 2,000 words from Dirichlet(0.05), i
 from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; those of "few-..." are few documents of
 topics with frequencies of words by Zipf's law, a fifth of them in common, and those of "uneven-..." are of very unequal lengths
 and mix such topics evenly, some of them more than others; without topics, of 500 words with probabilities
-from Dirichlet(1).  BBC is the BBC news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups
-are six random words of a document each.
+from Dirichlet(1).  Those of "repeated-..." are documents of 30 words without topics, each of them several times; in those of
+"bursty-..." each document has frequencies of its own around those of all: few words, said again and again.  BBC is the BBC
+news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups are six random words of a document
+each.
 
 A rival is another fit with the same prior: from the true topics; with a fixed number of topics, the true one or, where that
 is unknown, the best of 0.5, 1, 1.5 and 2 times the number found; the fit started from itself; with one topic; and a `Mixture`
@@ -97,6 +99,20 @@ def uneven(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(rng.multinomial(lengths, shares @ truth)), truth)
 
 
+def repeated(documents: int, times: int, seed: int) -> Corpus:
+    """So many documents of 30 words without topics, each of them several times."""
+    X = no_topics(seed, 200, documents, 30).X
+    return Corpus(sparse.csr_array(sparse.vstack([X] * times)))
+
+
+def bursty(documents: int, words: int, seed: int) -> Corpus:
+    """Documents of ``words`` words with frequencies of their own, from Dirichlet(20 zipf)."""
+    rng = np.random.default_rng(seed)
+    zipf = 1.0 / (np.arange(1, 301) + 2.7) ** 1.05
+    own = rng.dirichlet(20.0 * zipf / zipf.sum(), documents)
+    return Corpus(sparse.csr_array(rng.multinomial(words, own)))
+
+
 def bbc(seed: int) -> Corpus:
     return Corpus(sparse.csr_array(CountVectorizer(min_df=2).fit_transform(_news())))
 
@@ -145,6 +161,8 @@ SETS |= {
     f"uneven-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: uneven(K, D, n, seed))
     for K, D, n in ((8, 100, 200), (10, 100, 200))
 }
+SETS |= {f"repeated-d{D}-x{n}": (lambda seed, D=D, n=n: repeated(D, n, seed)) for D, n in ((60, 3),)}
+SETS |= {f"bursty-d{D}-w{n}": (lambda seed, D=D, n=n: bursty(D, n, seed)) for D, n in ((60, 60), (100, 100))}
 SETS |= {"bbc": bbc, "windows": windows, "newsgroups-windows": newsgroups_windows}
 SETS["newsgroups"] = lambda seed: Corpus(newsgroups())
 NULL = (  # words there are, documents, words of each

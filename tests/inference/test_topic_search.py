@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from stickbreak import TopicModel
-from stickbreak.inference import lap, leap
+from stickbreak.inference import LearningSearch, lap, leap
 from stickbreak.inference.topics import ascents, growth, search
+from stickbreak.inference.topics.one_topic import OneTopicSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -126,6 +127,54 @@ def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():
     assert "one topic each" in origins
     assert "annealing" not in origins[origins.index("one topic each") :]
     assert found.n_topics_ == 6
+
+
+def one_topic():
+    """Documents (200, 100) of 30 words of a single topic."""
+    rng = np.random.default_rng(0)
+    return rng.multinomial(30, rng.dirichlet(np.ones(100)), 200)
+
+
+def noting(calls, whole):
+    """A method that adds its name to the calls."""
+
+    def noted(self, *arguments):
+        calls.append(whole.__name__)
+        return whole(self, *arguments)
+
+    return noted
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The names of `OneTopicSearch.with_births` and `LearningSearch._cross`, as often as they were called."""
+    names = []
+    for owner, name in ((OneTopicSearch, "with_births"), (LearningSearch, "_cross")):
+        monkeypatch.setattr(owner, name, noting(names, getattr(owner, name)))
+    return names
+
+
+def test_mixtures_have_no_births_where_starts_agree(calls):
+    assert TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each()).n_topics_ == 6
+    assert not calls
+
+
+def test_mixtures_have_no_births_where_laps_take_long(calls, monkeypatch):
+    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))
+    TopicModel(random_state=0, n_jobs=1).fit(one_topic())
+    assert not calls
+
+
+def test_mixtures_are_not_crossed_where_births_gain_nothing(calls):
+    assert TopicModel(random_state=0, n_jobs=1).fit(one_topic()).n_topics_ == 1
+    assert calls == ["with_births"]
+
+
+def test_mixtures_are_crossed_where_births_have_gained(calls):
+    rng = np.random.default_rng(0)
+    X = rng.multinomial(60, rng.dirichlet(20.0 * rng.dirichlet(np.full(200, 0.5)), 40))
+    TopicModel(random_state=0, n_jobs=1).fit(X)
+    assert calls[:2] == ["with_births", "_cross"]
 
 
 def few_documents():

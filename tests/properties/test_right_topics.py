@@ -105,6 +105,27 @@ def test_documents_of_one_topic_are_no_worse_than_their_mixture():
     assert ahead < 0.5 * np.log(len(X)) * found.n_topics_  # what not knowing the shares may cost
 
 
+def repeated_documents():
+    """Counts (180, 200) of documents of 30 words without topics: 60 that differ, each three times."""
+    rng = np.random.default_rng(0)
+    return np.tile(rng.multinomial(30, rng.dirichlet(np.ones(200)), 60), (3, 1))
+
+
+def bursty_documents():
+    """Counts (60, 300) of documents of 100 words, each with frequencies of its own around those of all."""
+    rng = np.random.default_rng(0)
+    return rng.multinomial(100, rng.dirichlet(20.0 * rng.dirichlet(np.full(300, 0.5)), 60))
+
+
+@pytest.mark.parametrize("documents", [repeated_documents, bursty_documents])
+def test_documents_of_one_topic_each_lack_no_cluster_of_their_mixture(documents):
+    X = documents()
+    found = fit(X)
+    ahead = _of_mixture(found, X) - found.lower_bound_
+    assert ahead < 0.5 * np.log(len(X)) * found.n_topics_  # what not knowing the shares may cost
+    assert fit(X, init=found).lower_bound_ < found.lower_bound_ + 5.0
+
+
 def test_growth_from_one_topic_goes_as_far_as_from_many():
     X, _ = corpus(6, 1, D=300, alpha=1.0)
     assert fit(X, init="k-means++", n_init_topics=1).n_topics_ == fit(X).n_topics_ == 6

@@ -15,7 +15,7 @@ from ..state import Options
 from . import ascents, growth
 from .gibbs import Annealed, Chain
 from .growth import TopicGrowth
-from .one_topic import OneTopicSearch
+from .one_topic import OneTopicEach, OneTopicSearch
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class TopicSearch(TopicGrowth):
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
     _one_each: bool = False  # whether the best ascent began with documents of one topic each
+    _mixture: tuple[OneTopicSearch, OneTopicEach] | None = None  # the best mixture of documents, and the search for it
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -81,6 +82,8 @@ class TopicSearch(TopicGrowth):
             self._restart_all(self.options)
         if chain is not None and self._is_fast() and not self._one_each:
             self._split_at_last()
+        if self._mixture is not None and self._is_fast() and self._may_grow():
+            self._unmix_at_last(*self._mixture)
         if self.total.K == 1 and self._laps_left > 0:
             self._settle_one_topic()
 
@@ -289,14 +292,31 @@ class TopicSearch(TopicGrowth):
         found = search.best(self._ever_more(chain), self.rng.spawn(1)[0])
         if found is None:
             return
-        best = self.outcome
+        self._mixture = search, found
+        self._ascend_from_mixture(found, options, ascents.TUNING.fresh_patience)
+
+    def _ascend_from_mixture(self, found: OneTopicEach, options: Options, patience: float) -> bool:
+        """An ascent from a mixture of documents; whether it beats the best model."""
+        best = self._in_hand
         first = self._unmixed(found.model)
-        trial = self._laps(first, (), options, best, origin="one topic each", patience=ascents.TUNING.fresh_patience)
+        trial = self._laps(first, (), options, best, origin="one topic each", patience=patience)
         trial.run(first.kind.start(found.topics), found.counts)
-        if self._keep(best, trial) > 0.0:
-            self._first = first
-            self._one_each = True
+        self._keep(best, trial)
         self._merge_all(trial, options)
+        if self._in_hand is best:
+            return False
+        self._first = first
+        self._one_each = True
+        return True
+
+    def _unmix_at_last(self, search: OneTopicSearch, found: OneTopicEach) -> None:
+        """Look once more for clusters that the mixture of documents lacks, if it explains them about as well as topics do."""
+        if found.agreed or not search.is_near(found.bound, self.outcome.bound):
+            return
+        better = search.with_births(found, self.rng.spawn(1)[0])
+        if better is not None and self._ascend_from_mixture(better, self.options, np.inf):
+            self._settle()
+            self._restart_all(self.options)
 
     def _mix(self, chain: Chain, options: Options) -> None:
         """Let documents mix the topics of documents of one each; if that is better, growth goes on from there.
