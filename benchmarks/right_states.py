@@ -1,10 +1,11 @@
 """The number of states of sticky chains, not given, beside the start at the true states, one state, and a fit from the fit.
 
 Chains of 1, 4, 8 and 25 states that last 2, 5, 20 or 100 rows on average, in one sequence or in 500 of 20 rows, or with one
-state rarer than the others (0.5% of the rows), and, where asked for, of 200,000 rows, or in sequences of 5 or 2; rows of
-numbers in 1, 2 or 10 columns, of processes that follow one row before or two, of marks (10 zeros or ones), of counts (3), or of
-4, 20 or 100 symbols.  A gap is the bound of the fit less that of the other, in nats: where it is negative, the search has
-missed something.  "wrong" is the share of rows with a wrong label, and "truth wrong" that of the start at the true states.
+state rarer than the others (0.5% of the rows), and, where asked for, of 200,000 rows, in sequences of 5 or 3, or with states
+that always last 5 rows, so that the true ones are 5 in order for each; rows of numbers in 1, 2 or 10 columns, of processes that
+follow one row before or two, of marks (10 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the
+fit less that of the other, in nats: where it is negative, the search has missed something.  "wrong" is the share of rows with a
+wrong label, and "truth wrong" that of the start at the true states.
 
 --null N: N chains of one state for every kind of rows instead, also of processes of 2 and 10 columns; where rows are numbers
 also with the likelihood left to `HMM`.  It prints how often one state was found.
@@ -30,12 +31,16 @@ from stickbreak.likelihoods import AutoregressiveGaussian, Likelihood
 
 
 class Shape(NamedTuple):
-    """Sequences, their rows, the mean number of rows that a state lasts, and the share of the last state, if it is rare."""
+    """Sequences, their rows, the mean number of rows that a state lasts, and the share of the last state, if it is rare.
+
+    exact : whether every state lasts so many rows
+    """
 
     sequences: int
     length: int
     duration: float
     rare: float | None = None
+    exact: bool = False
 
 
 SHAPES = (
@@ -45,10 +50,16 @@ SHAPES = (
     Shape(1, 20_000, 100, 0.005),
     Shape(1, 200_000, 20),
     Shape(300, 5, 5),
-    Shape(500, 2, 10),
+    Shape(500, 3, 10),
+    Shape(1, 4000, 5, exact=True),
 )
 NUMBERS = range(1, 1 + len(SHAPES))
-USUAL = (1, 2, 3, 4)  # without the one of so many rows that a search begins on a sample, and the shortest sequences
+USUAL = (
+    1,
+    2,
+    3,
+    4,
+)  # without the one of so many rows that a search begins on a sample, short sequences and exact durations
 SHAPES_HELP = "; ".join(f"{number}: {tuple(shape)}" for number, shape in zip(NUMBERS, SHAPES)) + f"; {USUAL} by default"
 UNSEEN = 200  # rows of a process before the first, which is then no row unlike the others
 STATES, SMALL_STATES = (1, 4, 8, 25), (1, 4, 8)
@@ -64,7 +75,7 @@ def path(K: int, shape: Shape, rng: np.random.Generator) -> np.ndarray:
     for _ in range(shape.sequences):
         z, state = np.empty(shape.length, int), rng.choice(K, p=weights)
         for t in range(shape.length):
-            if t and K > 1 and rng.random() < 1.0 / shape.duration:
+            if t and K > 1 and (t % shape.duration == 0 if shape.exact else rng.random() < 1.0 / shape.duration):
                 others = np.where(np.arange(K) == state, 0.0, weights)
                 state = rng.choice(K, p=others / others.sum())
             z[t] = state
@@ -153,6 +164,9 @@ def measure(kind: str, K: int, shape: Shape, seed: int, quick: bool) -> dict[str
     rng = np.random.default_rng([seed, K])
     z = path(K, shape, rng)
     X = rows(z, K, rng)
+    if shape.exact and K > 1:
+        z = int(shape.duration) * z + np.arange(len(z)) % int(shape.duration)
+        K *= int(shape.duration)
     began = time.process_time()
     fit = fitted(likelihood, X, shape, random_state=seed)
     seconds = time.process_time() - began

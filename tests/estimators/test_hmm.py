@@ -112,8 +112,8 @@ def test_scikit_learn_conventions_where_the_family_is_chosen(estimator, check):
 def test_a_search_among_few_rows_ends_before_its_laps_do():
     """The laps of all excursions count; a warning would say that the bound has not settled."""
     rng = np.random.default_rng(0)
-    phase = 2.0 * np.pi * np.arange(250) / 11.0 + 0.2 * rng.standard_normal(250).cumsum()
-    X = (np.sin(phase) ** 2 + 0.05 * rng.standard_normal(250))[:, None]
+    phase = 2.0 * np.pi * np.arange(400) / 11.0 + 0.2 * rng.standard_normal(400).cumsum()
+    X = (np.sin(phase) ** 2 + 0.05 * rng.standard_normal(400))[:, None]
     found = HMM("diagonal_gaussian", random_state=0, n_jobs=1).fit(X)  # a warning is an error
     assert found.converged_
     assert found.n_laps_ > 1000
@@ -731,3 +731,16 @@ def test_lengths_in_the_place_of_labels_are_named():
     for y in ([8, 12], np.array([8, 12])):
         with pytest.raises(ValueError, match="pass the lengths of sequences as lengths="):
             HMM("gaussian").fit(X, y)
+
+
+def test_states_of_one_duration_are_several_that_pass_in_order():
+    """Three states in turn, each for seven rows: a chain of 21 knows when the next one comes."""
+    t = np.arange(2100)
+    X = 2.0 * (t // 7 % 3)[:, None] + np.random.default_rng(506).standard_normal((2100, 1))
+    found, known = (
+        HMM("diagonal_gaussian", n_jobs=1, random_state=0, **given).fit(X)
+        for given in ({}, {"init": t % 21, "moves": ()})
+    )
+    assert found.n_states_ == known.n_states_ == 21
+    assert found.lower_bound_ > known.lower_bound_ - 1.0
+    assert "phases" in {lap.origin for lap in found.history_}

@@ -155,7 +155,8 @@ def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn
     """A state of one row in two hundred, which no small sample shows, is among those of all rows."""
     monkeypatch.setattr(state_search, "TUNING", replace(state_search.TUNING, sample_rows=400))
     monkeypatch.setattr(sizes, "TUNING", replace(sizes.TUNING, many_rows=1000, **limits))
-    rng, z = chain(7, [2500, 1500])
+    rng = np.random.default_rng(7)
+    z = markov_chain(rng, 4000, 3, 0.1)
     z[1000:1020] = 3
     X = rng.standard_normal((len(z), 2)) + np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])[z]
     model = HMM(learn=learn, random_state=0).fit(X, lengths=[2500, 1500])

@@ -94,7 +94,7 @@ def test_a_state_of_two_kinds_is_halved_between_them(seed, holes):
 
 def test_states_of_one_segment_and_of_too_many_are_not_halved(monkeypatch):
     model, source, z, rng = problem(0, CHAINS[1])
-    assert segments.halved(model, source, segments._segments(source, z), rng) is None
+    assert segments.halved(model, source, segments.segments_of(source, z), rng) is None
     assert segments.halved(model, source, z, rng) is not None
     monkeypatch.setattr(segments, "MOST_NUMBERS", 20)
     assert segments.halved(model, source, z, rng) is None
@@ -158,7 +158,7 @@ def test_the_segments_of_other_states_stay_together(seed):
     """Only those of the states given are on their own."""
     _, source, z, rng = problem(seed, CHAINS[1])
     among = np.arange(z.max() + 1) == z[0]
-    segment = segments._segments(source, z)
+    segment = segments.segments_of(source, z)
     group = segments._alone(segment, z, among[z], rng)[0]
     for k in np.flatnonzero(~among):
         assert len(np.unique(group[z == k])) == (z == k).any()

@@ -33,7 +33,7 @@ def own_states(
 
     path : (T,) the state of every row
     """
-    group, state = _alone(_segments(source, path), path, np.ones(len(path), np.bool_), rng)
+    group, state = _alone(segments_of(source, path), path, np.ones(len(path), np.bool_), rng)
     rows = np.split(np.argsort(group, kind="stable"), np.searchsorted(np.sort(group), np.arange(1, len(state) + 1)))
     parts = [halves(model, source, rows[i]) for i in range(len(state))]
     N, S = np.array([N for N, _ in parts]), np.array([S for _, S in parts])  # (segments, 2), (segments, 2, F)
@@ -60,7 +60,7 @@ def halved(
 
     Returns None where no state has segments unlike each other, or where segments are too many to look at.
     """
-    segment = _segments(source, path)
+    segment = segments_of(source, path)
     if (segment[-1] + 1) * model.likelihood.n_statistics > MOST_NUMBERS:
         return None
     own = rows_of_labels(model.likelihood, source, segment)
@@ -111,7 +111,7 @@ def regrouped(
 
     path : (T,) the state of every row;  among : (K,) the states whose segments are merged anew
     """
-    segment = _segments(source, path)
+    segment = segments_of(source, path)
     cut = _cut(segment, max(rng.choice(CUTS) * (segment[-1] + 1), FEWEST), rng)
     total = labelled(model.likelihood, source, _alone(cut, path, among[path], rng)[0])
     return agglomerated(model, total.take(np.flatnonzero(total.N > 0.0)))
@@ -134,7 +134,7 @@ def _sums(own: Summary, label: NDArray[np.intp], n: int) -> tuple[NDArray[np.flo
     return members @ own.N, members @ own.S
 
 
-def _segments(source: SequenceSource, path: NDArray[np.intp]) -> NDArray[np.intp]:
+def segments_of(source: SequenceSource, path: NDArray[np.intp]) -> NDArray[np.intp]:
     """The number of every row's segment, (T,)."""
     begins = np.append(True, path[1:] != path[:-1])
     begins[source.edges[:-1]] = True

@@ -64,11 +64,12 @@ class ExcursionSearch(Search):
 
     Where rows repeat, pairs of nearby rows tell the states; the segments of the best path are merged anew into states, all of
     them or those of some states that are alike; states are split by their rows; some segments become states of their own; all
-    states of another ascent are added, which began with few, so that both together find which of them explain what best; or
-    some states are in two at random.  What does not pay is then merged or deleted.  When none has paid for a while, all states
-    are halved, others are in two at random, then all rows are given to the states as if they had no neighbours, and then the
-    prior of rows is learnt anew.  Where none of these pays, the prior of transitions is learnt anew, all rows are one state,
-    and states are divided under the prior of rows as it was given; where none of these pays either, the search ends.
+    states of another ascent are added, which began with few, so that both together find which of them explain what best;
+    states whose durations vary little are in several phases; or some states are in two at random.  What does not pay is then
+    merged or deleted.  When none has paid for a while, all states are halved, others are in two at random, then all rows are
+    given to the states as if they had no neighbours, and then the prior of rows is learnt anew.  Where none of these pays, the
+    prior of transitions is learnt anew, all rows are one state, and states are divided under the prior of rows as it was given;
+    where none of these pays either, the search ends.
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     sampled : whether the search began with the outcome of another: of a sample, or from pairs of rows
@@ -108,14 +109,14 @@ class ExcursionSearch(Search):
         """Excursions of most kinds in turn, until so many in a row have not paid."""
         self.options = options
         self.patience = failures
-        self._in_turn(cycle(self._kinds()), failures)
+        self._in_turn(self._turns(), failures)
 
     def _explore(self) -> None:
         """Excursions of all kinds in turn, until none pays, not even those that change all states at once.
 
         Where laps take long, the prior is learnt anew in place of these, and that is all.
         """
-        kinds = cycle(self._kinds())
+        kinds = self._turns()
         patience = self.at_first
         while self._may_grow():
             self._in_turn(kinds, patience)
@@ -155,6 +156,12 @@ class ExcursionSearch(Search):
         if self._uses_samples:
             return [kind for pair in zip(added, cycle(regrouped)) for kind in pair]
         return [kind for pair in zip(cycle(regrouped), added) for kind in pair]
+
+    def _turns(self) -> Iterator[ExcursionKind]:
+        """The kinds in turn, without end, and phases, if durations are worth them, before states are divided at random."""
+        found = self._kinds()
+        first = [kind.origin for kind in found].index(self.kinds.pieces.origin)
+        return cycle([*found[:first], self.kinds.phases, self.kinds.phases_anew, *found[first:]])
 
     def _last_kinds(self) -> list[ExcursionKind]:
         """Those that are tried once all others fail: they change all states at once.
@@ -283,6 +290,7 @@ class ExcursionSearch(Search):
         few = int(TUNING.few * laps.total.K)
         if few > 1:
             self._excursion(reduced(laps.model, laps.total, few), "few states")
+            self._look_at_trial()
             self._regroup_trial()
         else:
             self._from_blocks(laps)
@@ -292,9 +300,16 @@ class ExcursionSearch(Search):
     def _from_blocks(self, laps: Laps) -> None:
         """An excursion from blocks of rows, and one from its segments merged anew."""
         self._excursion(self.kinds.blocks(laps), "blocks")
+        self._look_at_trial()
         self._regroup_trial()
 
     def _regroup_trial(self) -> None:
         """An excursion from the segments of the last one, merged anew."""
         if self.trial is not None:
             self._excursion(self.kinds.merged_anew(self.trial), "regrouped")
+            self._look_at_trial()
+
+    def _look_at_trial(self) -> None:
+        """Whether states of the last excursion last as long each time: few states tell durations best."""
+        if self.trial is not None:
+            self.kinds.look_at_durations(self.trial)

@@ -12,7 +12,8 @@ from ...model import Summary
 from ...moves import states
 from ...moves.agglomeration import with_groups
 from ...moves.blocks import block_states
-from ...moves.segments import alike, halved, in_pieces, own_states, regrouped
+from ...moves.durations import best_phases, in_order
+from ...moves.segments import alike, halved, in_pieces, own_states, regrouped, segments_of
 from ...moves.spectral import spectral_states
 from ..executor import Executor
 from ..laps import Laps
@@ -77,6 +78,13 @@ class ExcursionKind(NamedTuple):
         )
 
 
+class _Phased(NamedTuple):
+    """States in phases, and the bound that they may have."""
+
+    hoped: float
+    start: Summary
+
+
 @dataclass
 class ExcursionKinds:
     """The kinds of excursions whose starts need no ascent and no fits: the data and the model in hand tell them.
@@ -87,6 +95,7 @@ class ExcursionKinds:
     source: SequenceSource
     executor: Executor
     rng: np.random.Generator
+    _phased: _Phased | None = field(default=None, init=False)
     _undivided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), init=False)
 
     @property
@@ -123,6 +132,17 @@ class ExcursionKinds:
     def halves(self) -> ExcursionKind:
         """Every state is in two, its segments in the half that explains them better."""
         return ExcursionKind("halves", self._halved)
+
+    @property
+    def phases(self) -> ExcursionKind:
+        """States are in several that pass in order, if that makes their durations more probable by more than it costs."""
+        return ExcursionKind("phases", self._in_phases, Terms(slow=True))
+
+    @property
+    def phases_anew(self) -> ExcursionKind:
+        """The same start again, if it has not led as far as hoped: a stickiness learnt for few states may hold phases back."""
+        terms = Terms(transitions_unlearnt=True, slow=True)
+        return ExcursionKind("phases, transitions as given", self._in_phases_anew, terms)
 
     @property
     def softened(self) -> ExcursionKind:
@@ -193,6 +213,26 @@ class ExcursionKinds:
         among = np.isin(np.arange(K), rng.choice(K, n, replace=False, p=weights / weights.sum()))
         self._undivided &= ~among
         return in_pieces(laps.model, self.source, self._path(laps), among, rng)
+
+    def look_at_durations(self, laps: Laps) -> None:
+        """Keep a start of the kind `phases`, if the model in hand or that of another ascent has the best so far."""
+        if laps.total.K == 1:
+            return
+        likelihood = laps.model.likelihood
+        path = self._path(laps)
+        segment = segments_of(self.source, path)
+        numbers, gain = best_phases(likelihood, self.source, path, segment)
+        hoped = laps.bound + gain
+        if gain > 0.0 and (self._phased is None or self._phased.hoped < hoped):
+            self._phased = _Phased(hoped, in_order(likelihood, self.source, path, segment, numbers))
+
+    def _in_phases(self, laps: Laps) -> Summary | None:
+        self.look_at_durations(laps)
+        return None if self._phased is None else self._phased.start
+
+    def _in_phases_anew(self, laps: Laps) -> Summary | None:
+        before, self._phased = self._phased, None
+        return None if before is None or laps.bound >= before.hoped else before.start
 
     def _softened(self, laps: Laps) -> Summary | None:
         return states.softened(laps.total) if laps.total.K > 1 else None

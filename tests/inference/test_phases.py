@@ -1,0 +1,78 @@
+"""Excursions from states in phases: when there are any, and on what terms."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from stickbreak import HMM
+from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
+from stickbreak.data import SequenceSource
+from stickbreak.inference import Options, Session, Threads
+from stickbreak.inference.states import search as state_search
+from stickbreak.likelihoods import DiagonalGaussian, Sample
+from stickbreak.model import SEQUENCES, Model
+from stickbreak.model.sequences import labelled
+
+
+def search_of(threads, durations):
+    """After its first ascent, from three states in turn, of these durations."""
+    z = np.repeat(np.arange(len(durations)) % 3, durations)
+    X = 4.0 * z[:, None] + np.random.default_rng(0).standard_normal((len(z), 2))
+    model = Model(DiagonalGaussian().resolve(Sample.of(X)), HDPMarkovChain(2.0, 5.0), SEQUENCES)
+    source = SequenceSource(X, np.array([len(z)]))
+    moves = ("birth", "merge", "delete")
+    search = state_search.StateSearch(
+        model, source, moves, Session(threads), np.random.default_rng(0), Options(1, 200, 1e-3, check=True)
+    )
+    search.begin(model.ordered(labelled(model.likelihood, source, z)))
+    return search
+
+
+def test_a_start_in_phases_is_tried_twice_unless_it_led_as_far_as_hoped():
+    with Threads(1) as threads:
+        search = search_of(threads, np.full(240, 5))
+        kinds = search.kinds
+        start = kinds.phases.change(search.outcome)
+        assert start.K == 15
+        assert not kinds.phases.terms.transitions_unlearnt
+        assert kinds.phases_anew.terms.transitions_unlearnt
+        again = kinds.phases_anew.change(search.outcome)
+        np.testing.assert_array_equal(again.S, start.S)
+        assert kinds.phases_anew.change(search.outcome) is None
+        kinds.phases.change(search.outcome)
+        assert kinds.phases_anew.change(SimpleNamespace(bound=0.0)) is None
+        assert search._pays(kinds.phases)
+        assert search.outcome.total.K == 15
+
+
+def test_the_best_start_in_phases_is_kept_until_its_turn():
+    with Threads(1) as threads:
+        few, none = (
+            search_of(threads, np.full(240, 5)),
+            search_of(threads, np.random.default_rng(1).geometric(0.2, 240)),
+        )
+        kinds = none.kinds
+        assert kinds.phases.change(none.outcome) is None
+        few.kinds.look_at_durations(few.outcome)
+        one = SimpleNamespace(total=SimpleNamespace(K=1))
+        assert few.kinds.phases.change(one).K == 15
+        assert few.kinds.phases_anew.change(few.outcome) is not None
+        assert few.kinds.phases.change(one) is None
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_states_of_a_chain_are_never_in_phases(seed):
+    rng = np.random.default_rng(seed)
+    z = np.repeat(np.arange(200) % 3, rng.geometric(0.1, 200))
+    X = 3.0 * z[:, None] + rng.standard_normal((len(z), 1))
+    found = HMM("diagonal_gaussian", n_jobs=1, random_state=seed).fit(X)
+    assert found.n_states_ == 3
+    assert not any(lap.origin.startswith("phases") for lap in found.history_)
+
+
+def test_phases_are_no_more_than_there_may_be():
+    z = np.arange(600) // 5 % 3
+    X = 4.0 * z[:, None] + np.random.default_rng(0).standard_normal((600, 1))
+    found = HMM("diagonal_gaussian", allocation=FiniteMarkovChain(6), n_jobs=1, random_state=0).fit(X)
+    assert found.n_states_ <= 6
