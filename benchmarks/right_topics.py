@@ -85,6 +85,13 @@ def few(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(rng.multinomial(words, shares @ truth)), truth)
 
 
+def mixing(K: int, share: float, sparsity: float, seed: int) -> Corpus:
+    """200 documents of 80 words that mix K topics, by Dirichlet(share), over 300 words, by Dirichlet(sparsity)."""
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet(np.full(300, sparsity), K)
+    return Corpus(sparse.csr_array(rng.multinomial(80, rng.dirichlet(np.full(K, share), 200) @ truth)), truth)
+
+
 def uneven(K: int, documents: int, words: int, seed: int) -> Corpus:
     """Documents of very unequal lengths, e^x with x about log ``words``, that mix K topics of unequal size over 400 words."""
     rng = np.random.default_rng(seed)
@@ -160,6 +167,10 @@ SETS |= {
 SETS |= {
     f"uneven-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: uneven(K, D, n, seed))
     for K, D, n in ((8, 100, 200), (10, 100, 200))
+}
+SETS |= {
+    f"mixing-k{K}": (lambda seed, K=K, share=share, sparsity=sparsity: mixing(K, share, sparsity, seed))
+    for K, share, sparsity in ((15, 0.3, 0.08), (20, 0.5, 0.05))
 }
 SETS |= {f"repeated-d{D}-x{n}": (lambda seed, D=D, n=n: repeated(D, n, seed)) for D, n in ((60, 3),)}
 SETS |= {f"bursty-d{D}-w{n}": (lambda seed, D=D, n=n: bursty(D, n, seed)) for D, n in ((60, 60), (100, 100))}

@@ -177,6 +177,33 @@ def test_mixtures_are_crossed_where_births_have_gained(calls):
     assert calls[:2] == ["with_births", "_cross"]
 
 
+def mixing_documents(seed, K, share, sparsity):
+    """Documents (200, 300) of 80 words that mix K topics, and the topics."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(300, sparsity), K)
+    return rng.multinomial(80, rng.dirichlet(np.full(K, share), 200) @ topics), topics
+
+
+def test_some_topics_are_found_although_one_is_better_than_many():
+    X, topics = mixing_documents(0, 20, 0.5, 0.05)
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    many = TopicModel(n_init_topics=64, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_
+    assert (
+        many < TopicModel(n_init_topics=1, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_ < found.lower_bound_
+    )
+    assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_
+
+
+def test_documents_that_mix_many_topics_are_not_kept_to_few_by_a_small_alpha():
+    """The refit of a fit from the true topics is no better."""
+    X, topics = mixing_documents(3, 15, 0.3, 0.08)
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    truth = TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X)
+    again = TopicModel(init=truth, random_state=0, n_jobs=1).fit(X)
+    assert found.lower_bound_ > again.lower_bound_ - 1.0 * again.n_topics_
+    assert found.document_concentration_ > 7.0
+
+
 def few_documents():
     """Documents (30, 1000) of 300 words that mix six topics, with frequencies by Zipf's law, and the topics."""
     rng = np.random.default_rng(0)

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...allocations.topics import TopicPrior
 from ...data import BagSource
 from ...model import Model, Posterior, Summary
 from ...model.documents import DocumentKind
@@ -37,6 +39,8 @@ class Tuning:
     word_restarts : ascents in a row from words that begin in other topics
     document_restarts : laps in which topics of documents are emptied on trial, of an ascent
     most_emptied : topics of a document that are, in such a lap
+    mixing, most_mixed : times alpha with which ascents begin in which documents mix more, the first only where laps take long,
+        and the largest alpha
     most_merged : merges that are looked at, beyond those that gain most together
     """
 
@@ -50,6 +54,8 @@ class Tuning:
     word_restarts: int = 4
     document_restarts: int = 2
     most_emptied: int = 50
+    mixing: tuple[float, ...] = (10.0, 1000.0)
+    most_mixed: float = 1e4
     most_merged: int = 100
 
 
@@ -116,28 +122,67 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
                 break
 
     def _restart_all(self, options: Options) -> None:
-        """Documents leave topics, and words begin in other ones, until neither gains anything."""
-        bound = -np.inf
-        while self.outcome.bound > bound + WORTH * self.total.K:
-            bound = self.outcome.bound
-            self._restart_words(options)
-            self._restart_documents(self.outcome)
+        """Restarts of documents and words, of the best model and then of its topics alone, documents mixing more at first."""
+        self._restart(self.outcome, options)
+        for times in TUNING.mixing if self._is_fast() else TUNING.mixing[:1]:
+            bound = -np.inf
+            while self._may_restart() and self.outcome.bound > bound + WORTH * self.total.K:
+                bound = self.outcome.bound
+                self._restart_mixed(times, options)
 
-    def _restart_words(self, options: Options) -> None:
-        """Ascents from words that begin in other topics, until these gain nothing."""
+    def _may_restart(self) -> bool:
+        return self._laps_left > 0 and bool(self.moves) and self.total.K > 1
+
+    def _restart_mixed(self, times: float, options: Options) -> None:
+        """An ascent from the best topics alone with so many times their alpha, and restarts from there.
+
+        Documents of few topics make alpha small, and a small alpha keeps them so: laps leave that optimum by little at a time.
+        """
+        best = self.outcome
+        allocation = best.model.allocation
+        assert isinstance(allocation, TopicPrior)
+        alpha = min(times * allocation.document_concentration, TUNING.most_mixed)
+        mixed = self._laps(self._with_alpha(best.model, alpha), (), options, best, origin="documents mixed")
+        mixed.run(self.total.as_start)
+        fine = self._with_short_steps(self.options, best.total.K)
+        mixed.polish(fine)
+        self._restart_documents(mixed)
+        self._restart(mixed, fine)
+
+    def _with_alpha(self, model: Model, alpha: float) -> Model:
+        """The model with another alpha, where that is learnt."""
+        if "document_concentration" not in self.options.learn:
+            return model
+        allocation: Any = model.allocation
+        return replace(model, allocation=replace(allocation, document_concentration=alpha))
+
+    def _restart(self, laps: Laps, options: Options) -> None:
+        """Words of an ascent begin in other topics, and documents leave topics, until neither gains anything."""
+        bound = -np.inf
+        while laps.bound > bound + WORTH * laps.total.K:
+            bound = laps.bound
+            laps = self._with_words_restarted(laps, options)
+            self._restart_documents(laps)
+            self._keep(self._in_hand, laps)
+
+    def _with_words_restarted(self, laps: Laps, options: Options) -> Laps:
+        """The last ascent that gains from words that begin in other topics, the first from those of ``laps``."""
         for _ in range(TUNING.word_restarts if self.moves and isinstance(self.source, BagSource) else 0):
-            best = self.outcome
-            counts = best.counts
-            if self._laps_left <= 0 or counts is None or self.total.K == 1:
+            counts = laps.counts
+            if self._laps_left <= 0 or counts is None or laps.total.K == 1:
                 break
             assert isinstance(self.source, BagSource)
-            start = words_restarted(best.model, best.total, self.source, counts, self.executor)
+            start = words_restarted(laps.model, laps.total, self.source, counts, self.executor)
             if start is None:
                 break
-            again = self._laps(best.model, (), options, best, origin="words")
+            again = self._laps(laps.model, (), options, self._in_hand, origin="words")
             again.run(start, counts)
-            if self._keep(best, again) <= max(WORTH, options.tol) * self.total.K:
+            gain = again.bound - laps.bound
+            if gain > 0.0:
+                laps = again
+            if gain <= max(WORTH, options.tol) * laps.total.K:
                 break
+        return laps
 
     def _refresh(self) -> float:
         """What an ascent gains from the topics alone: counts of documents and concentrations may be poor local optima."""

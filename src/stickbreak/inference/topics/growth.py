@@ -25,6 +25,7 @@ class Tuning:
     ----------
     fewest, least : topics of the first excursion, and of any, where laps take long
     growth, fine_growth : times as many topics in the next excursion: at first, and where laps are fast, once that is too many
+    fewer : times as many topics in the next excursion where one topic is better than more of them, and laps take long
     seen : where laps take long, the last excursions whose bounds tell how many topics are best
     beyond : the next excursion has no more than so many times the number of topics that seems best by these, but at least so
         many times the topics in hand
@@ -39,6 +40,7 @@ class Tuning:
     least: int = 8
     growth: float = 2.0
     fine_growth: float = 1.125
+    fewer: float = 0.25
     seen: int = 4
     beyond: float = 1.25
     near: float = 1.5
@@ -74,7 +76,10 @@ class TopicGrowth(TopicAscents):
         if self._first_of_growth > start.K:
             self._excursion(self._at_random(chain, self._first_of_growth), options)
         if self.total.K == 1:
-            self._try_many(chain, options)
+            self._try_others(chain, max(self._tried), TUNING.growth, options, np.inf)
+        if self.total.K == 1:
+            settled, times = (self.options, 1.0 / TUNING.growth) if self._is_fast() else (options, TUNING.fewer)
+            self._try_others(chain, min(self._tried), times, settled, ascents.TUNING.fresh_patience)
         self._double(chain, options)
         while self._is_fast() and self._grow(chain, self._times(TUNING.fine_growth), options):
             self._wanted = 0
@@ -87,17 +92,19 @@ class TopicGrowth(TopicAscents):
         """So many topics from nothing, annealed."""
         return self._annealed(chain, Summary.zeros(K, self.total.S.shape[1]), TUNING.sweeps)
 
-    def _try_many(self, chain: Chain, options: Options) -> None:
-        """Excursions from ever more topics at random, while these gain: one topic may be better than some of very many."""
-        (*_, (many, bound)) = self._tried.items()
-        better = True
-        while better and self._may_grow():
-            many = int(np.ceil(TUNING.growth * many))
-            if many > self._most:
+    def _try_others(self, chain: Chain, K: int, times: float, options: Options, patience: float) -> None:
+        """Excursions from other numbers of topics at random, each so many times the last, K at first, while these get better.
+
+        One topic may be better than many, and yet not than fewer of them, or still more.
+        """
+        bound = -np.inf
+        better = self._tried[K]
+        while better > bound and self._may_grow():
+            bound = better
+            K = int(np.ceil(times * K))
+            if not 1 < K <= self._most:
                 break
-            trial = self._excursion(self._at_random(chain, many), options)
-            better = trial.bound > bound
-            bound = trial.bound
+            better = self._excursion(self._at_random(chain, K), options, patience=patience).bound
 
     def _double(self, chain: Chain, options: Options) -> None:
         """Excursions from twice as many topics, until these gain too little; then ``_wanted`` is what all of them tell."""
@@ -208,13 +215,14 @@ class TopicGrowth(TopicAscents):
             return options
         return self._with_short_steps(replace(options, tol=max(TUNING.coarse_growth, options.tol)), K)
 
-    def _excursion(self, annealed: Annealed, options: Options, merges: bool = True) -> Laps:
+    def _excursion(self, annealed: Annealed, options: Options, merges: bool = True, patience: float = np.inf) -> Laps:
         """An ascent of the growth from annealed topics, which is returned; what may follow are merges of its topics.
 
         Where laps are fast and the merged topics are not better either, an ascent from these topics alone comes last.
         """
         best = self.outcome
-        trial = self._laps(self.model, (), self._of_growth(options, self.total.K), best, origin="splits")
+        settled = self._of_growth(options, self.total.K)
+        trial = self._laps(self.model, (), settled, best, origin="splits", patience=patience)
         trial.run(annealed.summary)
         self._note(trial)
         if self._keep(best, trial) > 0.0:

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ...allocations.topics import TopicPrior
 from ...data import BagSource, SparseSource
-from ...model import DocumentSummary, Model, Summary
+from ...model import DocumentSummary, Summary
 from ...moves.agglomeration import reduced
 from ..laps import Laps
 from ..state import Options
@@ -34,6 +33,7 @@ class Tuning:
         more than the second left out
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
+    split_tries : splits of settled topics, of documents drawn anew, that gain nothing, after which there are no more
     again_sweeps : sweeps of annealing before each long ascent, where laps take long
     unmixed : alpha from which documents of one topic each begin
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
@@ -49,6 +49,7 @@ class Tuning:
     few: float = 0.02
     twins: float = 0.1
     last_share: float = 1e-3
+    split_tries: int = 2
     again_sweeps: int = 60
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
@@ -129,21 +130,23 @@ class TopicSearch(TopicGrowth):
         """Look once more for topics that the best model lacks, now that it has settled: all promising splits at once.
 
         Growth ends where a few more topics, annealed, are no better, and words and documents that begin elsewhere change what
-        topics are worth.
+        topics are worth.  So do those that begin elsewhere after splits: splits are tried until none gains.
         """
-        best = self.outcome
-        if "birth" not in self.moves or not self._may_grow():
-            return
-        self.draws = True
-        laps = self._laps(best.model, self.moves, self.options, best, origin="settled")
-        laps.run(best.total, best.counts)
-        self._keep(best, laps)
-        settled = self.outcome
-        self._split_while_better(laps, self.options)
-        self.draws = False
-        if self.outcome is not settled:
-            self._settle()
-            self._restart_all(self.options)
+        in_vain = 0
+        while in_vain < TUNING.split_tries and self._may_grow():
+            best = self.outcome
+            self.draws = True
+            laps = self._laps(best.model, self.moves, self.options, best, origin="settled")
+            laps.run(best.total, best.counts)
+            self._keep(best, laps)
+            settled = self.outcome
+            self._split_while_better(laps, self.options)
+            self.draws = False
+            in_vain += 1
+            if self.outcome is not settled:
+                in_vain = 0
+                self._settle()
+                self._restart_all(self.options)
 
     def _run_with_annealing(self, chain: Chain, start: Summary) -> None:
         """Search for topics of words: growth, documents of one topic each, long ascents, and the end.
@@ -174,7 +177,7 @@ class TopicSearch(TopicGrowth):
         else:
             self._ascend_long_in_a_row(chain, coarse)
         if not self._is_fast():
-            self._restart_words(coarse)
+            self._keep(self._in_hand, self._with_words_restarted(self.outcome, coarse))
             self._finish(options=coarse)
         last = self._last_options()
         if self.outcome.options != last:
@@ -293,12 +296,13 @@ class TopicSearch(TopicGrowth):
         if found is None:
             return
         self._mixture = search, found
-        self._ascend_from_mixture(found, options, ascents.TUNING.fresh_patience)
+        if found.topics.K > 1 or self.total.K == 1 or not self._is_fast():  # several topics gain more as they settle
+            self._ascend_from_mixture(found, options, ascents.TUNING.fresh_patience)
 
     def _ascend_from_mixture(self, found: OneTopicEach, options: Options, patience: float) -> bool:
         """An ascent from a mixture of documents; whether it beats the best model."""
         best = self._in_hand
-        first = self._unmixed(found.model)
+        first = self._with_alpha(found.model, TUNING.unmixed)
         trial = self._laps(first, (), options, best, origin="one topic each", patience=patience)
         trial.run(first.kind.start(found.topics), found.counts)
         self._keep(best, trial)
@@ -314,6 +318,8 @@ class TopicSearch(TopicGrowth):
         if found.agreed or not search.is_near(found.bound, self.outcome.bound):
             return
         better = search.with_births(found, self.rng.spawn(1)[0])
+        if better is None and found.topics.K == 1 < self.total.K:
+            better = found
         if better is not None and self._ascend_from_mixture(better, self.options, np.inf):
             self._settle()
             self._restart_all(self.options)
@@ -331,13 +337,6 @@ class TopicSearch(TopicGrowth):
             return
         self._one_each = False
         self._double(chain, options)
-
-    def _unmixed(self, model: Model) -> Model:
-        """The model with an alpha next to zero, where that is learnt."""
-        if "document_concentration" not in self.options.learn:
-            return model
-        allocation: Any = model.allocation
-        return replace(model, allocation=replace(allocation, document_concentration=TUNING.unmixed))
 
     def _ever_more(self, chain: Chain) -> Iterator[Summary]:
         """Annealed topics, twice as many each time."""
