@@ -54,12 +54,7 @@ SHAPES = (
     Shape(1, 4000, 5, exact=True),
 )
 NUMBERS = range(1, 1 + len(SHAPES))
-USUAL = (
-    1,
-    2,
-    3,
-    4,
-)  # without the one of so many rows that a search begins on a sample, short sequences and exact durations
+USUAL = (1, 2, 3, 4)  # not the one that begins on a sample, short sequences and exact durations
 SHAPES_HELP = "; ".join(f"{number}: {tuple(shape)}" for number, shape in zip(NUMBERS, SHAPES)) + f"; {USUAL} by default"
 UNSEEN = 200  # rows of a process before the first, which is then no row unlike the others
 STATES, SMALL_STATES = (1, 4, 8, 25), (1, 4, 8)

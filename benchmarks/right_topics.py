@@ -4,7 +4,8 @@ Corpora are of a number of topics, each over 2,000 words from Dirichlet(0.05), i
 from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; those of "few-..." are few documents of
 topics with frequencies of words by Zipf's law, a fifth of them in common, and those of "uneven-..." are of very unequal lengths
 and mix such topics evenly, some of them more than others; without topics, of 500 words with probabilities
-from Dirichlet(1).  Those of "repeated-..." are documents of 30 words without topics, each of them several times; in those of
+from Dirichlet(1).  Those of "mixing-..." are 200 documents of 80 of 300 words that mix many topics.
+Those of "repeated-..." are documents of 30 words without topics, each of them several times; in those of
 "bursty-..." each document has frequencies of its own around those of all: few words, said again and again.  BBC is the BBC
 news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups are six random words of a document
 each.

@@ -75,7 +75,7 @@ class TopicModel(TopicWords):
         Moves that may change the number of topics.
     n_init : int >= 1, default 1
         Number of fits, each with its own random numbers; the one with the highest ELBO is kept.
-    max_laps : int >= 1, default 1000
+    max_laps : int >= 1, default 5000
         Maximum number of passes over the data.
     most_kept : int >= 1 or None, default None
         L, the most topics that a document has, in `fit` and `transform` alike (Thesis 7.3, where the limit is for each token);
@@ -203,7 +203,7 @@ class TopicModel(TopicWords):
         n_init_topics: int = 64,
         moves: Sequence[str] = choices.MOVES,
         n_init: int = 1,
-        max_laps: int = 1000,
+        max_laps: int = 5000,
         most_kept: int | None = None,
         restarts: int = 0,
         seeds: Any = None,
