@@ -82,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--starts", type=int, nargs="+", default=[1, 30, 60], help="states to start from")
-    parser.add_argument("--max-laps", type=int, default=1000)
+    parser.add_argument("--max-laps", type=int, default=5000)
     parser.add_argument("--people", action="store_true", help="ascents from the exercises instead")
     arguments = parser.parse_args()
     data, rows = motions(), []
