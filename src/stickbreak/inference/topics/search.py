@@ -130,7 +130,7 @@ class TopicSearch(TopicGrowth):
         """Look once more for topics that the best model lacks, now that it has settled: all promising splits at once.
 
         Growth ends where a few more topics, annealed, are no better, and words and documents that begin elsewhere change what
-        topics are worth.  So do those that begin elsewhere after splits: splits are tried until none gains.
+        topics are worth.  So do those that begin elsewhere after splits, and splits are fitted to documents drawn by chance.
         """
         in_vain = 0
         while in_vain < TUNING.split_tries and self._may_grow():
