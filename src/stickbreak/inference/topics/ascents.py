@@ -124,7 +124,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     def _restart_all(self, options: Options) -> None:
         """Restarts of documents and words, of the best model and then of its topics alone, documents mixing more at first."""
         self._restart(self.outcome, options)
-        for times in TUNING.mixing if self._is_fast() else TUNING.mixing[:1]:
+        for times in TUNING.mixing if self._is_fast() and self._learns_alpha else TUNING.mixing[:1]:
             bound = -np.inf
             while self._may_restart() and self.outcome.bound > bound + WORTH * self.total.K:
                 bound = self.outcome.bound
@@ -149,9 +149,13 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         self._restart_documents(mixed)
         self._restart(mixed, fine)
 
+    @property
+    def _learns_alpha(self) -> bool:
+        return "document_concentration" in self.options.learn
+
     def _with_alpha(self, model: Model, alpha: float) -> Model:
         """The model with another alpha, where that is learnt."""
-        if "document_concentration" not in self.options.learn:
+        if not self._learns_alpha:
             return model
         allocation: Any = model.allocation
         return replace(model, allocation=replace(allocation, document_concentration=alpha))
