@@ -94,7 +94,7 @@ def test_steps_ahead_are_short_where_laps_take_long(monkeypatch, fast):
 
     monkeypatch.setattr(lap, "leap_from", noted)
     monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=fast))
-    TopicModel(random_state=0, n_jobs=1).fit(corpus(5, 200, 100, 50)[0])
+    TopicModel(random_state=0, n_jobs=1, max_laps=40).fit(corpus(5, 200, 100, 50)[0])
     assert max(steps) == 0.5 if fast == 0 else max(steps) > 1.0
 
 
@@ -121,14 +121,6 @@ def documents_of_one_topic_each():
     return np.stack([rng.multinomial(30, topics[k]) for k in rng.integers(6, size=300)])
 
 
-def test_no_annealing_follows_where_documents_of_one_topic_each_are_best():
-    found = TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each())
-    origins = [lap.origin for lap in found.history_]
-    assert "one topic each" in origins
-    assert "annealing" not in origins[origins.index("one topic each") :]
-    assert found.n_topics_ == 6
-
-
 def one_topic():
     """Documents (200, 100) of 30 words of a single topic."""
     rng = np.random.default_rng(0)
@@ -145,8 +137,7 @@ def noting(calls, whole):
     return noted
 
 
-@pytest.fixture
-def calls(monkeypatch):
+def note_calls(monkeypatch):
     """The names of `OneTopicSearch.with_births` and `LearningSearch._cross`, as often as they were called."""
     names = []
     for owner, name in ((OneTopicSearch, "with_births"), (LearningSearch, "_cross")):
@@ -154,9 +145,44 @@ def calls(monkeypatch):
     return names
 
 
-def test_mixtures_have_no_births_where_starts_agree(calls):
-    assert TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each()).n_topics_ == 6
-    assert not calls
+@pytest.fixture
+def calls(monkeypatch):
+    """Those of `note_calls`."""
+    return note_calls(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def one_topic_each():
+    """A fit of documents of one topic each, its calls, and with how many clusters mixtures of documents begin at its end."""
+    begun = []
+    ever_more = search.TopicSearch._ever_more
+
+    def noted(self, chain):
+        for start in ever_more(self, chain):
+            begun.append(start.K)
+            yield start
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        calls = note_calls(monkeypatch)
+        monkeypatch.setattr(search.TopicSearch, "_ever_more", noted)
+        found = TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each())
+    return SimpleNamespace(found=found, calls=calls, begun=begun)
+
+
+def test_no_annealing_follows_where_documents_of_one_topic_each_are_best(one_topic_each):
+    origins = [lap.origin for lap in one_topic_each.found.history_]
+    assert "one topic each" in origins
+    assert "annealing" not in origins[origins.index("one topic each") :]
+    assert one_topic_each.found.n_topics_ == 6
+
+
+def test_mixtures_have_no_births_where_starts_agree(one_topic_each):
+    assert not one_topic_each.calls
+
+
+def test_mixtures_of_documents_end_with_several_times_the_clusters_that_they_have(one_topic_each):
+    assert len(one_topic_each.begun) == 2
+    assert 24 <= one_topic_each.begun[-1] <= 32
 
 
 def test_mixtures_have_no_births_where_laps_take_long(calls, monkeypatch):
@@ -243,18 +269,3 @@ def test_no_topic_is_missed_that_a_fit_from_the_result_finds():
     again = TopicModel(init=found, random_state=0, n_jobs=1).fit(X)
     assert found.n_topics_ == again.n_topics_ == 8
     assert again.lower_bound_ < found.lower_bound_ + 1.0 * found.n_topics_
-
-
-def test_mixtures_of_documents_end_with_several_times_the_clusters_that_they_have(monkeypatch):
-    begun = []
-    ever_more = search.TopicSearch._ever_more
-
-    def noted(self, chain):
-        for start in ever_more(self, chain):
-            begun.append(start.K)
-            yield start
-
-    monkeypatch.setattr(search.TopicSearch, "_ever_more", noted)
-    assert TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each()).n_topics_ == 6
-    assert len(begun) == 2
-    assert 24 <= begun[-1] <= 32
