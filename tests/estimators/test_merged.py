@@ -29,18 +29,18 @@ def cases():
     rng = np.random.default_rng(0)
     labels = rng.integers(len(CENTRES), size=600)
     X = CENTRES[labels] + rng.standard_normal((600, 2))
-    steps = CENTRES[np.repeat(rng.permutation(np.arange(40) % 5), 20)] + rng.standard_normal((800, 2))
-    counts = rng.multinomial(40, rng.dirichlet(np.full(4, 0.5), 200) @ rng.dirichlet(np.full(30, 0.1), 4))
+    states = np.repeat(rng.permutation(np.arange(40) % 5), 20)
+    steps = CENTRES[states] + rng.standard_normal((800, 2))
+    shares = rng.dirichlet(np.full(4, 0.5), 200)
+    topics = rng.dirichlet(np.full(30, 0.1), 4)
+    counts = rng.multinomial(40, shares @ topics)
+    known = {"moves": (), "random_state": 0, "n_jobs": 1}
     return {
-        "mixture": Case(
-            Mixture("gaussian", init=labels, moves=(), random_state=0, n_jobs=1).fit(X), (X,), "merge_clusters"
-        ),
+        "mixture": Case(Mixture("gaussian", init=labels, **known).fit(X), (X,), "merge_clusters"),
         "hmm": Case(
-            HMM("gaussian", random_state=0, n_jobs=1).fit(steps, lengths=[500, 300]),
-            (steps, [500, 300]),
-            "merge_states",
+            HMM("gaussian", init=states, **known).fit(steps, lengths=[500, 300]), (steps, [500, 300]), "merge_states"
         ),
-        "topics": Case(TopicModel(random_state=0, n_jobs=1).fit(counts), (counts,), "merge_topics"),
+        "topics": Case(TopicModel(init=topics, **known).fit(counts), (counts,), "merge_topics"),
     }
 
 

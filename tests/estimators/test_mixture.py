@@ -564,13 +564,12 @@ def interrupt_visit(monkeypatch, number, module):
     monkeypatch.setattr(module, interrupted)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(("algorithm", "number"), [("full", 1), *product(["memoized", "stochastic"], [1, 2, 3])])
 def test_an_interrupt_before_the_first_lap_changes_nothing(algorithm, number, X, monkeypatch):
     module = "stickbreak.inference.stochastic.visit" if algorithm == "stochastic" else "stickbreak.inference.lap.visit"
     estimator = mixture(algorithm=algorithm, n_batches=3, init="random", tol=1e-3, moves=()).fit(X[:, :1])
     before = everything(estimator)
-    interrupt_visit(monkeypatch, 1 if algorithm == "full" else number, module)
+    interrupt_visit(monkeypatch, number, module)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(pd.DataFrame(X, columns=["a", "b"]))
     assert everything(estimator) == before
