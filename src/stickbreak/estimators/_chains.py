@@ -20,8 +20,13 @@ CONCENTRATIONS = "stickiness", "transition_concentration", "start_concentration"
 
 def lags(likelihood: Likelihood) -> int:
     """The steps before a row that a likelihood wants to see."""
-    family = likelihood.family if isinstance(likelihood, Labelled) else likelihood
-    return family.lags if isinstance(family, AutoregressiveGaussian) else 0
+    rows = family(likelihood)
+    return rows.lags if isinstance(rows, AutoregressiveGaussian) else 0
+
+
+def family(likelihood: Likelihood) -> Likelihood:
+    """That of the rows alone, where a likelihood is also of their labels."""
+    return likelihood.family if isinstance(likelihood, Labelled) else likelihood
 
 
 def given_lags(estimator: Any) -> int:

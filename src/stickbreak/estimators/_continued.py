@@ -1,4 +1,4 @@
-"""A fit of topics that begins with a fitted model: with what this has learnt, and no lower on its documents."""
+"""Fits of topics and states that begin with a fitted model: with what this has learnt, and topics no lower on its documents."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from ..data import BagSource, GroupSource
 from ..model import Model, Posterior, Summary
 from ..model.documents import DocumentKind
+from . import _chains as chains
 from . import _hyperparameters as hyperparameters
 from ._setup import Outcome
 
@@ -18,9 +19,28 @@ def continued(estimator: Any, model: Model, source: BagSource | GroupSource, lea
     if first is None or type(first.allocation) is not type(model.allocation):
         return model
     likelihood = hyperparameters.continued(estimator, model.likelihood, source.flat, learn)
-    concentrations = {name: getattr(first.allocation, name) for name in learn if hasattr(model.allocation, name)}
-    allocation: Any = model.allocation
-    return replace(model, likelihood=likelihood, allocation=replace(allocation, **concentrations))
+    return replace(
+        model, likelihood=likelihood, allocation=_with_concentrations(model.allocation, first.allocation, learn)
+    )
+
+
+def learnt_along(estimator: Any, model: Model, learn: tuple[str, ...]) -> Model | None:
+    """The model with the hyperparameters to learn as the HMM that a fit begins with has learnt them; None if it does not."""
+    first: Any = getattr(estimator.init, "model_", None)
+    if first is None or not first.kind.has_order:
+        return None
+    likelihood = hyperparameters.taken_over(model.likelihood, chains.family(first.likelihood), learn)
+    return replace(
+        model, likelihood=likelihood, allocation=_with_concentrations(model.allocation, first.allocation, learn)
+    )
+
+
+def _with_concentrations(allocation: Any, other: Any, learn: tuple[str, ...]) -> Any:
+    """An allocation with those of its concentrations to learn that another of its kind has as numbers."""
+    if type(other) is not type(allocation):
+        return allocation
+    known = {name: getattr(other, name) for name in learn if hasattr(allocation, name)}
+    return replace(allocation, **{name: value for name, value in known.items() if isinstance(value, float)})
 
 
 def known(estimator: Any, model: Model, fingerprint: str | None) -> Posterior | None:

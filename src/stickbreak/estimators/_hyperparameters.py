@@ -69,7 +69,12 @@ def learning(options: Options, names: tuple[str, ...]) -> Options:
 def continued(estimator: Any, likelihood: Likelihood, source: ArraySource, learn: tuple[str, ...]) -> Likelihood:
     """A likelihood with the hyperparameters to learn as the model that a mixture starts from has learnt them, if it does."""
     first: Any = getattr(estimator.init, "model_", None)
-    own = [name.removeprefix(OF_LIKELIHOOD) for name in learn if name.startswith(OF_LIKELIHOOD)]
     if first is None or not as_wide(estimator.init, source):
         return likelihood
-    return likelihood.continued(own, first.likelihood.plain)
+    return taken_over(likelihood, first.likelihood.plain, learn)
+
+
+def taken_over(likelihood: Likelihood, other: Likelihood, learn: tuple[str, ...]) -> Likelihood:
+    """A likelihood with those of its hyperparameters to learn that another of its family has."""
+    own = [name.removeprefix(OF_LIKELIHOOD) for name in learn if name.startswith(OF_LIKELIHOOD)]
+    return likelihood.continued(own, other)

@@ -14,6 +14,7 @@ from ._base import Columns
 from ._check import checked
 from ._chosen import Family
 from ._classes import Classes, classes_of, require_rows
+from ._continued import learnt_along
 from ._devices import check_visits
 from ._labelled import labelled
 from ._selection import remembered
@@ -71,7 +72,8 @@ def sequence_setup(
     check_visits(estimator, X, problem.model, lagged)
     learn = problem.options.learn + problem.options.learn_late
     start = partial(choose_start, estimator, problem.model, visited, session, learn=learn)
-    setup = Setup(problem, start, StateSearch)
+    learnt = learnt_along(estimator, problem.model, learn)
+    setup = Setup(problem, start, partial(StateSearch, learnt=learnt))
     if classes is not None:
         require_rows(classes, lagged.weights)
         visited = sequences.collapsed(with_classes(lagged, classes.codes))

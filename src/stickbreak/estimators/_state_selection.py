@@ -44,6 +44,9 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     """The family of the states of a fit."""
     if not likelihoods.automatically(estimator):
         return Family(chains.likelihood(estimator, source))
+    kept = _family_of_start(estimator, source)
+    if kept is not None:
+        return Family(kept)
     found = _families(estimator, source)
     first = next(iter(found.values()))
     if len(found) == 1:
@@ -63,6 +66,18 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     contest.enter(dict(reversed(found.items())))  # those that fit badly are then given up early
     contest.reconsider()
     return Family(contest.best.likelihood, contest.candidates)
+
+
+def _family_of_start(estimator: Any, source: SequenceSource) -> Likelihood | None:
+    """The family that the HMM given as ``init`` has chosen by itself, for as many columns; None if there is none."""
+    init = estimator.init
+    first: Any = getattr(init, "model_", None)
+    if first is None or not first.kind.has_order or not likelihoods.automatically(init):
+        return None
+    if not likelihoods.as_wide(init, source):
+        return None
+    family = chains.family(first.likelihood).anew()
+    return family.locate(None, (chains.lags(family) + 1) * source.n_columns)
 
 
 def problem_of(estimator: Any, likelihood: Likelihood, source: SequenceSource, columns: Columns) -> SearchProblem:

@@ -50,7 +50,8 @@ class HMM(ClusterMixin, SequenceReading):
         "autoregressive_gaussian", whose rows follow from those before; or an object.  "auto": by what the columns hold, and for
         columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian" of order 1 or 2, whichever has the
         highest bound on a sample.  Autoregressive rows have their density given those before: the first have none, so that
-        ``lower_bound_`` compares with that of other likelihoods only as ``selection_`` does.
+        ``lower_bound_`` compares with that of other likelihoods only as ``selection_`` does.  With a model as ``init``, the
+        family that it has chosen by itself.
     allocation : {"hdp", "finite"} or allocation object, default "hdp"
         The prior over states: sticky HDP-HMM, or Dirichlet rows over ``n_init_states`` states.
     stickiness : "learn", float >= 0 or `stickbreak.allocations.Duration`, default "learn"
@@ -71,7 +72,8 @@ class HMM(ClusterMixin, SequenceReading):
     n_batches : int >= 1, default one per 5,000 rows, at most 10 or one per sequence (stochastic: one per 1,000, at most 100)
         Batches visited per lap.
     init : {"one", "blocks"}, array, fitted HMM or fitted Mixture, default "one"
-        One state; ``n_init_states`` contiguous blocks of rows; labels (T,) of rows; or the states of another model.
+        One state; ``n_init_states`` contiguous blocks of rows; labels (T,) of rows; or the states of another model.  An HMM
+        of the same likelihood also lends what is learnt: on its own sequences the fit ends no lower than it did.
     n_init_states : int >= 1, default 25
         For ``init="blocks"``, and the number of states of ``allocation="finite"``.
     moves : sequence of {"birth", "merge", "delete"}, default all

@@ -101,6 +101,10 @@ class AutoregressiveGaussian(Regression):
         present = np.concatenate([np.arange(stop - size + p, stop) for size, stop in zip(sizes, sizes.cumsum())])
         return np.hstack([X[present - lag] for lag in range(p + 1)])
 
+    def anew(self) -> Self:
+        """The same family, of this order, with nothing given."""
+        return type(self)(order=self.order)
+
     def scaled(self, name: str, factor: float) -> Self:
         """As others; of the mean, the coefficients of the history, about the mean of the data."""
         if name != "mean":

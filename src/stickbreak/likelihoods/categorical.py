@@ -100,8 +100,10 @@ class Categorical(AlikeColumns):
         return Size.of_columns(F)._replace(entries=min(F, 3 * len(largest)))
 
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
-        """As it is: the levels of other data may be others."""
-        return self
+        """As others, once both know that they have as many levels: those of other data may be others."""
+        if not self.resolved or not isinstance(other, Categorical) or not np.array_equal(self.n_levels, other.n_levels):
+            return self
+        return super().continued(names, other)
 
     @property
     def n_statistics(self) -> int:

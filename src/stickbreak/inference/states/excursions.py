@@ -73,24 +73,27 @@ class ExcursionSearch(Search):
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     sampled : whether the search began with the outcome of another: of a sample, or from pairs of rows
+    learnt : the model with the hyperparameters that were learnt along with a given start, if they are known
     given : the model with its priors as they were before any was learnt
     """
 
     at_first: int = TUNING.at_first
     patience: int = TUNING.patience
     sampled: bool = False
+    learnt: Model | None = None
     given: Model = field(init=False)
 
     def __post_init__(self) -> None:
         self.given = self.model
 
-    def begin(self, start: Summary, most_quiet: int = sys.maxsize) -> None:
+    def begin(self, start: Summary, most_quiet: int = sys.maxsize, model: Model | None = None) -> None:
         """Ascend once with all moves, once given states have settled: what comes before excursions.
 
         most_quiet : quiet laps in a row, after which moves that are left are not tried
+        model : that the ascent begins with, if it is another than that of the search
         """
         settle = TUNING.settle if start.K > 1 else 0
-        self.best = self._laps(self.model, self.moves, self._coarse, settle=settle, most_quiet=most_quiet)
+        self.best = self._laps(model or self.model, self.moves, self._coarse, settle=settle, most_quiet=most_quiet)
         self.best.run(start)
 
     def go_on(self, options: Options) -> None:

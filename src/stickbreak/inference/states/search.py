@@ -3,7 +3,9 @@
 import sys
 from dataclasses import dataclass, replace
 
-from ...model import Summary
+import numpy as np
+
+from ...model import Model, Summary
 from ..descent import Descent, wide_start
 from .excursions import ExcursionSearch
 from .pairs import PairSearch
@@ -61,10 +63,31 @@ class StateSearch(ExcursionSearch):
         elif many and self._laps_left > 1:
             self._begin_sampled(start)
         else:
-            self.begin(start)
+            self.begin(start, model=self._model_of(start))
             if has_paths(self._sequences) and not self._few_excursions(self.total.K):
                 self._explore()
         self.outcome.polish(self.options.at_last)
+        if start.K == 1:
+            self._begin_as_learnt(start)
+
+    def _model_of(self, start: Summary) -> Model:
+        """What a start begins with: what was learnt along with its states, where that has the higher bound.
+
+        What was learnt from other data may suit these less than the default, or not at all.  A prior learnt from one state
+        would bar every split.
+        """
+        if self.learnt is None or start.K == 1:
+            return self.model
+        return self.learnt if _bound(self.learnt, start) > _bound(self.model, start) else self.model
+
+    def _begin_as_learnt(self, start: Summary) -> None:
+        """At last one state with what was learnt along with it, which the search has not begun with."""
+        best = self.outcome
+        if self.learnt is None or self._laps_left <= 0:
+            return
+        trial = self._laps(self.learnt, (), self.options.at_last, best)
+        trial.run(start)
+        self._keep(best, trial)
 
     def _begin_given(self) -> None:
         """An ascent from as many states as are given, which more have led to."""
@@ -132,3 +155,13 @@ class StateSearch(ExcursionSearch):
         self.sampled = True
         self.at_first = self.patience = len(self._kinds())
         self._explore()
+
+
+def _bound(model: Model, start: Summary) -> float:
+    """The bound of a start, minus infinity where it cannot be computed."""
+    try:
+        with np.errstate(all="ignore"):
+            bound = model.bound(start)
+    except (FloatingPointError, ValueError):
+        return -np.inf
+    return bound if np.isfinite(bound) else -np.inf
