@@ -53,8 +53,8 @@ def test_clusters_that_overlap_are_told_apart():
 
 
 def test_what_only_many_rows_show_is_found():
-    """In 3,000 of 60,000 rows nothing does, and a prior learnt from one cluster bars its split."""
-    truth, rng = labels(60_000, np.ones(2)), np.random.default_rng(0)
+    """In 3,000 of 30,000 rows nothing does, and a prior learnt from one cluster bars its split."""
+    truth, rng = labels(30_000, np.ones(2)), np.random.default_rng(0)
     X = rng.standard_normal((len(truth), 1)) + 1.7 * truth[:, None]
     assert behind_truth(X, truth) < NEAR
 
