@@ -582,7 +582,7 @@ class Interrupted(HMM):
 
 @pytest.mark.parametrize("lap", [1, 3, 14])
 def test_an_interrupted_fit_keeps_the_best_model(lap, data):
-    kept = Interrupted(random_state=0, n_jobs=1, tol=1e-9, verbose=lap)
+    kept = Interrupted("gaussian", random_state=0, n_jobs=1, tol=1e-9, verbose=lap)
     with pytest.warns(ConvergenceWarning, match=f"interrupted after {lap} laps"):
         assert kept.fit(data[0], lengths=LENGTHS) is kept
     assert kept.lower_bound_ == kept.lower_bounds_[-1]

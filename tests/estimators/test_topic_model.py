@@ -489,7 +489,7 @@ def test_one_giant_document_among_empty_ones(counts):
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e4, 1e6])
 def test_a_huge_document_concentration(counts, alpha):
-    found = fit(counts[:60], document_concentration=alpha)
+    found = fit(counts[:60], document_concentration=alpha, max_laps=60)
     assert np.isfinite(found.transform(counts)).all()
     assert np.all(np.diff(found.lower_bounds_) >= -1e-9 * np.abs(found.lower_bounds_[1:]))
     with pytest.raises(ValueError, match="from 1e-12 to 1e"):

@@ -58,9 +58,9 @@ def test_one_state_and_many_are_drawn_where_they_should_be(name):
         case = fitted(K, D=D)
         picture = PICTURES[name](*case)
         getattr(picture, "figure", picture).canvas.draw()
-        figure, ax = plt.subplots()
-        assert PICTURES[name](*case, ax=ax) is (ax if hasattr(picture, "get_xlabel") else figure)
-        figure.canvas.draw()
+    figure, ax = plt.subplots()
+    assert PICTURES[name](*fitted(3), ax=ax) is (ax if hasattr(picture, "get_xlabel") else figure)
+    figure.canvas.draw()
 
 
 def segments(states):
