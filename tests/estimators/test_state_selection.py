@@ -7,8 +7,16 @@ import pandas as pd
 import pytest
 
 from stickbreak import HMM, load
-from stickbreak.data import SequenceSource
-from stickbreak.likelihoods import AutoregressiveGaussian, DiagonalGaussian, Gaussian
+from stickbreak.data import ArraySource, SequenceSource
+from stickbreak.estimators._automatic import automatic
+from stickbreak.likelihoods import (
+    AutoregressiveGaussian,
+    Categorical,
+    DiagonalGaussian,
+    Gaussian,
+    Poisson,
+    Product,
+)
 
 N = 480  # rows
 LENGTHS = [300, 180]
@@ -158,6 +166,59 @@ def test_other_columns_have_the_families_that_mixtures_try():
     found = HMM(max_laps=5, **SMALL).fit(holes)
     assert isinstance(found.model_.likelihood, DiagonalGaussian)
     assert found.selection_ == []
+
+
+def codes(n=900):
+    """Codes 0 to 3 in three states that have each code, at other rates that do not grow or fall with it."""
+    rng = np.random.default_rng(0)
+    rates = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7], [0.4, 0.05, 0.5, 0.05]])
+    return np.array([[rng.choice(4, p=rates[k])] for k in states(n=n, stay=30)], float)
+
+
+def test_codes_are_not_taken_for_counts(tmp_path):
+    X = codes()
+    found = HMM(**SMALL).fit(X)
+    families = {candidate.family for candidate in found.selection_}
+    assert families == {"poisson", "diagonal_gaussian, counts too", "categorical, counts as categories"}
+    assert found.selection_[0].family == "categorical, counts as categories"
+    assert found.n_states_ == 3
+    assert found.lower_bounds_ == HMM("categorical", **SMALL).fit(X).lower_bounds_
+    with pytest.raises(ValueError, match=r"Input X contains 4: row 1, column 0\. Categorical takes codes of levels"):
+        found.predict(np.array([[0.0], [4.0]]))
+    found.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.selection_ == found.selection_
+    np.testing.assert_array_equal(again.predict(X), found.labels_)
+
+
+def test_codes_beside_other_columns_are_found_too():
+    rng = np.random.default_rng(1)
+    X = np.hstack([codes(), codes()[::-1], rng.normal(states(n=900, stay=30)[:, None])])
+    likelihood = HMM(max_laps=20, **SMALL).fit(X).model_.likelihood
+    assert isinstance(likelihood, Product)
+    assert {type(part): columns.tolist() for part, columns in likelihood.parts.values()} == {
+        DiagonalGaussian: [2],
+        Categorical: [0, 1],
+    }
+
+
+@pytest.mark.parametrize(("n", "rates"), [(300, [0.5, 3.0]), (2000, [0.7, 5.0]), (10_000, [3.0])])
+def test_counts_of_few_values_are_still_counts(n, rates):
+    rng = np.random.default_rng(1)
+    X = rng.poisson(np.array(rates)[states(n=n, K=len(rates), stay=20)][:, None]).astype(float)
+    found = HMM(max_laps=40, **SMALL).fit(X)
+    assert {"poisson", "categorical, counts as categories"} <= {candidate.family for candidate in found.selection_}
+    assert isinstance(found.model_.likelihood, Poisson)
+    assert found.n_states_ == len(rates)
+
+
+@pytest.mark.parametrize("values", [[0, 1, 2, 4], [0, 1, 2, 30], [1, 2, 3, 4], [0, 1, 2, 3.5]])
+def test_numbers_with_gaps_or_many_values_are_no_codes(values):
+    X = np.tile(np.array(values, float), 100)[:, None]
+    families = automatic(ArraySource(X), {}, coded=True)
+    assert families.keys() == automatic(ArraySource(X), {}).keys()
+    few = automatic(ArraySource(np.tile(np.arange(4.0), 100)[:, None]), {}, coded=True)
+    assert "categorical, counts as categories" in few
 
 
 def test_missing_rows_and_wrong_values():

@@ -1,7 +1,7 @@
 """``likelihood="auto"``: what the columns of a table hold, and the likelihoods that suit them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -54,6 +54,7 @@ QUICKLY_FILLED = 2e8  # steps for each cluster in which a lap may always fill in
 MOST_FILLED = 3.0  # times the products of columns: more steps than these, where rows are many
 MOST_LINKED = 1000  # columns of which a network is tried
 FEW = 10.0
+MOST_CODES = 30  # levels of a column of counts that may be codes of categories
 FEWEST_IDENTIFIED = 20  # rows whose values are identifiers where each has its own
 
 
@@ -187,18 +188,36 @@ def readings(
 
 
 def automatic(
-    source: ArraySource, levels: Mapping[int, Any], among: Collection[str] = tuple(NUMBERS)
+    source: ArraySource, levels: Mapping[int, Any], among: Collection[str] = tuple(NUMBERS), coded: bool = False
 ) -> dict[str, Likelihood]:
     """The likelihoods that suit a table by what its columns hold, by the family of its numbers; CSR: Multinomial.
 
     among : the families that several columns of numbers may have
+    coded : whether counts may also be codes of categories
     """
     if isinstance(source, SparseSource):
         return {"multinomial": Multinomial()}
+    ways = readings(source, levels)
+    if coded and _may_be_codes(source, ways[0]):
+        kinds = np.where(ways[0].kinds == "counts", "categories", ways[0].kinds)
+        ways.append(replace(ways[0], kinds=kinds, note=", counts as categories"))
     found: dict[str, Likelihood] = {}
-    for reading in readings(source, levels):
+    for reading in ways:
         found |= reading.families(among=among)
     return found
+
+
+def _may_be_codes(source: ArraySource, reading: Reading) -> bool:
+    """Whether there are columns of counts, and all have few different values, from 0 on without a gap."""
+    columns = np.flatnonzero(reading.kinds == "counts")
+    occurs = np.zeros((len(columns), MOST_CODES), np.bool_)
+    for X in _chunks(source):
+        values = X[:, columns]
+        if (values >= MOST_CODES).any():
+            return False
+        for own, column in zip(occurs, values.T):
+            own[column[~np.isnan(column)].astype(np.intp)] = True
+    return len(columns) > 0 and bool((occurs[:, :-1] >= occurs[:, 1:]).all())
 
 
 class _Facts(NamedTuple):

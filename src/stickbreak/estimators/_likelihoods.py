@@ -33,15 +33,21 @@ def likelihood(estimator: Any, source: ArraySource, choice: Any = None) -> Likel
 
 
 def candidates(
-    estimator: Any, source: ArraySource, choice: Any = None, among: Collection[str] = tuple(NUMBERS)
+    estimator: Any,
+    source: ArraySource,
+    choice: Any = None,
+    among: Collection[str] = tuple(NUMBERS),
+    coded: bool = False,
 ) -> dict[str, Likelihood]:
     """The likelihoods that an estimator, or ``choice`` in its place, may mean, by name; their columns located in the table.
 
     among : the families that columns of numbers may have, where there are several
+    coded : whether counts may also be codes of categories
     """
     choice = (continues(estimator, source) or estimator.likelihood) if choice is None else choice
     if isinstance(choice, str):
-        found = automatic(source, estimator.levels_, among) if choice == "auto" else {choice: REGISTRY[choice]()}
+        chosen = choice == "auto"
+        found = automatic(source, estimator.levels_, among, coded) if chosen else {choice: REGISTRY[choice]()}
     else:
         found = {type(choice).__name__: choice}
     return {name: _located(estimator, family, source) for name, family in found.items()}

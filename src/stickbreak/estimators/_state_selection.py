@@ -93,10 +93,10 @@ def _families(estimator: Any, source: SequenceSource) -> dict[str, Likelihood]:
     """The likelihoods that suit the columns (`_automatic.automatic`), by name; those of fewer parameters first.
 
     Where all columns are numbers, these are Gaussian rows with independent and with correlated columns, and autoregressive ones
-    of order 1 and 2 if most rows have such a history: rows without one are not explained by them.  Those that a model given as
-    ``init`` cannot start are left out.
+    of order 1 and 2 if most rows have such a history: rows without one are not explained by them.  Counts of few values may
+    also be categories: all are probabilities of whole numbers.  Those that a model given as ``init`` cannot start are left out.
     """
-    found = likelihoods.candidates(estimator, source.flat, among=NUMBERS)
+    found = likelihoods.candidates(estimator, source.flat, among=NUMBERS, coded=True)
     for name, order in ORDERS.items():
         if _follows_history(found, source, order):
             found[name] = AutoregressiveGaussian(order=order).locate(None, (order + 1) * source.n_columns)

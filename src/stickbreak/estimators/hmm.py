@@ -49,7 +49,8 @@ class HMM(ClusterMixin, SequenceReading):
         Of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
         "autoregressive_gaussian", whose rows follow from those before; or an object.  "auto": by what the columns hold, and for
         columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian" of order 1 or 2, whichever has the
-        highest bound on a sample.  Autoregressive rows have their density given those before: the first have none, so that
+        highest bound on a sample.  Columns of few different whole numbers from 0 may be counts, numbers or codes of categories,
+        by the bound again.  Autoregressive rows have their density given those before: the first have none, so that
         ``lower_bound_`` compares with that of other likelihoods only as ``selection_`` does.  With a model as ``init``, the
         family that it has chosen by itself.
     allocation : {"hdp", "finite"} or allocation object, default "hdp"

@@ -105,6 +105,12 @@ class Categorical(AlikeColumns):
             return self
         return super().continued(names, other)
 
+    def cost_of_learning(self, name: str, N: Array) -> float:
+        """As others; a column with common parameters has one for each level but the last."""
+        if name != COMMON:
+            return super().cost_of_learning(name, N)
+        return 0.5 * float(np.log(N.sum())) * int((self._levels - 1)[self.is_common].sum())
+
     @property
     def n_statistics(self) -> int:
         """F, the number of levels of all columns together."""
