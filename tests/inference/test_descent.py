@@ -125,7 +125,7 @@ def test_a_search_of_many_rows_begins_on_samples_of_samples(monkeypatch):
     rng = np.random.default_rng(6)
     z = markov_chain(rng, 4000, 3, 0.1)
     X = rng.standard_normal((len(z), 2)) + 6.0 * np.eye(3, 2)[z]
-    model = HMM(random_state=0).fit(X, lengths=[2500, 1500])
+    model = HMM("diagonal_gaussian", random_state=0).fit(X, lengths=[2500, 1500])
     assert rows[0] == 4000
     assert 1333 <= rows[1] < 1500
     assert 400 <= rows[2] < 600
@@ -159,7 +159,7 @@ def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn
     z = markov_chain(rng, 4000, 3, 0.1)
     z[1000:1020] = 3
     X = rng.standard_normal((len(z), 2)) + np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])[z]
-    model = HMM(learn=learn, random_state=0).fit(X, lengths=[2500, 1500])
+    model = HMM("diagonal_gaussian", learn=learn, random_state=0).fit(X, lengths=[2500, 1500])
     assert {lap.origin for lap in model.history_ if lap.sample_rows == 0} == {"start", *seen}
     assert model.n_states_ == 4
 
@@ -183,7 +183,7 @@ def test_where_laps_take_long_few_precede_halves_and_removals_wait(monkeypatch):
     monkeypatch.setattr(excursions, "TUNING", replace(excursions.TUNING, long_settle=4, long_removals=2))
     rng, z = chain(7, [2500, 1500])
     X = rng.standard_normal((len(z), 2)) + 2.5 * np.eye(3, 2)[z]
-    model = HMM(learn=False, tol=1e-9, random_state=0, max_laps=400).fit(X, lengths=[2500, 1500])
+    model = HMM("diagonal_gaussian", learn=False, tol=1e-9, random_state=0, max_laps=400).fit(X, lengths=[2500, 1500])
     laps = [lap for lap in model.history_ if lap.sample_rows == 0]
     origins = [lap.origin for lap in laps]
     assert origins[:4] == ["start"] * 3 + ["halves"]
