@@ -42,7 +42,7 @@ CASES = {
         "diagonal_gaussian", learn=(), random_state=0, max_laps=16, n_jobs=1, **given
     ).fit(rows(21_000)),
     "topics": lambda **given: TopicModel(random_state=0, n_init_topics=6, n_jobs=1, **given).fit(counts()),
-    "states": lambda **given: HMM(random_state=0, max_laps=60, n_jobs=1, **given).fit(series()),
+    "states": lambda **given: HMM("gaussian", random_state=0, max_laps=60, n_jobs=1, **given).fit(series()),
 }
 
 
