@@ -127,6 +127,36 @@ def one_topic():
     return rng.multinomial(30, rng.dirichlet(np.ones(100)), 200)
 
 
+def laps_of(found, origin):
+    """How many laps the ascents that began so took together."""
+    return [lap.origin for lap in found.history_].count(origin)
+
+
+def test_the_first_ascent_is_given_up_where_one_topic_is_far_better():
+    found = TopicModel(random_state=0, n_jobs=1).fit(one_topic())
+    assert found.n_topics_ == 1
+    assert laps_of(found, "start") < 10
+    assert 128 not in [lap.explored_clusters for lap in found.history_]
+
+
+def test_documents_are_not_mixed_at_the_end_where_each_has_one_topic():
+    found = TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each())
+    assert laps_of(found, "one topic each") > 0
+    assert laps_of(found, "documents mixed") == 0
+
+
+@pytest.mark.parametrize("times", [0, 1000])
+def test_documents_of_one_topic_each_come_before_fewer_topics_unless_laps_are_very_fast(monkeypatch, times):
+    monkeypatch.setattr(search, "TUNING", replace(search.TUNING, very_fast=times))
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(500, 0.4), 5)
+    X = np.stack([rng.multinomial(6, topics[k]) for k in rng.integers(5, size=1500)])
+    found = TopicModel(random_state=0, n_jobs=1, max_laps=90).fit(X)
+    fewer = [lap.explored_clusters for lap in found.history_].index(30)
+    unmixed = [lap.origin for lap in found.history_].index("one topic each")
+    assert (unmixed < fewer) == (times > 0)
+
+
 def noting(calls, whole):
     """A method that adds its name to the calls."""
 

@@ -176,6 +176,11 @@ class Laps:
         return self._last is not None and self.state.done
 
     @property
+    def gave_up(self) -> bool:
+        """Whether the ascent ended before it had settled, as it would hardly reach ``floor``."""
+        return self.converged and self.state.quiet == 0
+
+    @property
     def counts(self) -> Array | None:
         """Counts (K, N) of all documents, from which local steps may start, if they are kept."""
         batches = self.problem.batches

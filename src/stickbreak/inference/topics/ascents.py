@@ -41,6 +41,7 @@ class Tuning:
     most_emptied : topics of a document that are, in such a lap
     mixing, most_mixed : times alpha with which ascents begin in which documents mix more, the first only where laps take long,
         and the largest alpha
+    longest_mixed : the most laps of such an ascent before it settles
     most_merged : merges that are looked at, beyond those that gain most together
     """
 
@@ -56,6 +57,7 @@ class Tuning:
     most_emptied: int = 50
     mixing: tuple[float, ...] = (10.0, 1000.0)
     most_mixed: float = 1e4
+    longest_mixed: int = 200
     most_merged: int = 100
 
 
@@ -67,6 +69,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     """Ascents from topics of documents (see `stickbreak.inference.search.Search` and `MergingSearch`)."""
 
     _first: Model = field(init=False)  # with the alpha from which ascents from topics alone begin
+    _one_each: bool = field(default=False, init=False)  # whether the best ascent began with documents of one topic each
 
     def __post_init__(self) -> None:
         self._first = self.model
@@ -122,8 +125,13 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
                 break
 
     def _restart_all(self, options: Options) -> None:
-        """Restarts of documents and words, of the best model and then of its topics alone, documents mixing more at first."""
+        """Restarts of documents and words, of the best model and then of its topics alone, documents mixing more at first.
+
+        Documents of one topic each have been mixed before.
+        """
         self._restart(self.outcome, options)
+        if self._one_each:
+            return
         for times in TUNING.mixing if self._is_fast() and self._learns_alpha else TUNING.mixing[:1]:
             bound = -np.inf
             while self._may_restart() and self.outcome.bound > bound + WORTH * self.total.K:
@@ -142,8 +150,11 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         allocation = best.model.allocation
         assert isinstance(allocation, TopicPrior)
         alpha = min(times * allocation.document_concentration, TUNING.most_mixed)
-        mixed = self._laps(self._with_alpha(best.model, alpha), (), options, best, origin="documents mixed")
+        within = replace(options, max_laps=min(options.max_laps, len(self.history) + TUNING.longest_mixed))
+        mixed = self._laps(self._with_alpha(best.model, alpha), (), within, best, origin="documents mixed")
         mixed.run(self.total.as_start)
+        if not mixed.converged and not mixed.beats(best):  # alpha comes down by little at a time
+            return
         fine = self._with_short_steps(self.options, best.total.K)
         mixed.polish(fine)
         self._restart_documents(mixed)

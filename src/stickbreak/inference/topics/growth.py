@@ -71,15 +71,24 @@ class TopicGrowth(TopicAscents):
         """Topics of the first excursion, if the search begins with fewer."""
         return min(TUNING.fewest, self._most)
 
-    def _grow_from(self, chain: Chain, start: Summary, options: Options) -> None:
-        """Excursions from ever more topics, and no fewer than `Tuning.fewest`."""
-        if self._first_of_growth > start.K:
+    def _begin_growth(self, chain: Chain, K: int, options: Options, hopeful: bool) -> None:
+        """Excursions from no fewer than `Tuning.fewest` topics, and from ever more where one topic is better.
+
+        K : topics that the first ascent began with
+        hopeful : whether that was not given up
+        """
+        if self._first_of_growth > K:
             self._excursion(self._at_random(chain, self._first_of_growth), options)
-        if self.total.K == 1:
+        if self.total.K == 1 and hopeful:
             self._try_others(chain, max(self._tried), TUNING.growth, options, np.inf)
-        if self.total.K == 1:
-            settled, times = (self.options, 1.0 / TUNING.growth) if self._is_fast() else (options, TUNING.fewer)
-            self._try_others(chain, min(self._tried), times, settled, ascents.TUNING.fresh_patience)
+
+    def _try_fewer(self, chain: Chain, options: Options) -> None:
+        """Excursions from ever fewer topics, given up where the model in hand is too far above."""
+        settled, times = (self.options, 1.0 / TUNING.growth) if self._is_fast() else (options, TUNING.fewer)
+        self._try_others(chain, min(self._tried), times, settled, ascents.TUNING.fresh_patience)
+
+    def _grow_on(self, chain: Chain, options: Options) -> None:
+        """Excursions from ever more topics than the model in hand has."""
         self._double(chain, options)
         while self._is_fast() and self._grow(chain, self._times(TUNING.fine_growth), options):
             self._wanted = 0

@@ -8,7 +8,8 @@ import numpy as np
 from ...allocations.topics import TopicPrior
 from ...data import BagSource, SparseSource
 from ...model import DocumentSummary, Summary
-from ...moves.agglomeration import reduced
+from ...moves import Schedule
+from ...moves.agglomeration import reduced, with_groups
 from ..laps import Laps
 from ..state import Options
 from . import ascents, growth
@@ -35,6 +36,7 @@ class Tuning:
         topics cost
     split_tries : splits of settled topics, of documents drawn anew, that gain nothing, after which there are no more
     again_sweeps : sweeps of annealing before each long ascent, where laps take long
+    very_fast : laps are, if those with so many times the topics of the first excursion are fast
     unmixed : alpha from which documents of one topic each begin
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
     """
@@ -51,6 +53,7 @@ class Tuning:
     last_share: float = 1e-3
     split_tries: int = 2
     again_sweeps: int = 60
+    very_fast: int = 4
     unmixed: float = 1e-4
     fewest_unmixed: int = 16
 
@@ -69,7 +72,6 @@ class TopicSearch(TopicGrowth):
     """
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
-    _one_each: bool = False  # whether the best ascent began with documents of one topic each
     _mixture: tuple[OneTopicSearch, OneTopicEach] | None = None  # the best mixture of documents, and the search for it
 
     def run(self, start: Summary) -> None:
@@ -155,21 +157,13 @@ class TopicSearch(TopicGrowth):
         """
         coarse = self._compared(start.K)
         self.draws = False  # there are no births
-        annealed = self._annealed(chain, start, growth.TUNING.sweeps)
-        self.best = self._laps(self.model, (), self._of_growth(coarse, start.K))
-        self.best.run(annealed.summary)
-        self._began = self.best, annealed
+        first = self._ascend_first(self._annealed(chain, start, growth.TUNING.sweeps), coarse)
         if self._first_of_growth <= start.K:
-            self._note(self.best)
-        self._merge_all(self.best, coarse)
+            self._note(first)
+        self._merge_all(first, coarse)
         if self._may_grow():
-            self._grow_from(chain, start, coarse)
-            coarse = self._compared(self.total.K)
-            if not self._is_fast():
-                self._ascend_long_first(chain, coarse)
-            self._with_one_topic_each(chain, coarse)
-            if self._one_each and self.total.K > 1:
-                self._mix(chain, coarse)
+            self._begin_growth(chain, start.K, coarse, hopeful=not first.gave_up)
+            coarse = self._find_number(chain, coarse)
         if self._one_each:  # annealing mixes
             self._settle()
         elif self._is_fast():
@@ -184,6 +178,46 @@ class TopicSearch(TopicGrowth):
             self.outcome.polish(last)
         while self._is_fast() and not self._one_each and self._grows_at_last(chain, coarse):
             self._settle()
+
+    def _find_number(self, chain: Chain, options: Options) -> Options:
+        """Growth, and documents of one topic each; how far annealed ascents settle that are compared then.
+
+        Where one topic was better than many, documents of one each come first unless laps are very fast: fewer topics need not
+        be tried for long where these are far better.
+        """
+        alone = self.total.K == 1
+        unmixed_first = alone and not self._is_fast_with(TUNING.very_fast * self._first_of_growth)
+        if unmixed_first:
+            self._with_one_topic_each(chain, options)
+        if alone:
+            self._unless_mixed(lambda: self._try_fewer(chain, options))
+        if not self._one_each or self.total.K == 1:
+            self._unless_mixed(lambda: self._grow_on(chain, options))
+            options = self._compared(self.total.K)
+            if not self._is_fast():
+                self._ascend_long_first(chain, options)
+        if not unmixed_first:
+            self._with_one_topic_each(chain, options)
+        if self._one_each and self.total.K > 1:
+            self._mix(chain, options)
+        return options
+
+    def _ascend_first(self, annealed: Annealed, options: Options) -> Laps:
+        """The first ascent, which is given up if one topic is too far above."""
+        start = annealed.summary
+        settled = self._of_growth(options, start.K)
+        may_be_one = len(annealed.owners) < 2 and self._may_grow() and "merge" in self.moves
+        if may_be_one and start.K > 1:
+            none = Schedule((), self.model.kind.recipe)
+            self.best = Laps(self.model, self.source, none, self.session.aside(), self.rng.spawn(1)[0], settled)
+            self.best.run(with_groups(start, [list(range(start.K))]))
+        first = self._laps(self.model, (), settled, self.best, patience=ascents.TUNING.fresh_patience)
+        if self.best is None:
+            self.best = first
+        first.run(start)
+        if self.best is first or self._keep(self.best, first) > 0.0:
+            self._began = first, annealed
+        return first
 
     def _last_options(self) -> Options:
         """How far the search settles in the end."""
@@ -320,7 +354,7 @@ class TopicSearch(TopicGrowth):
         better = search.with_births(found, self.rng.spawn(1)[0])
         if better is None and found.topics.K == 1 < self.total.K:
             better = found
-        if better is not None and self._ascend_from_mixture(better, self.options, np.inf):
+        if better is not None and self._ascend_from_mixture(better, self.options, ascents.TUNING.fresh_patience):
             self._settle()
             self._restart_all(self.options)
 
@@ -329,14 +363,21 @@ class TopicSearch(TopicGrowth):
 
         Of few documents, growth may end with so many poor topics that documents of one each are better although they mix.
         """
-        unmixed, first = self._in_hand, self._first
+        first = self._first
         self._first = self.model
-        self._ascend_alone(self.total, (), options)
-        if self._in_hand is unmixed:
+        self._unless_mixed(lambda: self._ascend_alone(self.total, (), options))
+        if self._one_each:
             self._first = first
             return
-        self._one_each = False
         self._double(chain, options)
+
+    def _unless_mixed(self, attempt: Callable[[], None]) -> None:
+        """An attempt at a better model in which documents mix topics: where it succeeds, no document has one each."""
+        unmixed = self._in_hand
+        attempt()
+        if self._one_each and self._in_hand is not unmixed:
+            self._one_each = False
+            self._first = self.model
 
     def _ever_more(self, chain: Chain) -> Iterator[Summary]:
         """Annealed topics, twice as many each time."""
