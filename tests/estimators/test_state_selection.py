@@ -9,6 +9,7 @@ import pytest
 from stickbreak import HMM, load
 from stickbreak.data import ArraySource, SequenceSource
 from stickbreak.estimators._automatic import automatic
+from stickbreak.estimators._state_selection import StateContest
 from stickbreak.likelihoods import (
     AutoregressiveGaussian,
     Categorical,
@@ -259,6 +260,42 @@ def test_families_are_compared_with_the_states_that_the_best_of_them_finds(seed)
     assert found.selection_[0].family == "diagonal_gaussian"
     assert {candidate.n_clusters for candidate in found.selection_} == {6}
     assert found.n_states_ == 6
+
+
+def cycles(n=300):
+    """Counts that rise and fall in uneven cycles, more spread than those of events: states of both families overlap."""
+    rng = np.random.default_rng(4)
+    phase = np.cumsum(rng.normal(1.0 / 11.0, 0.004, n))
+    mean = rng.uniform(50.0, 150.0, 60)[phase.astype(int)] * np.abs(np.sin(np.pi * phase)) ** 1.5
+    return np.maximum(np.round(rng.normal(mean, 2.0 + 0.12 * mean)), 0.0)[:, None]
+
+
+def longer_looks(monkeypatch, X, seed=0):
+    """The choice among families, and which of them were looked at for longer."""
+    looked = []
+    following = StateContest._following
+
+    def counted(self, entry, path, excursions=0):
+        if excursions:
+            looked.append(entry.candidate.family)
+        return following(self, entry, path, excursions)
+
+    monkeypatch.setattr(StateContest, "_following", counted)
+    found = HMM(random_state=seed, n_jobs=1, max_laps=500).fit(X)
+    return found, looked
+
+
+def test_families_that_are_close_are_looked_at_for_as_long(monkeypatch):
+    """Whole fits of the Gaussian rows end 19 nats ahead; their search began 2 nats behind, with a state less."""
+    found, looked = longer_looks(monkeypatch, cycles(), seed=1)
+    assert sorted(looked) == ["diagonal_gaussian, counts too", "poisson"]
+    assert found.selection_[0].family == "diagonal_gaussian, counts too"
+
+
+def test_families_that_are_far_behind_are_not(monkeypatch):
+    found, looked = longer_looks(monkeypatch, DATA["autoregressive_gaussian"])
+    assert looked[0] == "autoregressive_gaussian"
+    assert found.selection_[-1].family not in looked
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 7.0])

@@ -1,7 +1,7 @@
 """The choice of a likelihood for the rows of sequences: by what the columns hold, and among several by the bound."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +34,9 @@ ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}
 MOST_LAPS = 15  # to begin a search with one family: those that fit badly need ever more states
 BLOCK_LAPS = 80  # of ascents from blocks of rows, of a family that has found one state
 EXCURSIONS, EXCURSION_LAPS = 3, 400  # that may fail in a row, and laps of all, of the best family
+CLOSE = (
+    5.0  # nats for each state, by which seeds of searches differ: families so close are looked at as long as the best
+)
 FIRST_LAPS, MORE_LAPS = 6, 2  # of these, after which a search may be given up: what a lap gains is then known
 SURELY = 2.0  # a family is given up that is behind by so many times what all laps left would gain at the last pace
 TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has then begun well enough to be compared
@@ -147,17 +150,29 @@ class StateContest(Contest):
         return self._begun(search, likelihood)
 
     def reconsider(self) -> None:
-        """Look longer for the states of the best family, and let the others follow these, until it stays the best.
+        """Look longer for the states of the best family, and of those that are close to it.
 
-        Which states a search finds that only begins is chance, and with more of them any family has the higher bound.
+        Which states a search finds that only begins is chance, and with more of them any family has the higher bound.  So all
+        others follow the states of the best.
         """
-        followed: set[str] = set()
-        while (name := self.best.candidate.family) not in followed and self.best.candidate.n_clusters > 1:
-            followed.add(name)
-            self.entries[name] = self._following(self.best, self._path(self.best), EXCURSIONS)
+        searched: set[str] = set()
+        while (name := self._open(searched)) is not None:
+            searched.add(name)
+            self.entries[name] = self._following(self.entries[name], self._path(self.entries[name]), EXCURSIONS)
+            if self.best.candidate.family != name:
+                continue
             path = self._path(self.entries[name])
             for other in [family for family in self.entries if family != name]:
                 self.entries[other] = self._following(self.entries[other], path)
+
+    def _open(self, searched: Collection[str]) -> str | None:
+        """The best family that has not been ``searched`` for longer, if it is so close to the best that this may decide."""
+        left = [c for c in self.candidates if c.family not in searched and c.n_clusters > 1]
+        if not left:
+            return None
+        best = self.best.candidate
+        behind = best.lower_bound - left[0].lower_bound
+        return left[0].family if behind <= CLOSE * max(best.n_clusters, left[0].n_clusters) else None
 
     def _path(self, entry: Entry) -> NDArray[np.intp]:
         """The most probable states of the rows of the sample, (T,), according to what a family found."""
