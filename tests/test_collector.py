@@ -4,6 +4,7 @@ import gc
 
 import numba
 import pytest
+from numba.core.caching import NullCache
 
 from stickbreak._collector import paused
 from stickbreak.kernels._jit import jit
@@ -33,6 +34,7 @@ def test_it_waits_for_a_compilation():
         return compile_(*arguments)
 
     kernel = jit(lambda x: x + 1)
+    kernel._cache = NullCache()  # an earlier run has compiled it
     compile_ = kernel._compiler.compile
     kernel._compiler.compile = watched
     assert kernel(2) == 3
