@@ -34,9 +34,7 @@ ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}
 MOST_LAPS = 15  # to begin a search with one family: those that fit badly need ever more states
 BLOCK_LAPS = 80  # of ascents from blocks of rows, of a family that has found one state
 EXCURSIONS, EXCURSION_LAPS = 3, 400  # that may fail in a row, and laps of all, of the best family
-CLOSE = (
-    5.0  # nats for each state, by which seeds of searches differ: families so close are looked at as long as the best
-)
+CLOSE = 5.0  # nats for each state, by which seeds differ: families so close are looked at as long as the best
 FIRST_LAPS, MORE_LAPS = 6, 2  # of these, after which a search may be given up: what a lap gains is then known
 SURELY = 2.0  # a family is given up that is behind by so many times what all laps left would gain at the last pace
 TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has then begun well enough to be compared

@@ -39,6 +39,6 @@ def _changed_little(problem: Problem, state: State, after: State) -> bool:
 
 
 def _hopeless(problem: Problem, gain: float, bound: float) -> bool:
-    """Whether the model in hand is too far above for an excursion that gained so little, zero where a lap was undone."""
-    floor = problem.floor
-    return floor is not None and gain > 0.0 and floor.bound - bound > problem.patience * gain
+    """Whether the model in hand, or the goal, is too far above for an ascent that gained so little: zero if it was undone."""
+    least = problem.goal if problem.floor is None else max(problem.goal, problem.floor.bound)
+    return gain > 0.0 and least - bound > problem.patience * gain

@@ -48,6 +48,7 @@ class Laps:
     settle : laps before the first moves are tried, other than deletes of clusters to which no row belongs
     most_quiet : laps in a row that changed little, after which an ascent is over although there are moves left to try
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
+    goal : a bound that is known to be possible, which the ascent must be able to reach in as many laps, too
     origin : what the ascent begins with, as the history shows it (see `stickbreak.inference.trace.Lap`)
     sample_rows : rows of the source, if that is a sample; 0 for all rows
     birth : births that single batches decide on, if any
@@ -63,6 +64,7 @@ class Laps:
     settle: int = 0
     most_quiet: int = sys.maxsize
     patience: float = np.inf
+    goal: float = -np.inf
     origin: str = "start"
     sample_rows: int = 0
     birth: BatchBirth | None = None
@@ -177,7 +179,7 @@ class Laps:
 
     @property
     def gave_up(self) -> bool:
-        """Whether the ascent ended before it had settled, as it would hardly reach ``floor``."""
+        """Whether the ascent ended before it had settled, as it would hardly reach ``floor`` or ``goal``."""
         return self.converged and self.state.quiet == 0
 
     @property
@@ -207,6 +209,7 @@ class Laps:
             most_quiet=self.most_quiet,
             floor=self.floor,
             patience=self.patience,
+            goal=self.goal,
             birth=self.birth,
             kind=self._kind,
         )

@@ -75,6 +75,7 @@ class Problem:
     most_quiet : laps in a row that changed little, after which an ascent is over although there are moves left to try
     floor : None, or a better model in hand
     patience : an excursion is over if it would take more laps than this, each like the last, to reach ``floor``
+    goal : a bound that the ascent must be able to reach in as many laps, too
     birth : births that single batches decide on, if any (Thesis 4.2)
     kind : the kind whose local steps laps take, if it is not that of the model
     """
@@ -85,6 +86,7 @@ class Problem:
     most_quiet: int = sys.maxsize
     floor: Floor | None = None
     patience: float = np.inf
+    goal: float = -np.inf
     birth: BatchBirth | None = None
     kind: Kind | None = None
 

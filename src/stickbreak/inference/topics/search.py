@@ -206,18 +206,17 @@ class TopicSearch(TopicGrowth):
         """The first ascent, which is given up if one topic is too far above."""
         start = annealed.summary
         settled = self._of_growth(options, start.K)
+        self.best = self._laps(self.model, (), settled, patience=ascents.TUNING.fresh_patience)
         may_be_one = len(annealed.owners) < 2 and self._may_grow() and "merge" in self.moves
         if may_be_one and start.K > 1:
             none = Schedule((), self.model.kind.recipe)
-            self.best = Laps(self.model, self.source, none, self.session.aside(), self.rng.spawn(1)[0], settled)
-            self.best.run(with_groups(start, [list(range(start.K))]))
-        first = self._laps(self.model, (), settled, self.best, patience=ascents.TUNING.fresh_patience)
-        if self.best is None:
-            self.best = first
-        first.run(start)
-        if self.best is first or self._keep(self.best, first) > 0.0:
-            self._began = first, annealed
-        return first
+            alone = Laps(self.model, self.source, none, self.session.aside(), self.rng.spawn(1)[0], settled)
+            alone.run(with_groups(start, [list(range(start.K))]))
+            self.best.goal = alone.bound
+        self.best.run(start)
+        self.best.goal = -np.inf
+        self._began = self.best, annealed
+        return self.best
 
     def _last_options(self) -> Options:
         """How far the search settles in the end."""
