@@ -43,7 +43,7 @@ class Tuning:
     fewer: float = 0.25
     seen: int = 4
     beyond: float = 1.25
-    near: float = 1.5
+    near: float = 1.25
     coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
     sweeps: int = 60

@@ -210,7 +210,8 @@ class TopicSearch(TopicGrowth):
         may_be_one = len(annealed.owners) < 2 and self._may_grow() and "merge" in self.moves
         if may_be_one and start.K > 1:
             none = Schedule((), self.model.kind.recipe)
-            alone = Laps(self.model, self.source, none, self.session.aside(), self.rng.spawn(1)[0], settled)
+            unused = np.random.default_rng(0)  # laps without moves draw nothing
+            alone = Laps(self.model, self.source, none, self.session.aside(), unused, settled)
             alone.run(with_groups(start, [list(range(start.K))]))
             self.best.goal = alone.bound
         self.best.run(start)
