@@ -190,9 +190,9 @@ class TopicSearch(TopicGrowth):
         if unmixed_first:
             self._with_one_topic_each(chain, options)
         if alone:
-            self._unless_mixed(lambda: self._try_fewer(chain, options))
+            self._try_mixing(lambda: self._try_fewer(chain, options))
         if not self._one_each or self.total.K == 1:
-            self._unless_mixed(lambda: self._grow_on(chain, options))
+            self._try_mixing(lambda: self._grow_on(chain, options))
             options = self._compared(self.total.K)
             if not self._is_fast():
                 self._ascend_long_first(chain, options)
@@ -331,12 +331,13 @@ class TopicSearch(TopicGrowth):
             return
         self._mixture = search, found
         if found.topics.K > 1 or self.total.K == 1 or not self._is_fast():  # several topics gain more as they settle
-            self._ascend_from_mixture(found, options, ascents.TUNING.fresh_patience)
+            self._ascend_from_mixture(found, options)
 
-    def _ascend_from_mixture(self, found: OneTopicEach, options: Options, patience: float) -> bool:
+    def _ascend_from_mixture(self, found: OneTopicEach, options: Options) -> bool:
         """An ascent from a mixture of documents; whether it beats the best model."""
         best = self._in_hand
         first = self._with_alpha(found.model, TUNING.unmixed)
+        patience = ascents.TUNING.fresh_patience
         trial = self._laps(first, (), options, best, origin="one topic each", patience=patience)
         trial.run(first.kind.start(found.topics), found.counts)
         self._keep(best, trial)
@@ -354,7 +355,7 @@ class TopicSearch(TopicGrowth):
         better = search.with_births(found, self.rng.spawn(1)[0])
         if better is None and found.topics.K == 1 < self.total.K:
             better = found
-        if better is not None and self._ascend_from_mixture(better, self.options, ascents.TUNING.fresh_patience):
+        if better is not None and self._ascend_from_mixture(better, self.options):
             self._settle()
             self._restart_all(self.options)
 
@@ -365,14 +366,14 @@ class TopicSearch(TopicGrowth):
         """
         first = self._first
         self._first = self.model
-        self._unless_mixed(lambda: self._ascend_alone(self.total, (), options))
+        self._try_mixing(lambda: self._ascend_alone(self.total, (), options))
         if self._one_each:
             self._first = first
             return
         self._double(chain, options)
 
-    def _unless_mixed(self, attempt: Callable[[], None]) -> None:
-        """An attempt at a better model in which documents mix topics: where it succeeds, no document has one each."""
+    def _try_mixing(self, attempt: Callable[[], None]) -> None:
+        """An attempt at a better model in which documents mix topics; where it succeeds, ascents begin with the first alpha."""
         unmixed = self._in_hand
         attempt()
         if self._one_each and self._in_hand is not unmixed:
