@@ -1,16 +1,17 @@
-"""The examples run, and the family of docs/new_likelihood.md does what the page says (`make examples` runs the page)."""
+"""The examples run: the prior, and the family of docs/new_likelihood.md, which does what the page says."""
 
 import ast
 import re
 import runpy
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from stickbreak import Mixture, load
-from stickbreak.allocations import DirichletProcess
+from stickbreak import Mixture, allocations, load
+from stickbreak.allocations import DirichletProcess, GammaConcentration
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, RowSearch, Session, Threads
 from stickbreak.inference.init import one_cluster
@@ -20,6 +21,8 @@ from stickbreak.model import Model
 ROOT = Path(__file__).parents[1]
 FILE, PAGE = ROOT / "examples" / "geometric.py", ROOT / "docs" / "new_likelihood.md"
 Geometric = runpy.run_path(str(FILE))["Geometric"]
+PRIOR = ROOT / "examples" / "beta_sticks.py"
+BetaSticks = runpy.run_path(str(PRIOR))["BetaSticks"]
 THETA = np.tile([[0.8, 0.8], [0.8, 0.05], [0.05, 0.8], [0.05, 0.001], [0.001, 0.05]], 2)  # five unlike clusters
 
 
@@ -173,3 +176,50 @@ def test_what_comes_for_free():
 def test_other_values_are_refused(value):
     with pytest.raises(ValueError, match="row 1, column 0"):
         Mixture(Geometric()).fit([[1.0], [value]])
+
+
+def test_the_file_of_the_prior_runs(capsys):
+    runpy.run_path(str(PRIOR), run_name="__main__")
+    assert capsys.readouterr().out.count("3 clusters") == 3
+
+
+def test_the_evidence_of_the_prior_is_that_of_rows_one_by_one(naive):
+    prior = BetaSticks(1.7, 0.6)
+    N = np.array([4.0, 2.0, 1.0])
+    expected = 0.0
+    seen = np.zeros(3)
+    for k in (1, 0, 0, 2, 1, 0, 0):
+        u = [(0.6 + seen[j]) / (0.6 + 1.7 + seen[j:].sum()) for j in range(3)]
+        expected += np.log(u[k] * np.prod([1.0 - u[j] for j in range(k)]))
+        seen[k] += 1.0
+    assert prior.bound(naive.counted(N)) == pytest.approx(expected, rel=1e-12)
+    assert prior.bound(naive.counted(np.append(N, 0.0))) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_prior_keeps_what_is_asked_of_priors(naive):
+    """Its weights are the slope of its bound, decreasing size is its best order, and with shape 1 it is a Dirichlet process."""
+    N = np.array([7.5, 3.0, 1.2, 0.4])
+    for prior in (BetaSticks(1.7, 0.6), BetaSticks(0.3, 4.0), BetaSticks(GammaConcentration(2.0, 1.0), 2.5)):
+        weights = prior.update(naive.counted(N), None).log_weights
+        for k, e in enumerate(1e-4 * np.eye(4)):
+            slope = prior.bound(naive.counted(N + e)) - prior.bound(naive.counted(N - e))
+            assert slope / 2e-4 == pytest.approx(weights[k], rel=1e-6)
+        best = max(permutations(N), key=lambda order: prior.bound(naive.counted(np.array(order))))
+        assert best == tuple(N)
+        assert prior.mean_weights(naive.counted(N)).sum() == pytest.approx(1.0)
+    same = DirichletProcess(1.7).mean_weights(naive.counted(N))
+    np.testing.assert_allclose(BetaSticks(1.7).mean_weights(naive.counted(N)), same, rtol=1e-12)
+
+
+def test_a_prior_of_ones_own_is_saved_once_it_is_registered_and_says_what_it_lacks(monkeypatch, tmp_path):
+    X = np.random.default_rng(0).normal(np.repeat([[-5.0], [5.0]], 60, axis=0), 1.0, (120, 2))
+    model = Mixture("gaussian", allocation=BetaSticks(1.0, 2.0), learn=False, random_state=0).fit(X)
+    with pytest.raises(TypeError, match=r"allocations\.REGISTRY"):
+        model.save(tmp_path / "model")
+    monkeypatch.setitem(allocations.REGISTRY, "BetaSticks", BetaSticks)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.model_.allocation == BetaSticks(1.0, 2.0)
+    np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
+    with pytest.raises(ValueError, match="BetaSticks does not say how rows join"):
+        Mixture("gaussian", allocation=BetaSticks(), algorithm="sequential").fit(X)

@@ -41,7 +41,10 @@ class OfCounts:
 
 
 class MixturePrior(OneBound, ABC):
-    """What all mixtures share.
+    """A prior over the clusters of rows, which are independent given its weights pi.
+
+    It says, for counts N (K,) and a concentration: log p(z), or a lower bound (`_log_evidence`); the derivative by N_k
+    (`_expected_log_weights`); E[pi] (`_mean_weights`); and, for samplers and one pass, `_seating`.  The rest follows.
 
     concentration : its value, or a prior on it, over which the bound is integrated (`GammaConcentration`)
     """
@@ -203,9 +206,15 @@ class MixturePrior(OneBound, ABC):
         seats = np.where(N > 0.0, np.maximum(N - seating.discount, 0.0), 0.0)
         return normalised(np.append(seats, seating.new_weight(int((N > 0.0).sum()))))
 
-    @abstractmethod
     def _seating(self, concentration: float) -> Seating:
-        """The seating at a concentration, which is its ``concentration``: draws of the concentration start there."""
+        """The seating at a concentration, which is its ``concentration``: draws of the concentration start there.
+
+        Samplers, one pass and the density of rows of clusters that are not there yet need it; laps and moves do not.
+        """
+        raise ValueError(
+            f"{type(self).__name__} does not say how rows join clusters one by one; use DirichletProcess, or "
+            'algorithm="memoized", "full" or "stochastic".'
+        )
 
     @abstractmethod
     def _log_evidence(self, N: Array, concentration: Any) -> Array:

@@ -27,7 +27,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     FileNotFoundError : the folder does not exist.
     OSError : the disk is full; the error names ``path``.
     TypeError : the likelihood or allocation is a class of your own.  Add a likelihood to
-        ``stickbreak.likelihoods.REGISTRY`` before saving and before loading.
+        ``stickbreak.likelihoods.REGISTRY``, and a prior to ``stickbreak.allocations.REGISTRY``, before saving and before
+        loading.
 
     Notes
     -----

@@ -103,8 +103,8 @@ class Encoder:
             return {"posterior": [self.encode(part) for part in _of_posterior(value)]}
         if self._classes.get(name) is not type(value):
             raise TypeError(
-                f"a checkpoint cannot hold a {name}. Add a likelihood of your own to stickbreak.likelihoods.REGISTRY before "
-                "the fit, or fit without checkpoint=."
+                f"a checkpoint cannot hold a {name}. Add a likelihood of your own to stickbreak.likelihoods.REGISTRY, and a "
+                "prior of your own to stickbreak.allocations.REGISTRY, before the fit, or fit without checkpoint=."
             )
         return {"class": name, "fields": {name: self.encode(getattr(value, name)) for name in _fields(type(value))}}
 

@@ -6,7 +6,7 @@ Dataclasses are written by their fields and read back only if their class is amo
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,8 @@ def encode(value: Any, name: str, tensors: Tensors) -> Any:
     if known_classes().get(kind.__name__) is not kind:
         raise TypeError(
             f"cannot save {name} of class {kind.__name__}, which a model file would not know how to read back. "
-            "Add a likelihood of your own to stickbreak.likelihoods.REGISTRY before saving and before loading."
+            "Add a likelihood of your own to stickbreak.likelihoods.REGISTRY, and a prior of your own to "
+            "stickbreak.allocations.REGISTRY, before saving and before loading."
         )
     record = {f.name: encode(getattr(value, f.name), f"{name}.{f.name}", tensors) for f in fields(value) if f.init}
     return {"class": kind.__name__, "fields": record}
@@ -208,6 +209,5 @@ def likelihood_classes() -> dict[str, type]:
 
 
 def allocation_classes() -> dict[str, type]:
-    """The classes of allocations, by name."""
-    kinds = [getattr(allocations, name) for name in allocations.__all__]
-    return {kind.__name__: kind for kind in kinds if isinstance(kind, type) and is_dataclass(kind)}
+    """The classes of allocations and of what their fields may hold, by name."""
+    return {kind.__name__: kind for kind in allocations.REGISTRY.values()}
