@@ -24,6 +24,7 @@ class BatchBirths:
     Attributes
     ----------
     barred : clusters that other proposals of the lap are about, or that have had a birth in it
+    target : the cluster to target at the batch that is visited; None where there is none
     """
 
     birth: BatchBirth
@@ -31,32 +32,38 @@ class BatchBirths:
     schedule: Schedule
     rng: np.random.Generator
     barred: set[int]
+    target: int | None = None
     tried: int = 0
     born: int = 0
     gains: list[float] = field(default_factory=list)
 
-    def target(self, posterior: Posterior, known: Summary | None) -> int | None:
+    def draw(self, model: Model, memo: Memo, batch: int) -> Draw | None:
+        """How rows of a target are drawn during the visit to a batch; None where there is no target."""
+        known = memo.batches[batch]
+        self.target = None if known is None else self._target(model.posterior(memo.total), known)
+        if known is None or self.target is None:
+            return None
+        limits = np.zeros(known.K)
+        most = max(2, min(model.kind.sample_size, most_drawn(model, self.problem.source)))
+        limits[self.target] = most / known.N[self.target]
+        return Draw(limits, int(self.rng.integers(2**63)), np.arange(known.K))
+
+    def _target(self, posterior: Posterior, known: Summary) -> int | None:
         """The cluster to target at a batch, given its summary as last visited; None where there is none.
 
         Clusters born in this lap, which come last, have to wait.
         """
-        if known is None or _room(self.birth, posterior.model, posterior.summary.K) < 2:
+        if _room(self.birth, posterior.model, posterior.summary.K) < 2:
             return None
         old = posterior.summary.K - self.born
         large = np.flatnonzero(known.N[:old] >= self.birth.least_rows)
         return self.schedule.batch_target(posterior, [int(k) for k in large if int(k) not in self.barred])
 
-    def draw(self, model: Model, target: int, counts: Array) -> Draw:
-        """How rows of the target are drawn during the visit to a batch, in which clusters have these counts."""
-        limits = np.zeros(len(counts))
-        most = max(2, min(model.kind.sample_size, most_drawn(model, self.problem.source)))
-        limits[target] = most / counts[target]
-        return Draw(limits, int(self.rng.integers(2**63)), np.arange(len(counts)))
-
-    def judged(
-        self, model: Model, parameters: Parameters, memo: Memo, batch: int, target: int, drawn: Sequence[Drawn]
-    ) -> Memo:
+    def judged(self, model: Model, parameters: Parameters, memo: Memo, batch: int, drawn: Sequence[Drawn]) -> Memo:
         """The memo after a birth at a batch that was visited with these parameters, or as it is if the ELBO does not rise."""
+        target = self.target
+        if target is None:
+            return memo
         self.tried += 1
         total = memo.total
         children = self._children(model, memo, batch, target, drawn)

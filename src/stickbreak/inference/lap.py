@@ -18,7 +18,7 @@ from .bounds import check_bound
 from .ending import judged
 from .lap_end import Record, finished
 from .leap import Leap, leap_from
-from .sight import Sight
+from .sight import Looked, Sight
 from .state import Problem, State
 from .visit import visit
 
@@ -42,15 +42,13 @@ class Tuning:
 
 TUNING = Tuning()
 LOCAL = 1 << 30  # bytes for what is known of single documents; where they do not suffice, every lap starts afresh
-NOTHING = np.empty(0, np.int32)
 
 
 class Pass(NamedTuple):
     """What a pass over all batches brings back: their summaries, those of the proposals, rows drawn, and its speed.
 
     near : whether it looked only at clusters near those of the last visit
-    owners : for each batch, the identities of the clusters of its rows, where these are kept
-    outside : nats, to first order, that the next pass is to lose if it looks only at clusters near these (`State.outside`)
+    looked : for each batch, what it tells of the next pass if that is to look near, where this is asked for
     births : those that single batches decided on, if they do
     """
 
@@ -60,9 +58,50 @@ class Pass(NamedTuple):
     step: float
     rows_per_second: float
     near: bool
-    owners: tuple[NDArray[np.integer], ...]
-    outside: tuple[float, ...]
-    births: BatchBirths | None = None
+    looked: list[Looked]
+    births: BatchBirths | None
+
+    @property
+    def owners(self) -> tuple[NDArray[np.integer], ...]:
+        """For each batch, the identities of the clusters of its rows, where these are kept."""
+        return tuple(batch.owners for batch in self.looked)
+
+    @property
+    def outside(self) -> tuple[float, ...]:
+        """Nats, to first order, that the next pass is to lose if it looks only at near clusters (`State.outside`)."""
+        return tuple(np.sum([batch.outside for batch in self.looked], axis=0).tolist()) if self.looked else ()
+
+
+class Steps:
+    """The parameters of a lap, which take a global step with every batch.
+
+    before : the posterior one lap ago, from which parameters are extrapolated if ``leap`` is
+    bound : that of the last lap
+    checks : whether no step may lower the bound
+    """
+
+    def __init__(
+        self, problem: Problem, model: Model, before: Posterior | None, leap: Leap, bound: float, checks: bool
+    ) -> None:
+        self.problem = problem
+        self.model = model
+        self.before = before
+        self.leaps = leap.taken
+        self.parameters = leap.parameters
+        self.step = leap.step
+        self.bound = bound
+        self.checks = checks
+
+    def take(self, memo: Memo, batch: int) -> None:
+        """The step after the visit to a batch, to the optimum of the total as it then is, or beyond it."""
+        posterior = self.model.posterior(memo.total)
+        dtype = self.problem.source.dtype
+        if self.leaps:
+            self.parameters, _, self.step = leap_from(posterior, self.before, self.step, dtype)
+            return
+        self.parameters = posterior.parameters(dtype)
+        if self.checks:
+            self.bound = check_bound(self.problem, posterior.bound, self.bound, f"a visit to batch {batch}")
 
 
 def first_lap(
@@ -167,37 +206,33 @@ def _pass(
     sizes: Array,
     starts: list[Array | None] | None = None,
 ) -> Pass:
-    """Visit every batch once, in random order, with a global step after each, if this is not the first lap.
+    """Visit every batch once, in random order, with a global step between batches, if this is not the first lap.
 
-    starts : for each batch, counts of documents to start from, in the first lap
+    starts : in the first lap, for each batch, counts of documents to start from, if they are known
     """
     began = time.perf_counter()
     source = problem.source
     batches = problem.batches
+    first = starts is not None
+    first_starts = starts or [None] * len(batches)
     draw = state.schedule.draw(model, source, sizes, state.rng)
-    memo = state.memo.copy()
-    parameters = leap.parameters
-    step = leap.step
-    last = state.bound
-    drawn: list[Drawn] = []
-    tracked: list[list[Summary]] = [[] for _ in batches]
-    local = source.n_rows * len(sizes) * 4 <= LOCAL
-    births = births_of(problem, state) if starts is None and not leap.taken else None
+    births = None if first or leap.taken else births_of(problem, state)
     sight, model = Sight.of(problem, state, model)
     looking = model if problem.kind is None else replace(model, kind=problem.kind)
-    owners: list[NDArray[np.integer]] = [NOTHING for _ in batches]
-    outside: list[Array] = [np.zeros(0) for _ in batches]
-    for visited, b in enumerate(state.rng.permutation(len(batches)), 1):
+    local = source.n_rows * len(sizes) * 4 <= LOCAL
+    steps = Steps(problem, model, state.before, leap, state.bound, problem.options.check and not sight.near)
+    memo = state.memo.copy()
+    drawn: list[Drawn] = []
+    tracked: dict[int, list[Summary]] = {}
+    looked: dict[int, Looked] = {}
+    for b in map(int, state.rng.permutation(len(batches))):
         known = memo.batches[b]
-        target = None if births is None else births.target(model.posterior(memo.total), known)
         if births is not None:
-            draw = None if known is None or target is None else births.draw(model, target, known.N)
-        warm = None if known is None else known.warm_start
-        if known is None and starts is not None:
-            warm = starts[b]
+            draw = births.draw(model, memo, b)
+        warm = first_starts[b] if known is None else known.warm_start
         seen = visit(
             looking,
-            parameters,
+            steps.parameters,
             source,
             batches[b],
             problem.executor,
@@ -208,29 +243,27 @@ def _pass(
             local=local,
             near=sight.kind,
         )
-        memo.replace(int(b), seen.summary)
-        if sight.kind is not None:
-            owners[b] = sight.identities_of(seen)
-            outside[b] = np.sum([part.outside for part in seen.owners], axis=0)
+        memo.replace(b, seen.summary)
         tracked[b] = seen.tracked
-        if births is not None and target is not None:
-            memo = births.judged(model, parameters, memo, int(b), target, seen.drawn)
-        else:
+        if sight.kind is not None:
+            looked[b] = sight.looked(seen)
+        if births is None:
             drawn += seen.drawn
-        if starts is not None or visited == len(batches):
-            continue
-        posterior = model.posterior(memo.total)
-        if leap.taken:
-            parameters, _, step = leap_from(posterior, state.before, step, source.dtype)
-            continue
-        parameters = posterior.parameters(source.dtype)
-        if problem.options.check and not sight.near:
-            last = check_bound(problem, posterior.bound, last, f"a visit to batch {b}")
+        else:
+            memo = births.judged(model, steps.parameters, memo, b, seen.drawn)
+        if not first and len(tracked) < len(batches):
+            steps.take(memo, b)
     memo.refresh()
-    speed = source.n_rows / max(time.perf_counter() - began, 1e-9)
-    kept = () if sight.kind is None else tuple(owners)
-    lost = () if sight.kind is None else tuple(np.sum(outside, axis=0).tolist())
-    return Pass(memo, tracked, drawn, step, speed, sight.near, kept, lost, births)
+    return Pass(
+        memo,
+        [tracked[b] for b in range(len(batches))],
+        drawn,
+        steps.step,
+        source.n_rows / max(time.perf_counter() - began, 1e-9),
+        sight.near,
+        [looked[b] for b in sorted(looked)],
+        births,
+    )
 
 
 def _moved(

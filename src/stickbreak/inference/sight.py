@@ -15,6 +15,19 @@ NEGLIGIBLE = 0.01  # nats for each cluster, that a lap may lose for looking only
 BYTES = 1 << 30  # for the clusters of all rows, four each
 
 
+class Looked(NamedTuple):
+    """What a visit to a batch tells of the next, if that is to look only at near clusters.
+
+    Attributes
+    ----------
+    owners : the identity of the cluster of each row, in order
+    outside : nats, to first order, that the next visit is to lose, for each breadth of what is near (`Owners.outside`)
+    """
+
+    owners: NDArray[np.int32]
+    outside: NDArray[np.floating]
+
+
 class Sight(NamedTuple):
     """What the visits of a lap look at.
 
@@ -55,6 +68,7 @@ class Sight(NamedTuple):
         places[identities] = np.arange(len(identities))
         return cls(True, kind, [places[owners] for owners in state.owners], identities), replace(model, kind=kind)
 
-    def identities_of(self, seen: Visit) -> NDArray[np.int32]:
-        """The identities of the clusters of the rows of a batch after a visit, in order."""
-        return np.concatenate([self.identities[owners.clusters] for owners in seen.owners])
+    def looked(self, seen: Visit) -> Looked:
+        """What a visit to a batch tells of the next."""
+        owners = np.concatenate([self.identities[chunk.clusters] for chunk in seen.owners])
+        return Looked(owners, np.sum([chunk.outside for chunk in seen.owners], axis=0))
