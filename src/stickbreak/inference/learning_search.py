@@ -105,7 +105,8 @@ class LearningSearch(RowSearch):
             bound = self._in_hand.bound
             if not self._cross():
                 break
-            self._in_vain = [-np.inf] * len(self._in_vain)
+            for change in self._changes:
+                change.in_vain = -np.inf
             super()._improve()
             gain = self._in_hand.bound - bound
 

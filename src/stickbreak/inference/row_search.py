@@ -1,9 +1,10 @@
 """The search for the clusters of a mixture: ascents with moves, merges through losses, births from odd rows, splits."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,31 @@ TUNING = Tuning()
 
 
 @dataclass
+class Change:
+    """A change of the model in hand that no lap finds.
+
+    attempt : makes it, of the clusters of an ascent, and says whether that bettered the best model
+    in_vain : the bound at which it last did not help
+    """
+
+    attempt: Callable[[Laps, Options], bool]
+    in_vain: float = -np.inf
+
+    def was_in_vain(self, laps: Laps) -> bool:
+        """Whether it did not help when the bound was about as high."""
+        return laps.bound - self.in_vain < TUNING.nothing
+
+
+class Changes(NamedTuple):
+    """The changes of a round, in the order in which they are tried where laps are quick."""
+
+    merges: Change
+    births: Change
+    splits: Change
+    fine_splits: Change
+
+
+@dataclass
 class RowSearch(MergingSearch[Survey]):
     """Find the best mixture that moves can reach (see `Search` and `MergingSearch`).
 
@@ -82,7 +108,16 @@ class RowSearch(MergingSearch[Survey]):
 
     _found_on_sample: int = 0  # clusters
     _rows_of_sample: int = 0
-    _in_vain: list[float] = field(default_factory=lambda: [-np.inf] * 4)  # bounds at which each change did not help
+
+    @cached_property
+    def _changes(self) -> Changes:
+        """The changes that rounds consist of."""
+        return Changes(
+            merges=Change(self._merge_more),
+            births=Change(self._give_birth),
+            splits=Change(self._split_all),
+            fine_splits=Change(self._split_again),
+        )
 
     def run(self, start: Summary) -> None:
         """Search from the parameters that ``start`` implies; the outcome is ``best``."""
@@ -92,7 +127,7 @@ class RowSearch(MergingSearch[Survey]):
         if self._takes_long(self._in_hand.total.K):
             last = replace(last, share=TUNING.last_share)
         self._in_hand.polish(last)
-        if self._in_hand.bound - self._in_vain[0] >= TUNING.nothing and self._merge_more(self._in_hand, last):
+        if not self._changes.merges.was_in_vain(self._in_hand) and self._merge_more(self._in_hand, last):
             self._in_hand.polish(last)
 
     def _improve(self) -> None:
@@ -170,19 +205,19 @@ class RowSearch(MergingSearch[Survey]):
 
     def _round(self, options: Options) -> None:
         """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
-        changes = (self._merge_more, self._give_birth, self._split_all, self._split_again)
+        every = self._changes
         long = self._takes_long(self._in_hand.total.K)
-        for kind in (1, 2, 0, 3) if long else (0, 1, 2, 3):
+        for change in (every.births, every.splits, every.merges, every.fine_splits) if long else every:
             best = self._in_hand
             before = best.bound
-            if before - self._in_vain[kind] < TUNING.nothing:
+            if change.was_in_vain(best):
                 continue
-            if changes[kind](best, options):
+            if change.attempt(best, options):
                 self._again(options)
                 if long:
                     return
             else:
-                self._in_vain[kind] = before
+                change.in_vain = before
 
     def _again(self, options: Options, tries: int = 1) -> None:
         """Ascend from the best model with all moves, whatever has failed before; what fails so often is given up."""

@@ -18,11 +18,12 @@ SUMS = 1 << 17  # numbers in the sums of pairs that are scored at once
 def propose_merges(
     posterior: Posterior, limit: int, may: Callable[[tuple[int, ...]], bool]
 ) -> tuple[list[Proposal], list[tuple[int, int]]]:
-    """Pairs whose merge could raise the bound, and pairs that were looked at in vain.
+    """Merges that could raise the bound, best first, and the pairs of clusters that were looked at in vain.
 
     The m-score (Thesis 4.1.4) is the gain of the data and allocation terms.  Merging can only lose assignment entropy
     (Eq. 4.7), so a pair whose score is not positive is never accepted and is not proposed.  The closest pairs are scored.
 
+    limit : the most merges that are proposed
     may : whether a pair is worth trying (again)
     """
     model = posterior.model
@@ -32,9 +33,9 @@ def propose_merges(
     loss = summary.N[:, None] * posterior.divergences
     first, second = np.triu_indices(summary.K, 1)
     named = model.named(summary)
-    one = ~(named[first] & named[second])  # of two clusters that are named in advance none may go
-    first = first[one]
-    second = second[one]
+    free = ~(named[first] & named[second])  # of two clusters that are named in advance none may go
+    first = first[free]
+    second = second[free]
     nearest = np.argsort(np.minimum(loss, loss.T)[first, second], kind="stable")
     nearest = nearest[: max(FEWEST, int(model.kind.recipe.pairs * summary.K))]
     pairs = [(int(a), int(b)) for a, b in zip(first[nearest], second[nearest]) if may((int(a), int(b)))]
@@ -42,9 +43,9 @@ def propose_merges(
         return [], []
     scores = merge_scores(posterior, *np.array(pairs, dtype=np.intp).T)
     order = np.argsort(-scores, kind="stable")
-    hopeless = 0.0 if model.kind.recipe.scored else -np.inf
-    best = [Proposal("merge", pairs[i], None, float(scores[i])) for i in order if scores[i] > hopeless]
-    return best[:limit], [pairs[i] for i in order if not scores[i] > hopeless]
+    least = 0.0 if model.kind.recipe.scored else -np.inf
+    best = [Proposal("merge", pairs[i], None, float(scores[i])) for i in order if scores[i] > least]
+    return best[:limit], [pairs[i] for i in order if not scores[i] > least]
 
 
 def merge_scores(posterior: Posterior, first: NDArray[np.integer], second: NDArray[np.integer]) -> Array:
