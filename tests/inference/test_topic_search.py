@@ -1,7 +1,6 @@
 """The search for topics where laps take long, and growth from too few."""
 
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +10,7 @@ from stickbreak import TopicModel
 from stickbreak.inference import LearningSearch, lap, leap
 from stickbreak.inference.topics import ascents, growth, search
 from stickbreak.inference.topics.one_topic import OneTopicSearch
+from stickbreak.inference.topics.tried import Tried, top
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -22,56 +22,65 @@ def corpus(K, n, V, words):
     return rng.multinomial(words, rng.dirichlet(np.full(K, 0.1), n) @ topics), topics
 
 
-def growing(tried, fast=False):
-    """A search with the bounds of growth, of as many topics as the last."""
-    found = SimpleNamespace(_tried=tried, _is_fast=lambda: fast, total=SimpleNamespace(K=max(tried)))
-    found._top_of = partial(growth.TopicGrowth._top_of, found)
-    return found
-
-
 def test_the_top_of_a_parabola():
     x = np.log([64.0, 128.0, 300.0])
-    assert growth._top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx((5.1, 3.0))
-    assert growth._top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == (np.inf, 0.0)
+    assert top(x, 7.0 - 3.0 * (x - 5.1) ** 2) == pytest.approx((5.1, 3.0))
+    assert top(x, 7.0 + 3.0 * (x - 5.1) ** 2) == (np.inf, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("bounds", "fast", "rises"),
+    ("bounds", "rises"),
     [
-        ((-9, -3, -2), False, False),
-        ((-9, -5, -2), False, True),
-        ((-9, -3, -2), True, True),
-        ((-900, -9, -3, -2.0, -1.9), False, False),  # the last four tell
-        ((-90, -9, -5, -2.0, -0.0), False, True),
-        ((-5774236, -5712156, -5680384), False, True),  # of 20 Newsgroups: 374 topics seem best
+        ((-9, -3), True),
+        ((-9, -3, -2), False),
+        ((-9, -5, -2), True),
+        ((-900, -9, -3, -2.0, -1.9), False),  # the last four tell
+        ((-90, -9, -5, -2.0, -0.0), True),
+        ((-5774236, -5712156, -5680384), True),  # of 20 Newsgroups: 374 topics seem best
     ],
 )
-def test_growth_ends_where_laps_take_long_and_no_more_topics_than_were_tried_seem_best(bounds, fast, rises):
-    found = growing({64 * 2**i: bound for i, bound in enumerate(bounds)}, fast)
-    assert growth.TopicGrowth._rises(found) is rises
+def test_growth_goes_on_while_more_topics_than_were_tried_seem_best(bounds, rises):
+    assert Tried({64 * 2**i: bound for i, bound in enumerate(bounds)}).rises() is rises
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_growth_goes_on_where_laps_are_fast_until_it_gains_too_little(fast):
+    grown = []
+
+    def grow(chain, wanted, options):
+        grown.append(wanted)
+        return False
+
+    tried = Tried({64: -9, 128: -3, 256: -2})
+    found = SimpleNamespace(_tried=tried, _is_fast=lambda: fast, total=SimpleNamespace(K=256), outcome=None, _most=1000)
+    found._note = found._halve = lambda *given: None
+    found._times = lambda times: int(times * 256)
+    found._takes_seconds = lambda: False
+    found._grow = grow
+    growth.TopicGrowth._double(found, None, None)
+    assert grown == ([512] if fast else [])
 
 
 def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_three():
     sizes = [64, 128, 256, 512]
-    found = growing({K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes})
-    assert found._top_of(sizes)[0] == pytest.approx(512.0)
-    found._tried[512] += 1.0
-    by_four = found._top_of(sizes)[0]
-    by_three = found._top_of(sizes[1:])[0]
+    found = Tried({K: -2.0 * (np.log2(K) - 9.0) ** 2 for K in sizes})
+    assert found.top_of(sizes)[0] == pytest.approx(512.0)
+    found.bounds[512] += 1.0
+    by_four = found.top_of(sizes)[0]
+    by_three = found.top_of(sizes[1:])[0]
     assert 512.0 < by_four < by_three
 
 
-@pytest.mark.parametrize(("long", "wanted"), [(False, 128), (True, 116)])
-def test_long_ascents_have_as_many_topics_as_seem_best_or_nearly_so_where_laps_take_seconds(long, wanted):
+@pytest.mark.parametrize(("lacking", "wanted"), [(0.0, 128), (3.0, 116)])
+def test_long_ascents_have_as_many_topics_as_seem_best_or_nearly_so(lacking, wanted):
     """Nearly is 3 nats for each of 128 topics below the top: 384 = 40,000 x 0.098^2, and 128 exp(-0.098) = 116."""
-    found = growing({K: -40_000.0 * np.log(K / 128.0) ** 2 - 1e-9 for K in (64, 128, 256)})
-    found._takes_seconds = lambda: long
-    found._most = 1000
-    assert growth.TopicGrowth._best_number(found) in (wanted, wanted + 1)  # rounded up
+    found = Tried({K: -40_000.0 * np.log(K / 128.0) ** 2 - 1e-9 for K in (64, 128, 256)})
+    assert found.best_number(1000, lacking) in (wanted, wanted + 1)  # rounded up
+    assert found.best_number(100, lacking) == 100
 
 
 def test_two_sizes_do_not_tell_which_number_is_best():
-    assert growth.TopicGrowth._best_number(growing({64: -9.0, 128: -3.0})) == 0
+    assert Tried({64: -9.0, 128: -3.0}).best_number(1000) == 0
 
 
 @pytest.mark.parametrize("start", [2, 5])
@@ -107,12 +116,10 @@ def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkey
     assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_
 
 
-@pytest.mark.parametrize(
-    ("bounds", "fast", "pace"), [((-9, -3, -2), True, 2.0), ((-9, -5, -2), False, 2.0), ((-9, -3, -1.9), False, 1.25)]
-)
-def test_growth_goes_little_beyond_the_top_where_laps_take_long(bounds, fast, pace):
-    found = growing(dict(zip((64, 128, 256), bounds)), fast)
-    assert growth.TopicGrowth._pace(found) == pytest.approx(pace)
+@pytest.mark.parametrize(("bounds", "pace"), [((-9, -3), 2.0), ((-9, -5, -2), 2.0), ((-9, -3, -1.9), 1.25)])
+def test_growth_goes_little_beyond_the_top(bounds, pace):
+    found = Tried(dict(zip((64, 128, 256), bounds)))
+    assert found.pace(found.sizes[-1], 2.0) == pytest.approx(pace)
 
 
 def documents_of_one_topic_each():

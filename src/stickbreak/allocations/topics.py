@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,15 @@ class TopicPrior(OneBound, ABC):
     """
 
     document_concentration: float
+
+    def with_document_concentration(self, value: float) -> Self:
+        """This prior with another alpha, the nearest to a value that is allowed."""
+        prior: Any = self
+        changed: Self = replace(prior, document_concentration=within_range(value, *RANGE))
+        return changed
+
+    def _scaled(self, factor: float) -> Self:
+        return self.with_document_concentration(self.document_concentration * factor)
 
     @abstractmethod
     def solve(self, summary: Documents) -> Solution:
@@ -134,9 +143,6 @@ class HierarchicalDirichletProcess(SharedSticks[Documents], TopicPrior):
             best, solution = best._with_best_concentration(summary, solution)
         return best, solution
 
-    def _scaled(self, factor: float) -> Self:
-        return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
-
     def rest_of_one(self, sizes: Array) -> float:
         """It is gamma / (gamma + T) for T draws from the shares: alpha (psi(alpha + N_d) - psi(alpha)) for each document.
 
@@ -228,9 +234,6 @@ class LatentDirichlet(TopicPrior):
             return self, solution
         best = self._scaled(best_factor(lambda factor: self._scaled(factor).solve(summary).value).factor)
         return best, best.solve(summary)
-
-    def _scaled(self, factor: float) -> Self:
-        return replace(self, document_concentration=within_range(self.document_concentration * factor, *RANGE))
 
     def solve(self, summary: Documents) -> Solution:
         """Shares as given, or those of the highest bound."""

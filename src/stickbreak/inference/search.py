@@ -36,7 +36,7 @@ class Search(ABC):
     higher, or else undone.  So the bound of the model in hand never goes down.
 
     sample_rows : rows of the source, if that is a sample on which a larger search begins; 0 for all rows
-    draws : whether laps draw rows to represent the clusters, which births and splits are fitted to
+    draws : whether laps draw rows to represent the clusters, which births and splits are fitted to, if an ascent is not told
     """
 
     model: Model
@@ -156,16 +156,18 @@ class Search(ABC):
         tries: int = sys.maxsize,
         many: bool = True,
         pause: int = 0,
+        draws: bool | None = None,
     ) -> Laps:
         """An ascent; ``floor`` is the one with the best model so far, where it begins with a change of that.
 
-        The rest are attributes of `Laps` and of its `Schedule`.
+        The rest are attributes of `Laps` and of its `Schedule`; ``draws`` is that of the search if it is None.
         """
+        draws = self.draws if draws is None else draws
         rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
         laps = Laps(
             model,
             self.source,
-            Schedule(moves, model.kind.recipe, tries, self.draws, many, pause),
+            Schedule(moves, model.kind.recipe, tries, draws, many, pause),
             self.session,
             rng,
             options,

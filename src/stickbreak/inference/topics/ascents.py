@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,8 +167,9 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         """The model with another alpha, where that is learnt."""
         if not self._learns_alpha:
             return model
-        allocation: Any = model.allocation
-        return replace(model, allocation=replace(allocation, document_concentration=alpha))
+        allocation = model.allocation
+        assert isinstance(allocation, TopicPrior)
+        return replace(model, allocation=allocation.with_document_concentration(alpha))
 
     def _restart(self, laps: Laps, options: Options) -> None:
         """Words of an ascent begin in other topics, and documents leave topics, until neither gains anything."""

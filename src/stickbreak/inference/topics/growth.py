@@ -1,10 +1,8 @@
 """Ever more topics of words, until those that are new gain too little: the growth of a search."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...model import Summary
 from ...moves.better import WORTH
@@ -13,8 +11,7 @@ from ..state import Options
 from . import ascents
 from .ascents import TopicAscents
 from .gibbs import Annealed, Chain
-
-Array = NDArray[np.floating]
+from .tried import Tried
 
 
 @dataclass(frozen=True)
@@ -26,10 +23,6 @@ class Tuning:
     fewest, least : topics of the first excursion, and of any, where laps take long
     growth, fine_growth : times as many topics in the next excursion: at first, and where laps are fast, once that is too many
     fewer : times as many topics in the next excursion where one topic is better than more of them, and laps take long
-    seen : where laps take long, the last excursions whose bounds tell how many topics are best
-    beyond : the next excursion has no more than so many times the number of topics that seems best by these, but at least so
-        many times the topics in hand
-    near : there is no next excursion if the number that seems best is less than so many times the largest that was tried
     coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what the parameters of a topic cost: an excursion is the last if each topic that it adds gains
         less
@@ -41,9 +34,6 @@ class Tuning:
     growth: float = 2.0
     fine_growth: float = 1.125
     fewer: float = 0.25
-    seen: int = 4
-    beyond: float = 1.25
-    near: float = 1.25
     coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
     sweeps: int = 60
@@ -57,7 +47,7 @@ TUNING = Tuning()
 class TopicGrowth(TopicAscents):
     """Excursions from more topics of words, each from annealed ones."""
 
-    _tried: dict[int, float] = field(default_factory=dict)  # the highest bound of growth for each number of topics
+    _tried: Tried = field(default_factory=Tried)  # the bounds of growth
     _began: tuple[Laps, Annealed] | None = None  # an ascent of growth, and what it began with
     _wanted: int = 0  # topics of the first long ascent where laps take long; 0 if growth does not tell
 
@@ -80,12 +70,12 @@ class TopicGrowth(TopicAscents):
         if self._first_of_growth > K:
             self._excursion(self._at_random(chain, self._first_of_growth), options)
         if self.total.K == 1 and hopeful:
-            self._try_others(chain, max(self._tried), TUNING.growth, options, np.inf)
+            self._try_others(chain, self._tried.sizes[-1], TUNING.growth, options, np.inf)
 
     def _try_fewer(self, chain: Chain, options: Options) -> None:
         """Excursions from ever fewer topics, given up where the model in hand is too far above."""
         settled, times = (self.options, 1.0 / TUNING.growth) if self._is_fast() else (options, TUNING.fewer)
-        self._try_others(chain, min(self._tried), times, settled, ascents.TUNING.fresh_patience)
+        self._try_others(chain, self._tried.sizes[0], times, settled, ascents.TUNING.fresh_patience)
 
     def _grow_on(self, chain: Chain, options: Options) -> None:
         """Excursions from ever more topics than the model in hand has."""
@@ -107,7 +97,7 @@ class TopicGrowth(TopicAscents):
         One topic may be better than many, and yet not than fewer of them, or still more.
         """
         bound = -np.inf
-        better = self._tried[K]
+        better = self._tried.bounds[K]
         while better > bound and self._may_grow():
             bound = better
             K = int(np.ceil(times * K))
@@ -116,66 +106,34 @@ class TopicGrowth(TopicAscents):
             better = self._excursion(self._at_random(chain, K), options, patience=patience).bound
 
     def _double(self, chain: Chain, options: Options) -> None:
-        """Excursions from twice as many topics, until these gain too little; then ``_wanted`` is what all of them tell."""
+        """Excursions from twice as many topics, until these gain too little; then ``_wanted`` is what all of them tell.
+
+        Where laps take long, no further than the number that seems best.  Where one takes seconds, the fewest topics are wanted
+        that lack no more than ascents are compared to.
+        """
         self._note(self.outcome)
-        while self._rises():
+        while self._is_fast() or self._tried.rises():
             K = self.total.K
-            enough = self._grow(chain, self._times(self._pace()), options)
-            if not enough and (self._is_fast() or self.total.K == K or len(self._tried) > 2):
+            times = TUNING.growth if self._is_fast() else self._tried.pace(K, TUNING.growth)
+            enough = self._grow(chain, self._times(times), options)
+            if not enough and (self._is_fast() or self.total.K == K or len(self._tried.sizes) > 2):
                 break
         if not self._is_fast():
             self._halve(chain, options)
-        self._wanted = self._best_number()
-
-    def _best_number(self) -> int:
-        """The number of topics that seems best by the bounds of growth; 0 if these do not tell.
-
-        Where a lap takes seconds, the fewest that lack no more, by the same parabola, than ascents are compared to.
-        """
-        sizes = sorted(self._tried)
-        last = min(int(np.argmax([self._tried[K] for K in sizes])) + 1, len(sizes) - 1)
-        if last < 2:
-            return 0
-        best, bend = self._top_of(sizes[: last + 1])
-        best = min(best, TUNING.beyond * sizes[last])
-        if bend > 0.0 and self._takes_seconds():
-            lacking = ascents.TUNING.coarse_topics * best
-            best *= np.exp(-np.sqrt(lacking / bend))
-        return min(int(np.ceil(best)), self._most)
+        lacking = ascents.TUNING.coarse_topics if self._takes_seconds() else 0.0
+        self._wanted = self._tried.best_number(self._most, lacking)
 
     def _halve(self, chain: Chain, options: Options) -> None:
         """Excursions from half as many topics, while the fewest that were tried are the best."""
-        while self._may_grow() and min(self._tried) == self.total.K and len(self._tried) > 1:
+        while self._may_grow() and self._tried.sizes[0] == self.total.K and len(self._tried.sizes) > 1:
             wanted = self.total.K // 2
             if wanted < TUNING.least:
                 break
             self._excursion(self._at_random(chain, wanted), options, merges=False)
 
-    def _pace(self) -> float:
-        """Times as many topics in the next excursion: where laps take long, no further beyond the top than `Tuning.beyond`."""
-        sizes = sorted(self._tried)
-        if len(sizes) < 3 or self._is_fast():
-            return TUNING.growth
-        top = self._top_of(sizes)[0]
-        return float(np.clip(TUNING.beyond * top / self.total.K, TUNING.beyond, TUNING.growth))
-
-    def _rises(self) -> bool:
-        """Whether many more topics than were tried are likely to be better, where laps take long: by the last bounds."""
-        sizes = sorted(self._tried)
-        if len(sizes) < 3 or self._is_fast():
-            return True
-        return bool(self._top_of(sizes)[0] >= TUNING.near * sizes[-1])
-
-    def _top_of(self, sizes: Sequence[int]) -> tuple[float, float]:
-        """The number of topics that is best by the last of some that were tried (`_top`), and what a distance costs."""
-        last = sizes[-TUNING.seen :]
-        top, bend = _top(np.log(last), np.array([self._tried[K] for K in last]))
-        return float(np.exp(top)), bend
-
     def _note(self, laps: Laps) -> None:
         """Keep the bound of an ascent of the growth."""
-        K = laps.total.K
-        self._tried[K] = max(laps.bound, self._tried.get(K, -np.inf))
+        self._tried.note(laps.total.K, laps.bound)
 
     def _grow(self, chain: Chain, wanted: int, options: Options) -> bool:
         """An excursion from ``wanted`` topics, the largest split, annealed and then merged; whether it gained enough."""
@@ -242,15 +200,3 @@ class TopicGrowth(TopicAscents):
         if self._in_hand is best and merged is not trial and self._is_fast():
             self._ascend_alone(merged.total, (), options)
         return trial
-
-
-def _top(x: Array, y: Array) -> tuple[float, float]:
-    """Where the parabola nearest to points has its top, and what the square of a distance from there costs.
-
-    Infinity, and zero, if it has none.
-    """
-    middle = x.mean()
-    bend, slope, _ = np.polyfit(x - middle, y - y.mean(), 2)
-    if not bend < 0.0:
-        return np.inf, 0.0
-    return float(middle - 0.5 * slope / bend), float(-bend)

@@ -122,7 +122,8 @@ class TopicSearch(TopicGrowth):
             if start is None:
                 break
             best = self.outcome
-            trial = self._laps(best.model, self._removals, options, best, settle=TUNING.settle, origin="splits")
+            settle = TUNING.settle
+            trial = self._laps(best.model, self._removals, options, best, settle=settle, origin="splits", draws=True)
             trial.run(start)
             if self._keep(best, trial) <= TUNING.worthwhile * self.options.tol * self.total.K:
                 break
@@ -137,13 +138,11 @@ class TopicSearch(TopicGrowth):
         in_vain = 0
         while in_vain < TUNING.split_tries and self._may_grow():
             best = self.outcome
-            self.draws = True
-            laps = self._laps(best.model, self.moves, self.options, best, origin="settled")
+            laps = self._laps(best.model, self.moves, self.options, best, origin="settled", draws=True)
             laps.run(best.total, best.counts)
             self._keep(best, laps)
             settled = self.outcome
             self._split_while_better(laps, self.options)
-            self.draws = False
             in_vain += 1
             if self.outcome is not settled:
                 in_vain = 0
@@ -156,7 +155,7 @@ class TopicSearch(TopicGrowth):
         Whether laps are fast is asked anew before each part, since the number of topics changes.
         """
         coarse = self._compared(start.K)
-        self.draws = False  # there are no births
+        self.draws = False  # most ascents have no births
         first = self._ascend_first(self._annealed(chain, start, growth.TUNING.sweeps), coarse)
         if self._first_of_growth <= start.K:
             self._note(first)
@@ -235,11 +234,10 @@ class TopicSearch(TopicGrowth):
         if not self._removals or self._laps_left <= 0:
             return
         thorough = not self._takes_seconds()
-        self.draws = thorough and "birth" in self.moves
-        moves, settle = (self.moves, 0) if self.draws else (self._removals, self._laps_left)
-        last = self._laps(best.model, moves, self._last_options(), best, settle=settle, origin="settled")
+        births = thorough and "birth" in self.moves
+        moves, settle = (self.moves, 0) if births else (self._removals, self._laps_left)
+        last = self._laps(best.model, moves, self._last_options(), best, settle=settle, origin="settled", draws=births)
         last.run(best.total, best.counts)
-        self.draws = False
         self._restart_documents(last)
         self._keep(best, last)
         if thorough:
