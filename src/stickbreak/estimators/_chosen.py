@@ -44,12 +44,16 @@ class Family:
     candidates : the one chosen by the bound, then the others, best first
     rivals : what its search found, for others to start from
     found : the outcome of its search, if the sample was all rows
+    runner_up : the second of the candidates, before it has seen data, if a whole fit is to show whether it is better
+    lags : rows that a history has, of those whose bounds were compared
     """
 
     likelihood: Likelihood
     candidates: list[Candidate] = field(default_factory=list)
     rivals: list[Rival] = field(default_factory=list)
     found: Found | None = None
+    runner_up: Likelihood | None = None
+    lags: int = 0
 
     def begin(
         self, model: Model, start: Callable[[np.random.Generator], Summary]

@@ -3,7 +3,7 @@
 import pickle
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -85,10 +85,12 @@ class Estimator(Fitted):
             warnings.warn(trouble, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _ascend(self, setup: Setup, session: Session, rng: np.random.Generator) -> Outcome:
+    def _ascend(self, setup: Setup, session: Session, rng: np.random.Generator, last: bool = True) -> Outcome:
         """Run the algorithm ``n_init`` times and keep the best, by the bound; Ctrl-C keeps the best model so far.
 
         A fit whose journal has the outcome is over.
+
+        last : whether the fit is over with this outcome
         """
         problem = setup.problem
         if session.journal.is_over:
@@ -96,7 +98,15 @@ class Estimator(Fitted):
         session.journal.check(problem.model)
         begin = partial(choices.algorithm(self).begin, partial(setup.search, moves=choices.moves(self)))
         streams = [rng] if self.n_init == 1 else rng.spawn(self.n_init)
-        return self._best_of(streams, begin, problem, setup.start, session)
+        outcome = self._best_of(streams, begin, problem, setup.start, session)
+        if last:
+            self._close(session, outcome)
+        return outcome
+
+    def _close(self, session: Session, outcome: Outcome) -> None:
+        """Tell the journal the outcome of a fit, unless it knows: chains of a sampler are not kept."""
+        if outcome.sampled is None and not session.journal.is_over:
+            session.journal.close(outcome if outcome.trouble is None else None)
 
     def _best_of(
         self,
@@ -114,12 +124,11 @@ class Estimator(Fitted):
         model, source, options = problem
         best: Result | None = None
         history: list[Lap] = []
-        trouble = None
+        interrupted = False
         with self._progress(source) as on_lap:
             for stream in streams:
                 own = session.told(on_lap)
                 ascent = begin(model, source, session=own, rng=stream, options=options)
-                interrupted = False
                 try:
                     first = start(stream)
                     choices.check_start(model, first.K)
@@ -134,19 +143,19 @@ class Estimator(Fitted):
                     history = own.history
                     converged = ascent.converged
                 if interrupted:
-                    trouble = f"interrupted after {len(history)} laps; the best model so far is kept."
                     break
         assert best is not None
         if best.lap.number > len(history):  # interrupted between the two
             history.append(best.lap)
-        if trouble is None and not converged:
+        trouble = None
+        if interrupted:
+            trouble = interruption(history)
+        elif not converged:
             trouble = f"not converged after max_laps={self.max_laps}; raise max_laps or tol for a settled bound."
         if best.sampled is not None:  # the draws are those of this prior
-            return Outcome(best.total.without_local(), best.model, history, trouble, best.sampled)
+            return Outcome(best.total.without_local(), best.model, history, trouble, best.sampled, interrupted)
         model, history[-1] = _concluded(best.model, best.total, options.learn, history[-1])
-        outcome = Outcome(best.total.without_local(), model, history, trouble)
-        session.journal.close(outcome if trouble is None else None)
-        return outcome
+        return Outcome(best.total.without_local(), model, history, trouble, interrupted=interrupted)
 
     def _known_outcome(self, outcome: Any, problem: SearchProblem) -> Outcome:
         """An outcome from a journal, checked against the problem."""
@@ -211,6 +220,11 @@ class Estimator(Fitted):
         from ..report.progress import Progress
 
         return Progress(source.n_rows, self.max_laps, enabled="auto")
+
+
+def interruption(history: Sequence[Lap]) -> str:
+    """What there is to warn of after Ctrl-C, once there is a model."""
+    return f"interrupted after {len(history)} laps; the best model so far is kept."
 
 
 def seed_of(estimator: Any) -> int:

@@ -44,7 +44,11 @@ def remembered(journal: Journal, decide: Callable[[], Family]) -> Family:
     known = journal.results.get(FAMILY)
     if journal.is_over and isinstance(known, Family):
         return known
-    family = decide()
+    return remember(journal, decide())
+
+
+def remember(journal: Journal, family: Family) -> Family:
+    """The family of a fit, once its journal knows."""
     journal.results[FAMILY] = Family(family.likelihood, family.candidates)
     journal.check(journal.results[FAMILY])
     return family

@@ -1,25 +1,25 @@
-"""The setup of a fit to sequences: the family of their rows, labels, where it begins and how it searches."""
+"""The setup of a fit to sequences with a family of their rows: labels, where it begins and how it searches."""
 
 from functools import partial
 from typing import Any, NamedTuple
 
 from ..cluster.sources import is_spread
 from ..data import SequenceSource
+from ..data.check import Finding
 from ..data.labelled_rows import with_classes
 from ..inference import Session, StateSearch, Streaming, states_by_class
+from ..likelihoods import Likelihood
 from ..model import Model
 from . import _chains as chains
 from . import _sequences as sequences
 from ._base import Columns
 from ._check import checked
-from ._chosen import Family
 from ._classes import Classes, classes_of, require_rows
 from ._continued import learnt_along
 from ._devices import check_visits
 from ._labelled import labelled
-from ._selection import remembered
 from ._setup import Setup
-from ._state_selection import decide_family, problem_of
+from ._state_selection import problem_of
 from ._state_start import choose_start
 
 
@@ -29,6 +29,7 @@ class SequenceSetup(NamedTuple):
     source : the sequences, with the history that their family wants
     visited : as laps visit them
     columns : what all rows say of each column
+    findings : of the data check
     prior : the model before any hyperparameter was learnt
     """
 
@@ -36,7 +37,7 @@ class SequenceSetup(NamedTuple):
     source: SequenceSource
     visited: SequenceSource
     columns: Columns
-    family: Family
+    findings: list[Finding]
     prior: Model
 
 
@@ -59,16 +60,15 @@ def classes_of_sequences(estimator: Any, X: Any, y: Any, source: SequenceSource)
 
 
 def sequence_setup(
-    estimator: Any, X: Any, source: SequenceSource, classes: Classes | None, session: Session, seed: int
+    estimator: Any, X: Any, source: SequenceSource, classes: Classes | None, session: Session, likelihood: Likelihood
 ) -> SequenceSetup:
-    """The setup of a fit to the sequences of a source, as X has them; sets ``data_check_`` of the estimator."""
+    """The setup of a fit of states with a likelihood to the sequences of a source, as X has them."""
     executor = session.executor
-    family = remembered(session.journal, lambda: decide_family(estimator, source, session, seed))
-    lagged = source.with_lags(chains.lags(family.likelihood))
-    columns, estimator.data_check_ = checked(estimator, family.likelihood, lagged.flat, executor)
+    lagged = source.with_lags(chains.lags(likelihood))
+    columns, findings = checked(estimator, likelihood, lagged.flat, executor)
     sequences.check_observed(lagged)
     visited = sequences.collapsed(lagged)
-    problem = problem_of(estimator, family.likelihood, visited, columns)
+    problem = problem_of(estimator, likelihood, visited, columns)
     check_visits(estimator, X, problem.model, lagged)
     learn = problem.options.learn + problem.options.learn_late
     start = partial(choose_start, estimator, problem.model, visited, session, learn=learn)
@@ -80,4 +80,4 @@ def sequence_setup(
         n_classes = len(classes.names)
         steps = lagged.lags + 1
         setup = labelled(estimator, setup, n_classes, visited, executor, StateSearch, states_by_class, steps)
-    return SequenceSetup(setup, lagged, visited, columns, family, problem.model)
+    return SequenceSetup(setup, lagged, visited, columns, findings, problem.model)

@@ -30,10 +30,11 @@ class Setup(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What an ascent found, lap by lap, and what there is to warn of; the draws of a sampler."""
+    """What an ascent found, lap by lap, and what there is to warn of; the draws of a sampler; whether Ctrl-C ended it."""
 
     total: Summary
     model: Model
     history: list[Lap]
     trouble: str | None
     sampled: Sampled | None = None
+    interrupted: bool = False

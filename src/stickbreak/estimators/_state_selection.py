@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cluster.sources import is_spread
 from ..data import SequenceSource
-from ..inference import Options, Session, StateSearch
+from ..inference import Executor, Options, Session, StateSearch
 from ..inference.init import one_cluster
 from ..inference.paths import best_paths
+from ..inference.visit import visit
 from ..likelihoods import AutoregressiveGaussian, DiagonalGaussian, Likelihood
-from ..model import SEQUENCES, Summary
+from ..model import SEQUENCES, Model, Summary
 from ..model.learning import OF_LIKELIHOOD, settled
 from ..model.sequences import labelled
 from ..moves.agglomeration import reduced
@@ -42,7 +44,7 @@ WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autore
 
 
 def decide_family(estimator: Any, source: SequenceSource, session: Session, seed: int) -> Family:
-    """The family of the states of a fit."""
+    """The family of the states of a fit; if that searches freely, also the one next to it, which may turn out better."""
     if not likelihoods.automatically(estimator):
         return Family(chains.likelihood(estimator, source))
     kept = _family_of_start(estimator, source)
@@ -66,7 +68,10 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     contest = StateContest(problem, source, steps, moves, session, rng)
     contest.enter(dict(reversed(found.items())))  # those that fit badly are then given up early
     contest.reconsider()
-    return Family(contest.best.likelihood, contest.candidates)
+    family = Family(contest.best.likelihood, contest.candidates, lags=steps)
+    if not choices.searches_freely(estimator) or is_spread(source):
+        return family
+    return replace(family, runner_up=contest.entries[contest.candidates[1].family].likelihood)
 
 
 def _family_of_start(estimator: Any, source: SequenceSource) -> Likelihood | None:
@@ -236,9 +241,28 @@ class StateContest(Contest):
     def _begun(self, search: StateSearch, likelihood: Likelihood) -> Begun:
         """The outcome of a search so far, with the prior learnt for it."""
         total = search.total * self._each(search)
-        learn = [OF_LIKELIHOOD + name for name in likelihood.not_given()]
-        model = settled(search.found, total, learn, self.source.dtype)
-        return begun(Found(model, total), self._each(search), learn, chains.lags(likelihood))
+        model = settled(search.found, total, _learnt(likelihood), self.source.dtype)
+        return begun(Found(model, total), self._each(search), _learnt(likelihood), chains.lags(likelihood))
+
+
+def bound_of_same_rows(
+    likelihood: Likelihood, fitted: Model, total: Summary, source: SequenceSource, lags: int, executor: Executor
+) -> float:
+    """The bound of a fit for the rows with so long a history, less what learning costs: as `StateContest` compares families.
+
+    likelihood : of the fit, before it has seen data
+    """
+    steps = chains.lags(likelihood)
+    whole = source.with_lags(lags)
+    rows = sequences.collapsed(whole if steps == lags else whole.with_fewer_lags(steps))
+    parameters = fitted.parameters(total, rows.dtype)
+    seen = visit(fitted, parameters, rows, rows.batches(1)[0], executor).summary
+    return begun(Found(fitted, seen), 1.0, _learnt(likelihood), steps).bound
+
+
+def _learnt(likelihood: Likelihood) -> list[str]:
+    """The hyperparameters of a likelihood that are learnt where families are compared."""
+    return [OF_LIKELIHOOD + name for name in likelihood.not_given()]
 
 
 def _with_laps(options: Options, most: int) -> Options:

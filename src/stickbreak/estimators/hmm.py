@@ -14,7 +14,7 @@ from ..allocations import Allocation, Duration, GammaConcentration
 from ..allocations.markov import ChainPrior
 from ..data.labelled_rows import with_classes
 from ..data.opening import in_files
-from ..inference import Algorithm, Executor, StateRenewal, Streaming
+from ..inference import Algorithm, Executor, Memoized, Session, StateRenewal, Streaming
 from ..inference.memory import Chains, Sizes
 from ..likelihoods import Likelihood
 from ..model import Model, SequenceSummary, Summary
@@ -23,9 +23,13 @@ from . import _chains as chains
 from . import _choices as choices
 from . import _sequences as sequences
 from ._merged import Again, merged
+from ._runner_up import better_fit
+from ._selection import remember, remembered
 from ._sequence_reading import SequenceReading
 from ._sequence_setup import classes_of_sequences, sequence_setup
+from ._setup import Outcome, Setup
 from ._stability import Stability, stability_of_labels
+from ._state_selection import decide_family
 from ._streams import Continuation, begin_stream, learn_more, renewing
 
 if TYPE_CHECKING:
@@ -49,10 +53,10 @@ class HMM(ClusterMixin, SequenceReading):
         Of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
         "autoregressive_gaussian", whose rows follow from those before; or an object.  "auto": by what the columns hold, and for
         columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian" of order 1 or 2, whichever has the
-        highest bound on a sample.  Columns of few different whole numbers from 0 may be counts, numbers or codes of categories,
-        by the bound again.  Autoregressive rows have their density given those before: the first have none, so that
-        ``lower_bound_`` compares with that of other likelihoods only as ``selection_`` does.  With a model as ``init``, the
-        family that it has chosen by itself.
+        highest bound on a sample; where fits are short, of two whole fits.  Columns of few different whole numbers
+        from 0 may be counts, numbers or codes of categories, by the bound again.  Autoregressive rows have their density given
+        those before: the first have none, so that ``lower_bound_`` compares with that of other likelihoods only as
+        ``selection_`` does.  With a model as ``init``, the family that it has chosen by itself.
     allocation : {"hdp", "finite"} or allocation object, default "hdp"
         The prior over states: sticky HDP-HMM, or Dirichlet rows over ``n_init_states`` states.
     stickiness : "learn", float >= 0 or `stickbreak.allocations.Duration`, default "learn"
@@ -130,7 +134,8 @@ class HMM(ClusterMixin, SequenceReading):
     selection_ : list of `Candidate`
         With ``likelihood="auto"`` and several families for the columns: each with its ELBO, states and seconds where the search
         begins, best first.  It is that of a sample, as if of all rows, and only of rows with rows before them where
-        autoregressive ones are among the families.  Empty where there was nothing to choose.
+        autoregressive ones are among the families; of the two that were fitted to the end, if two were, it is that of all rows.
+        Empty where there was nothing to choose.
     labels_ : array (T,)
         The most probable path of states (Viterbi) through the sequences fitted; with ``algorithm=Gibbs(...)`` the drawn states
         nearest to all draws.
@@ -393,16 +398,28 @@ class HMM(ClusterMixin, SequenceReading):
         with self._executor(X) as executor:
             session = self._session(executor, source if classes is None else with_classes(source, classes.codes))
             seed = self._seed(session.journal)
-            found = sequence_setup(self, X, source, classes, session, seed)
-            outcome = self._ascend(found.setup, session, np.random.default_rng(seed))
+            family = remembered(session.journal, lambda: decide_family(self, source, session, seed))
+            if classes is not None or not isinstance(choices.algorithm(self), Memoized):
+                family = replace(family, runner_up=None)  # bounds are not of the rows alone, or those of samples
+            setup = partial(sequence_setup, self, X, source, classes, session)
+            family, found, outcome = better_fit(
+                family, source, setup, partial(self._ascend_from, session, seed), session
+            )
+            remember(session.journal, family)
+            self._close(session, outcome)
             self._name_classes(None if classes is None else classes.names)
-            self.selection_ = found.family.candidates
+            self.data_check_ = found.findings
+            self.selection_ = family.candidates
             self._set_fitted(outcome.model, outcome.total, source.dtype, outcome.history, self._table(0))
             labels = None if in_files(X) else partial(self._paths, found.visited, found.columns, executor)
             trouble = self._set_drawn(outcome.sampled, labels) or outcome.trouble
             begin_stream(self, found.prior, found.source, Streaming.recalled)
         self.converged_ = trouble is None
         return trouble
+
+    def _ascend_from(self, session: Session, seed: int, setup: Setup) -> Outcome:
+        """What comes of a setup, with the random numbers of a seed; the fit may go on."""
+        return self._ascend(setup, session, np.random.default_rng(seed), last=False)
 
     def _add(self, X: Any, y: Any, lengths: Any) -> str | None:
         with self._executor(X) as executor:
