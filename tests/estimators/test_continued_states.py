@@ -44,7 +44,7 @@ FAMILIES = {"product": Product({"g": (Gaussian(), [0]), "n": (Poisson(), [1]), "
 def test_a_fit_that_goes_on_never_ends_lower(family):
     X = SERIES[family]
     likelihood = FAMILIES.get(family, family)
-    model = HMM(likelihood, **SMALL).fit(X)
+    model = HMM(likelihood, max_laps=150, **SMALL).fit(X)
     again = HMM(likelihood, init=model, max_laps=30, random_state=1, n_jobs=1).fit(X)
     least = 1e-6 * abs(model.lower_bound_)
     assert again.lower_bounds_[0] >= model.lower_bound_ - least
@@ -86,8 +86,8 @@ def test_one_state_goes_on_with_the_prior_that_was_learnt_for_it():
 def test_states_of_other_data_are_only_a_start(likelihood, scale):
     model = HMM(likelihood, max_laps=40, **SMALL).fit(SERIES["autoregressive_gaussian"].repeat(2, axis=1))
     X = states(scale)
-    fresh = HMM(likelihood, **SMALL).fit(X)
-    again = HMM(likelihood, init=model, **SMALL).fit(X)
+    fresh = HMM(likelihood, max_laps=60, **SMALL).fit(X)
+    again = HMM(likelihood, init=model, max_laps=60, **SMALL).fit(X)
     assert again.n_states_ == fresh.n_states_ == 3
     assert again.lower_bound_ == pytest.approx(fresh.lower_bound_, abs=0.1)
 

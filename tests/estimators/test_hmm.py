@@ -630,7 +630,7 @@ def test_a_table_is_printed(model, capsys):
 @pytest.mark.parametrize("seed", range(1, 3))
 def test_weak_states_are_found(seed):
     """What is learnt about transitions from copies of one state must not keep others from being found."""
-    found = HMM(Categorical(n_levels=4), random_state=seed).fit(codes(), lengths=[120, 120])
+    found = HMM(Categorical(n_levels=4), max_laps=100, random_state=seed).fit(codes(), lengths=[120, 120])
     assert found.n_states_ == 2
     assert found.lower_bound_ > -290.0
 
@@ -656,7 +656,7 @@ def test_processes_that_overlap_are_told_apart_in_short_sequences():
     rows = X[200:6200]
     lengths = [20] * 300
     truth = HMM("autoregressive_gaussian", init=np.array(z[:6000]), moves=()).fit(rows, lengths=lengths)
-    found = HMM("autoregressive_gaussian", random_state=0).fit(rows, lengths=lengths)
+    found = HMM("autoregressive_gaussian", max_laps=150, random_state=0).fit(rows, lengths=lengths)
     assert found.n_states_ == truth.n_states_ == 4
     assert found.lower_bound_ > truth.lower_bound_ - 1.0
 
@@ -670,7 +670,7 @@ def test_states_that_differ_where_a_prior_learnt_for_two_says_that_none_do():
     X = 2.0 * rng.standard_normal((4, 2))[z] + rng.standard_normal((1500, 2))
     found, known = (
         HMM("diagonal_gaussian", n_jobs=1, random_state=0, **given).fit(X, lengths=[5] * 300)
-        for given in ({}, {"init": "blocks", "n_init_states": 3, "moves": ()})
+        for given in ({"max_laps": 250}, {"init": "blocks", "n_init_states": 3, "moves": ()})
     )
     assert found.n_states_ == known.n_states_ == 3
     assert found.lower_bound_ > known.lower_bound_ - 1.0
@@ -686,7 +686,7 @@ def test_states_that_no_sequence_leaves_are_left_where_that_gains():
     X = np.array([[0.5, 0.0], [-0.3, 0.7]])[z.ravel()] + rng.standard_normal((2000, 2))
     found, known = (
         HMM("gaussian", n_jobs=1, random_state=0, **given).fit(X, lengths=[4] * 500)
-        for given in ({}, {"init": "blocks", "n_init_states": 2, "moves": ()})
+        for given in ({"max_laps": 600}, {"init": "blocks", "n_init_states": 2, "moves": ()})
     )
     assert found.n_states_ == known.n_states_ == 2
     assert found.lower_bound_ > known.lower_bound_ - 1.0
@@ -739,7 +739,7 @@ def test_states_of_one_duration_are_several_that_pass_in_order():
     X = 2.0 * (t // 7 % 3)[:, None] + np.random.default_rng(506).standard_normal((2100, 1))
     found, known = (
         HMM("diagonal_gaussian", n_jobs=1, random_state=0, **given).fit(X)
-        for given in ({}, {"init": t % 21, "moves": ()})
+        for given in ({"max_laps": 220}, {"init": t % 21, "moves": ()})
     )
     assert found.n_states_ == known.n_states_ == 21
     assert found.lower_bound_ > known.lower_bound_ - 1.0

@@ -12,6 +12,7 @@ from stickbreak.estimators import Stability
 from stickbreak.estimators._stability import OF_TOPICS
 
 SMALL = {"random_state": 0, "n_jobs": 1}
+pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
 
 def clear_rows():
@@ -34,8 +35,8 @@ def clear_counts():
     scope="module",
     params=[
         (Mixture("gaussian", **SMALL), clear_rows),
-        (HMM("gaussian", **SMALL), clear_steps),
-        (TopicModel(**SMALL), clear_counts),
+        (HMM("gaussian", max_laps=40, **SMALL), clear_steps),
+        (TopicModel(max_laps=90, **SMALL), clear_counts),
     ],
     ids=["mixture", "hmm", "topics"],
 )
@@ -166,6 +167,6 @@ def test_weights_sequences_and_targets_pass_through():
 
 def test_topics_without_words_are_refused():
     X = clear_rows()
-    model = TopicModel("gaussian", n_init_topics=3, **SMALL).fit(X, lengths=[60] * 3)
+    model = TopicModel("gaussian", n_init_topics=3, max_laps=3, **SMALL).fit(X, lengths=[60] * 3)
     with pytest.raises(TypeError, match="have no words"):
         model.stability(X)

@@ -23,6 +23,7 @@ from stickbreak.likelihoods import (
 N = 480  # rows
 LENGTHS = [300, 180]
 SMALL = {"random_state": 0, "n_jobs": 1}
+SHORT = {"max_laps": 60, **SMALL}  # families and states are found in half of these laps; excursions follow
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -54,13 +55,13 @@ DATA = {
 
 @pytest.fixture(scope="module")
 def models():
-    return {family: HMM(**SMALL).fit(X, lengths=LENGTHS) for family, X in DATA.items()}
+    return {family: HMM(**SHORT).fit(X, lengths=LENGTHS) for family, X in DATA.items()}
 
 
 @cache
 def of_one_column():
     """A fit of one autoregressive column, which no test may change."""
-    return HMM(**SMALL).fit(swings(1))
+    return HMM(**SHORT).fit(swings(1))
 
 
 @pytest.mark.parametrize("family", DATA)
@@ -80,7 +81,7 @@ def test_the_family_is_that_of_the_rows(models, family, tmp_path):
 
 @pytest.mark.parametrize("family", DATA)
 def test_the_fit_is_that_of_the_family_given(models, family):
-    given = HMM(family, **SMALL).fit(DATA[family], lengths=LENGTHS)
+    given = HMM(family, **SHORT).fit(DATA[family], lengths=LENGTHS)
     assert given.selection_ == []
     assert given.lower_bounds_ == models[family].lower_bounds_
 
@@ -88,7 +89,7 @@ def test_the_fit_is_that_of_the_family_given(models, family):
 def test_one_column_may_be_autoregressive():
     assert isinstance(of_one_column().model_.likelihood, AutoregressiveGaussian)
     column = levels([[1.0]])
-    found = HMM(**SMALL).fit(column)
+    found = HMM(**SHORT).fit(column)
     assert isinstance(found.model_.likelihood, DiagonalGaussian)
     assert len(found.selection_) == 3
 
@@ -183,12 +184,12 @@ def codes(n=900):
 
 def test_codes_are_not_taken_for_counts(tmp_path):
     X = codes()
-    found = HMM(**SMALL).fit(X)
+    found = HMM(**SHORT).fit(X)
     families = {candidate.family for candidate in found.selection_}
     assert families == {"poisson", "diagonal_gaussian, counts too", "categorical, counts as categories"}
     assert found.selection_[0].family == "categorical, counts as categories"
     assert found.n_states_ == 3
-    assert found.lower_bounds_ == HMM("categorical", **SMALL).fit(X).lower_bounds_
+    assert found.lower_bounds_ == HMM("categorical", **SHORT).fit(X).lower_bounds_
     with pytest.raises(ValueError, match=r"Input X contains 4: row 1, column 0\. Categorical takes codes of levels"):
         found.predict(np.array([[0.0], [4.0]]))
     found.save(tmp_path / "model")
@@ -250,7 +251,7 @@ def test_states_that_differ_in_one_of_many_columns_are_not_taken_for_a_process()
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1500, 20))
     X[:, 7] += 3.0 * (np.arange(1500) // 50 % 2)
-    found = HMM(**SMALL).fit(X)
+    found = HMM(**SHORT).fit(X)
     assert found.selection_[0].family == "diagonal_gaussian"
     assert found.n_states_ == 2
 
@@ -261,7 +262,7 @@ def test_families_are_compared_with_the_states_that_the_best_of_them_finds(seed)
     rng = np.random.default_rng(seed)
     z = np.repeat(rng.integers(6, size=100), 20)
     X = rng.standard_normal((2000, 2)) * 2.0 ** z[:, None]
-    found = HMM(**SMALL).fit(X)
+    found = HMM(**SHORT).fit(X)
     assert found.selection_[0].family == "diagonal_gaussian"
     assert {candidate.n_clusters for candidate in found.selection_} == {6}
     assert found.n_states_ == 6
@@ -308,7 +309,7 @@ def test_a_constant_column_decides_no_family(value):
     x = swings(1)
     X = np.hstack([x, np.full_like(x, value)])
     alone = of_one_column()
-    found = HMM(**SMALL).fit(X)
+    found = HMM(**SHORT).fit(X)
     assert found.selection_[0].family == alone.selection_[0].family == "autoregressive_gaussian"
     assert found.n_states_ == alone.n_states_
     assert alone.lower_bound_ - 10.0 * alone.n_states_ < found.lower_bound_ < alone.lower_bound_

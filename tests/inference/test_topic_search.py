@@ -261,7 +261,7 @@ def test_some_topics_are_found_although_one_is_better_than_many():
 def test_documents_that_mix_many_topics_are_not_kept_to_few_by_a_small_alpha():
     """The refit of a fit from the true topics is no better."""
     X, topics = mixing_documents(3, 15, 0.3, 0.08)
-    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    found = TopicModel(random_state=0, n_jobs=1, max_laps=600).fit(X)
     truth = TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X)
     again = TopicModel(init=truth, random_state=0, n_jobs=1).fit(X)
     assert found.lower_bound_ > again.lower_bound_ - 1.0 * again.n_topics_
@@ -279,7 +279,7 @@ def few_documents():
 
 def test_few_documents_mix_topics_although_those_of_one_topic_each_were_better_at_first():
     X, topics = few_documents()
-    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    found = TopicModel(random_state=0, n_jobs=1, max_laps=400).fit(X)
     assert "one topic each" in [lap.origin for lap in found.history_]
     assert found.document_concentration_ > 0.01
     assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_

@@ -280,13 +280,11 @@ other.IndexDataCacheFile = File
 
 
 PARTS = """
-import numba
 from numba import boolean, float64, int32, int64
-from stickbreak.kernels.document_statistics import document_statistics
+from stickbreak.kernels.merged_topics import merged_statistics
 flat, square, rows = float64[::1], float64[:, ::1], int32[::1]
-kinds = (rows, rows, flat, flat, square, square, flat, int64[::1], boolean, numba.types.boolean[::1])
-document_statistics.compile((*kinds, square, square, flat, square, square))
-(overload,) = document_statistics.overloads.values()
+merged_statistics.compile((rows, rows, flat, square, flat, boolean[::1], square, flat, square, int64[::1], square))
+(overload,) = merged_statistics.overloads.values()
 names = [f.name for f in overload.library.get_defined_functions() if not f.name.startswith("_ZN7cpython")]
 print(sum("stickbreak" in name for name in names), any("single_topic" in name for name in names))
 """
