@@ -41,7 +41,7 @@ CASES = {
     "mixture from a sample": lambda **given: Mixture(
         "diagonal_gaussian", learn=(), random_state=0, max_laps=16, n_jobs=1, **given
     ).fit(rows(21_000)),
-    "topics": lambda **given: TopicModel(random_state=0, n_init_topics=6, n_jobs=1, **given).fit(counts()),
+    "topics": lambda **given: TopicModel(random_state=0, n_init_topics=6, max_laps=60, n_jobs=1, **given).fit(counts()),
     "states": lambda **given: HMM("gaussian", random_state=0, max_laps=60, n_jobs=1, **given).fit(series()),
 }
 

@@ -279,7 +279,7 @@ def few_documents():
 
 def test_few_documents_mix_topics_although_those_of_one_topic_each_were_better_at_first():
     X, topics = few_documents()
-    found = TopicModel(random_state=0, n_jobs=1, max_laps=400).fit(X)
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
     assert "one topic each" in [lap.origin for lap in found.history_]
     assert found.document_concentration_ > 0.01
     assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_

@@ -37,7 +37,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 # They are about machine code, or start processes of their own, or are the fits above.
 OTHERS = ("test_bounds.py", "test_jit.py", "test_inlined.py", "test_unrolling.py", "test_places.py")
 # Other kernels have the same indices in both precisions; many draws, steps and tokens repeat the same loops, slowly.
-SLOW = ("a_fit", "tokens_stay", "draws", "ends_at_a_maximum")
+SLOW = ("a_fit", "tokens_stay", "draws", "drawn_as_often", "ends_at_a_maximum", "best_of_all_sets")
 CHOSEN = " and not ".join(("(not float32 or test_documents)", *SLOW))
 
 

@@ -15,7 +15,6 @@ CASES = [  # data and the seed of the fit
     (grown(8, 1, 1000, 1.0, "equal"), 0),
     (of_family("product", 3000, 1), 0),
     (grown(1, 2, 5000, 3.0, "equal"), 0),
-    (grown(1, 2, 5000, 3.0, "equal"), 1),
     (grown(1, 2, 5000, 4.0, "unequal"), 1),
     (grown(1, 2, 5000, 3.0, "equal", "diagonal_gaussian"), 1),
     (grown(1, 3, 5000, 3.5, "equal"), 0),
