@@ -6,7 +6,7 @@ from .batch_births import births_left
 from .state import Problem, State
 
 
-def judged(problem: Problem, state: State, after: State) -> State:
+def decide_end(problem: Problem, state: State, after: State) -> State:
     """The state after a lap, with whether that was the last."""
     quiet = state.quiet + 1 if _changed_little(problem, state, after) else 0
     waits = len(after.proposals) > 0 or births_left(problem, after)

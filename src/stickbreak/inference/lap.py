@@ -15,8 +15,8 @@ from ..moves.better import NEGLIGIBLE
 from ..moves.verify import Verdict
 from .batch_births import BatchBirths, births_of
 from .bounds import check_bound
-from .ending import judged
-from .lap_end import Record, finished
+from .ending import decide_end
+from .lap_end import Record, end_lap
 from .leap import Leap, leap_from
 from .sight import Looked, Sight
 from .state import Problem, State
@@ -133,13 +133,13 @@ def first_lap(
     posterior = model.posterior(seen.memo.total)
     begun = begun._replace(posterior=posterior, memo=seen.memo, drawn=seen.drawn, near=True)
     begun = begun._replace(owners=seen.owners, outside=seen.outside)
-    return finished(problem, begun, [], seen.rows_per_second)
+    return end_lap(problem, begun, [], seen.rows_per_second)
 
 
 def lap(problem: Problem, state: State) -> tuple[State, Record]:
     """Visit every batch once; judge the proposals; learn; plan the next lap; and say whether it was the last."""
     after, record = _lap(problem, state._replace(rng=deepcopy(state.rng), schedule=state.schedule.copy()))
-    return judged(problem, state, after), record
+    return decide_end(problem, state, after), record
 
 
 def _lap(problem: Problem, state: State) -> tuple[State, Record]:
@@ -161,7 +161,7 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
     stalled = not leap.taken and not posterior.bound > state.bound
     births = [] if seen.births is None else [seen.births.record]
     if lowered and not state.proposals:  # only rounding is left to gain
-        return finished(problem, state._replace(before=None, stalled=stalled), births, speed)
+        return end_lap(problem, state._replace(before=None, stalled=stalled), births, speed)
     before = state.posterior
     if seen.births is not None and seen.births.born > 0:
         state.schedule.add(seen.births.born)
@@ -183,7 +183,7 @@ def _lap(problem: Problem, state: State) -> tuple[State, Record]:
         outside=seen.outside,
     )
     moved, records = _moved(problem, lapped, seen.tracked, posterior.bound - reported)
-    return finished(problem, moved, births + records, speed, state.bound)
+    return end_lap(problem, moved, births + records, speed, state.bound)
 
 
 def _undone(problem: Problem, state: State, seen: Pass) -> tuple[State, Record]:
@@ -195,7 +195,7 @@ def _undone(problem: Problem, state: State, seen: Pass) -> tuple[State, Record]:
         return state, Record((), seen.rows_per_second)
     reported = problem.reported(state.bound, state.total.K).bound
     moved, records = _moved(problem, state, seen.tracked, state.bound - reported)
-    return finished(problem, moved, records, seen.rows_per_second, state.bound)
+    return end_lap(problem, moved, records, seen.rows_per_second, state.bound)
 
 
 def _pass(

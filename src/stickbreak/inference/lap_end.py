@@ -46,7 +46,7 @@ class Record(NamedTuple):
     rows_per_second: float
 
 
-def finished(
+def end_lap(
     problem: Problem,
     state: State,
     records: list[MoveRecord],
