@@ -31,8 +31,8 @@ def test_sweeps_are_over_the_words_that_occur(source, monkeypatch):
     chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
     start = Summary(np.ones(K), np.zeros((K, V)), np.zeros(K), np.zeros(()))
     with Threads(1) as threads:
-        found = chain.from_summary(start, 5, threads).summary
-        again = chain.from_topics(np.full(len(chain.words), -1, np.int32), K, 5, threads).summary
+        found = chain.from_summary(start, gibbs.Sweeps(5), threads).summary
+        again = chain.from_topics(np.full(len(chain.words), -1, np.int32), K, gibbs.Sweeps(5), threads).summary
     assert set(sizes) == {(20, K)}
     for summary in (found, again):
         assert summary.S.shape[1] == V
@@ -75,7 +75,7 @@ def test_a_chain_ends_where_sweeps_have_nothing_to_gain():
     sweep, done = chain._sweep, []
     chain._sweep = lambda *given: (done.append(1), sweep(*given))[1]
     with Threads(1) as threads:
-        found = chain.from_summary(Summary.zeros(K, 10 * K), 200, threads).summary
+        found = chain.from_summary(Summary.zeros(K, 10 * K), gibbs.Sweeps(200), threads).summary
     assert 20 <= len(done) < 300  # of 1,000
     assert np.sort(found.S, axis=1)[:, -10:].sum() > 0.98 * X.sum()  # each topic has words of its own
 
@@ -90,11 +90,29 @@ def test_documents_have_fewer_topics_after_cold_sweeps():
         chain = gibbs.Chain(model, BagSource(sparse.csr_array(X.astype(float))), np.random.default_rng(0), True)
         start = model.start(np.full(5, 1600.0), 1600.0 * topics)
         with Threads(1) as threads:
-            found = chain.from_summary(start, 5, threads, cold)
+            found = chain.from_summary(start, gibbs.Sweeps(5, cold), threads)
         assert found.summary.N.sum() == X.sum()
         documents = np.repeat(np.arange(200), 40)
         topics_of_documents.append(len(np.unique(5 * documents + found.topics)))
     assert topics_of_documents[1] < 0.9 * topics_of_documents[0]
+
+
+def mean_topics(alpha, learn=True):
+    """How many topics documents that mix all ten have after sweeps from the true ones, of 100 tokens."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(100, 0.1), 10)
+    X = rng.multinomial(100, rng.dirichlet(np.full(10, 3.0), 200) @ topics)
+    model = Model(Multinomial(concentration=np.full(100, 0.03), length=100.0), HierarchicalDirichletProcess(), BAGS)
+    chain = gibbs.Chain(model, BagSource(sparse.csr_array(X.astype(float))), np.random.default_rng(0), learn)
+    with Threads(1) as threads:
+        found = chain.from_summary(model.start(np.full(10, 2000.0), 2000.0 * topics), gibbs.Sweeps(5, 0, alpha), threads)
+    return len(np.unique(10 * np.repeat(np.arange(200), 100) + found.topics)) / 200
+
+
+def test_documents_have_more_topics_where_they_are_known_to_mix_many():
+    assert mean_topics(30.0) > mean_topics(0.0) + 1.0
+    assert mean_topics(0.5) == mean_topics(0.0)  # 0.1 for each topic is more
+    assert mean_topics(30.0, learn=False) == mean_topics(0.0, learn=False)  # alpha is given
 
 
 def test_a_word_is_sampled_no_more_than_so_often(source):
@@ -133,5 +151,5 @@ def test_pseudo_counts_beyond_single_precision(source):
     model = Model(Multinomial(concentration=np.full(V, 1e300), length=40.0), HierarchicalDirichletProcess(), BAGS)
     chain = gibbs.Chain(model, source, np.random.default_rng(0), True)
     with Threads(1) as threads:
-        found = chain.from_topics(np.zeros(len(chain.words), np.int32), K, 5, threads).summary
+        found = chain.from_topics(np.zeros(len(chain.words), np.int32), K, gibbs.Sweeps(5), threads).summary
     assert found.S.sum() == source.total_weight

@@ -268,6 +268,17 @@ def test_documents_that_mix_many_topics_are_not_kept_to_few_by_a_small_alpha():
     assert found.document_concentration_ > 7.0
 
 
+def test_no_topic_is_missed_of_documents_that_mix_many_evenly():
+    """A fit from the true topics, and its refit, are no better."""
+    rng = np.random.default_rng([11, 11])
+    topics = rng.dirichlet(np.full(100, 0.05), 15)
+    X = rng.multinomial(120, rng.dirichlet(np.ones(15), 120) @ topics)
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    truth = TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X)
+    again = TopicModel(init=truth, random_state=0, n_jobs=1).fit(X)
+    assert found.lower_bound_ > again.lower_bound_ - 1.0 * again.n_topics_
+
+
 def few_documents():
     """Documents (30, 1000) of 300 words that mix six topics, with frequencies by Zipf's law, and the topics."""
     rng = np.random.default_rng(0)

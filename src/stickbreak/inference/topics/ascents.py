@@ -94,10 +94,6 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         coarse = replace(self.options, tol=max(TUNING.coarse_topics, self.options.tol))
         return self._with_short_steps(coarse, K)
 
-    def _cold(self, K: int) -> int:
-        """Cold sweeps of so many topics; none where laps are fast: few tokens are better left to what chance finds."""
-        return 0 if self._is_fast_with(K) else TUNING.cold
-
     def _settle(self) -> None:
         """Ascents from the topics alone and from fewer of them, until these gain nothing, or too little to begin again."""
         gain = np.inf
@@ -162,6 +158,15 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     @property
     def _learns_alpha(self) -> bool:
         return "document_concentration" in self.options.learn
+
+    @property
+    def _learnt_alpha(self) -> float:
+        """The alpha of the best model, zero where none is learnt: of one topic nothing is learnt about it."""
+        if self.best is None or not self._learns_alpha or self.total.K == 1:
+            return 0.0
+        allocation = self.outcome.model.allocation
+        assert isinstance(allocation, TopicPrior)
+        return float(allocation.document_concentration)
 
     def _with_alpha(self, model: Model, alpha: float) -> Model:
         """The model with another alpha, where that is learnt."""

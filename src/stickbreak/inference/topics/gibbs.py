@@ -15,7 +15,7 @@ from ...kernels.gibbs import gibbs_sweep, prior_gains, word_tables
 from ...likelihoods import Multinomial, Seeded
 from ...model import Model, Summary
 from ..executor import Executor
-from .pace import WINDOW, Pace
+from .pace import Pace
 
 Array = NDArray[np.floating]
 
@@ -32,6 +32,20 @@ BRIEFLY = 0.1  # the same where topics are known: they need not find their place
 ENOUGH = 0.02  # nats for each topic by which a sweep must raise the likelihood of the tokens (`Pace`)
 DISSOLVED = 0.1  # share of the mean size below which a topic is dissolved
 NO_OWNERS = np.empty(0, np.intp)
+
+
+class Sweeps(NamedTuple):
+    """How topics are annealed.
+
+    most : sweeps of a million tokens; fewer tokens have more, and there are fewer where these would gain nothing
+    cold : sweeps at a temperature of one half that follow: less of the outcome is left to chance
+    alpha : the sum of the pseudo-counts of topics in a document at first, if it is learnt and this is more than
+        `FIRST_PRIOR` for each topic: learning takes only a few steps, which lead from documents of few topics to others of few
+    """
+
+    most: int
+    cold: int = 0
+    alpha: float = 0.0
 
 
 class Annealed(NamedTuple):
@@ -117,21 +131,15 @@ class Chain:
         self.more = more[:, seen]
         self.more_totals = more.sum(axis=1)
 
-    def from_summary(self, start: Summary, sweeps: int, executor: Executor, cold: int = 0) -> Annealed:
-        """Sweep from the topics of a summary, and those that are named in advance.
-
-        cold : sweeps at a temperature of one half that follow: less of the outcome is left to chance
-        """
+    def from_summary(self, start: Summary, sweeps: Sweeps, executor: Executor) -> Annealed:
+        """Sweep from the topics of a summary, and those that are named in advance."""
         start = self.model.begun(start)
         owners = NO_OWNERS if self.seeds is None else self.seeds.owners(start.S)
         z = np.full(len(self.words), -1, np.int32)
-        return self._run(z, start.S.T[self.used], owners, sweeps, executor, cold)
+        return self._run(z, start.S.T[self.used], owners, sweeps, executor)
 
-    def pruned(self, annealed: Annealed, executor: Executor, cold: int = 0) -> Annealed:
-        """Sweep on without topics much smaller than the mean, until there are none such but those named in advance.
-
-        cold : as in `from_summary`
-        """
+    def pruned(self, annealed: Annealed, sweeps: Sweeps, executor: Executor) -> Annealed:
+        """Sweep on without topics much smaller than the mean, until there are none such but those named in advance."""
         while True:
             sizes = annealed.summary.N
             kept = sizes >= DISSOLVED * sizes.mean()
@@ -140,25 +148,23 @@ class Chain:
                 return annealed
             place = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
             owners = place[annealed.owners].astype(np.intp)
-            annealed = self.from_topics(place[annealed.topics], int(kept.sum()), WINDOW, executor, owners, cold)
+            annealed = self.from_topics(place[annealed.topics], int(kept.sum()), sweeps, executor, owners)
 
     def from_topics(
         self,
         topics: NDArray[np.int32],
         K: int,
-        sweeps: int,
+        sweeps: Sweeps,
         executor: Executor,
         owners: NDArray[np.intp] = NO_OWNERS,
-        cold: int = 0,
     ) -> Annealed:
         """Sweep on from the topic of every token, one of K, or -1 for none.
 
         owners : (G,) the topic of each of those that are named in advance
-        cold : as in `from_summary`
         """
         placed = topics >= 0
         S = np.bincount(self.words[placed].astype(np.int64) * K + topics[placed], minlength=len(self.used) * K)
-        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), owners, sweeps, executor, cold)
+        return self._run(topics.copy(), S.reshape(len(self.used), K).astype(np.float64), owners, sweeps, executor)
 
     def split(self, annealed: Annealed, wanted: int) -> NDArray[np.int32]:
         """The topic of every token when topics are split at random, the largest first, so that there are ``wanted``."""
@@ -167,18 +173,18 @@ class Chain:
         return np.where(fresh < wanted, fresh, annealed.topics).astype(np.int32)
 
     def _run(
-        self, z: NDArray[np.int32], S: Array, owners: NDArray[np.intp], sweeps: int, executor: Executor, cold: int
+        self, z: NDArray[np.int32], S: Array, owners: NDArray[np.intp], sweeps: Sweeps, executor: Executor
     ) -> Annealed:
         """Sweep on from the topic z of every token, which is changed in place, or from counts of words where it is -1.
 
         S : (number of words that occur, K) their counts in each topic
-        owners, cold : as in `from_topics`
+        owners : as in `from_topics`
         """
         K = S.shape[1]
-        prior = self._first_prior(K)
+        prior = self._first_prior(K, sweeps.alpha)
         sizes: NDArray[Any] = np.bincount(z[z >= 0], minlength=K)
         tables = self._first_tables(z, S, sizes, prior, owners)
-        pace = Pace.of(int(sweeps * self.longer), BRIEFLY if S.any() else GENEROUS, ENOUGH * K)
+        pace = Pace.of(int(sweeps.most * self.longer), BRIEFLY if S.any() else GENEROUS, ENOUGH * K)
         while not pace.over:
             if pace.sweep > 0:
                 tables = self._tables(z, sizes, prior, owners, executor)
@@ -186,18 +192,17 @@ class Chain:
             if pace.learns:
                 prior = self._prior(z, prior, executor)
             pace = pace.after(log_masses - self._log_sizes(prior))
-        for _ in range(cold):
+        for _ in range(sweeps.cold):
             sizes = self._sweep(z, self._tables(z, sizes, prior, owners, executor, cold=True), executor)[1]
         return self._outcome(z, K, owners)
 
-    def _first_prior(self, K: int) -> Array:
+    def _first_prior(self, K: int, learnt: float) -> Array:
         """The pseudo-count of each topic in a document at first, (K,)."""
-        prior = np.full(K, FIRST_PRIOR)
-        if not self.learn:
-            allocation = self.model.allocation
-            assert isinstance(allocation, TopicPrior)
-            prior *= allocation.document_concentration / prior.sum()
-        return prior
+        if self.learn:
+            return np.full(K, max(FIRST_PRIOR, learnt / K))
+        allocation = self.model.allocation
+        assert isinstance(allocation, TopicPrior)
+        return np.full(K, allocation.document_concentration / K)
 
     def _first_tables(
         self, z: NDArray[np.int32], S: Array, sizes: NDArray[Any], prior: Array, owners: NDArray[np.intp]

@@ -10,7 +10,7 @@ from ..laps import Laps
 from ..state import Options
 from . import ascents
 from .ascents import TopicAscents
-from .gibbs import Annealed, Chain
+from .gibbs import Annealed, Chain, Sweeps
 from .tried import Tried
 
 
@@ -83,9 +83,19 @@ class TopicGrowth(TopicAscents):
         while self._is_fast() and self._grow(chain, self._times(TUNING.fine_growth), options):
             self._wanted = 0
 
+    def _sweeps(self, most: int, K: int) -> Sweeps:
+        """How so many topics are annealed.
+
+        Where laps are fast, without cold sweeps: few tokens are better left to what chance finds.  Documents then mix topics at
+        first no less than those of the best model.
+        """
+        if self._is_fast_with(K):
+            return Sweeps(most, alpha=self._learnt_alpha)
+        return Sweeps(most, ascents.TUNING.cold)
+
     def _annealed(self, chain: Chain, start: Summary, sweeps: int) -> Annealed:
         """The topics of a summary, annealed."""
-        return chain.from_summary(start, sweeps, self.executor, self._cold(start.K))
+        return chain.from_summary(start, self._sweeps(sweeps, start.K), self.executor)
 
     def _at_random(self, chain: Chain, K: int) -> Annealed:
         """So many topics from nothing, annealed."""
@@ -166,7 +176,7 @@ class TopicGrowth(TopicAscents):
         """``wanted`` topics: those in hand, the largest split, annealed."""
         annealed = self._annealed_in_hand(chain)
         topics = chain.split(annealed, wanted)
-        return chain.from_topics(topics, wanted, sweeps, self.executor, annealed.owners, self._cold(wanted))
+        return chain.from_topics(topics, wanted, self._sweeps(sweeps, wanted), self.executor, annealed.owners)
 
     def _annealed_in_hand(self, chain: Chain) -> Annealed:
         """The topics in hand, of every token: where laps take long, those that their ascent began with, if that is known."""

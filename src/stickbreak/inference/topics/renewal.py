@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ...data import BagSource
 from ...model import Summary
 from . import ascents, growth
-from .gibbs import Chain
+from .gibbs import Chain, Sweeps
 from .search import TopicSearch
 
 
@@ -50,7 +50,7 @@ class TopicRenewal(TopicSearch):
         blank = min(max(TUNING.least_blank, int(TUNING.blank * K)), self.model.max_clusters - K)
         if self._may_grow() and blank > 0:
             wider = self.total.as_start.insert_empty(blank)
-            self._excursion(chain.from_summary(wider, growth.TUNING.sweeps, self.executor), coarse)
+            self._excursion(chain.from_summary(wider, Sweeps(growth.TUNING.sweeps), self.executor), coarse)
             while self._grow(chain, self._times(growth.TUNING.growth), coarse):
                 continue
         self._refresh()

@@ -16,6 +16,7 @@ from . import ascents, growth
 from .gibbs import Annealed, Chain
 from .growth import TopicGrowth
 from .one_topic import OneTopicEach, OneTopicSearch
+from .pace import WINDOW
 
 
 @dataclass(frozen=True)
@@ -305,7 +306,7 @@ class TopicSearch(TopicGrowth):
         best = self.outcome
         fast = self._is_fast()
         if self._removals:
-            annealed = chain.pruned(annealed, self.executor, self._cold(annealed.summary.K))
+            annealed = chain.pruned(annealed, self._sweeps(WINDOW, annealed.summary.K), self.executor)
         moves = self._removals if fast else ()
         trial = self._laps(best.model, moves, options, best, settle=TUNING.settle_topics, origin="annealing")
         trial.run(annealed.summary)
