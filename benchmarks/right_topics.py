@@ -4,7 +4,7 @@ Corpora are of a number of topics, each over 2,000 words from Dirichlet(0.05), i
 from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; those of "few-..." are few documents of
 topics with frequencies of words by Zipf's law, a fifth of them in common, and those of "uneven-..." are of very unequal lengths
 and mix such topics evenly, some of them more than others; without topics, of 500 words with probabilities
-from Dirichlet(1).  Those of "mixing-..." are 200 documents of 80 of 300 words that mix many topics.
+from Dirichlet(1).  Those of "mixing-..." are a few hundred documents of 300 words that mix many topics.
 Those of "repeated-..." are documents of 30 words without topics, each of them several times; in those of
 "bursty-..." each document has frequencies of its own around those of all: few words, said again and again.  BBC is the BBC
 news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups are six random words of a document
@@ -86,11 +86,12 @@ def few(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(rng.multinomial(words, shares @ truth)), truth)
 
 
-def mixing(K: int, share: float, sparsity: float, seed: int) -> Corpus:
-    """200 documents of 80 words that mix K topics, by Dirichlet(share), over 300 words, by Dirichlet(sparsity)."""
+def mixing(K: int, documents: int, words: int, share: float, sparsity: float, seed: int) -> Corpus:
+    """Documents of ``words`` words that mix K topics, by Dirichlet(share), over 300 words, by Dirichlet(sparsity)."""
     rng = np.random.default_rng(seed)
     truth = rng.dirichlet(np.full(300, sparsity), K)
-    return Corpus(sparse.csr_array(rng.multinomial(80, rng.dirichlet(np.full(K, share), 200) @ truth)), truth)
+    shares = rng.dirichlet(np.full(K, share), documents)
+    return Corpus(sparse.csr_array(rng.multinomial(words, shares @ truth)), truth)
 
 
 def uneven(K: int, documents: int, words: int, seed: int) -> Corpus:
@@ -170,8 +171,8 @@ SETS |= {
     for K, D, n in ((8, 100, 200), (10, 100, 200))
 }
 SETS |= {
-    f"mixing-k{K}": (lambda seed, K=K, share=share, sparsity=sparsity: mixing(K, share, sparsity, seed))
-    for K, share, sparsity in ((15, 0.3, 0.08), (20, 0.5, 0.05))
+    f"mixing-k{K}": (lambda seed, K=K, D=D, n=n, share=share, x=sparsity: mixing(K, D, n, share, x, seed))
+    for K, D, n, share, sparsity in ((15, 200, 80, 0.3, 0.08), (20, 200, 80, 0.5, 0.05), (30, 400, 150, 0.6, 0.08))
 }
 SETS |= {f"repeated-d{D}-x{n}": (lambda seed, D=D, n=n: repeated(D, n, seed)) for D, n in ((60, 3),)}
 SETS |= {f"bursty-d{D}-w{n}": (lambda seed, D=D, n=n: bursty(D, n, seed)) for D, n in ((60, 60), (100, 100))}

@@ -105,7 +105,9 @@ def mean_topics(alpha, learn=True):
     model = Model(Multinomial(concentration=np.full(100, 0.03), length=100.0), HierarchicalDirichletProcess(), BAGS)
     chain = gibbs.Chain(model, BagSource(sparse.csr_array(X.astype(float))), np.random.default_rng(0), learn)
     with Threads(1) as threads:
-        found = chain.from_summary(model.start(np.full(10, 2000.0), 2000.0 * topics), gibbs.Sweeps(5, 0, alpha), threads)
+        found = chain.from_summary(
+            model.start(np.full(10, 2000.0), 2000.0 * topics), gibbs.Sweeps(5, 0, alpha), threads
+        )
     return len(np.unique(10 * np.repeat(np.arange(200), 100) + found.topics)) / 200
 
 
