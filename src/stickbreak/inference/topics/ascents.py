@@ -1,7 +1,7 @@
 """What ascents from topics of documents share: how they settle, are merged, and begin once more from the topics alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,11 +67,7 @@ TUNING = Tuning()
 class TopicAscents(MergingSearch[DocumentSurvey]):
     """Ascents from topics of documents (see `stickbreak.inference.search.Search` and `MergingSearch`)."""
 
-    _first: Model = field(init=False)  # with the alpha from which ascents from topics alone begin
-    _one_each: bool = field(default=False, init=False)  # whether the best ascent began with documents of one topic each
-
-    def __post_init__(self) -> None:
-        self._first = self.model
+    _unmixed: Model | None = None  # that of documents of one topic each, if the best ascent began with such; else None
 
     def _is_fast(self) -> bool:
         """Whether laps with the topics in hand are fast; otherwise they take long."""
@@ -125,7 +121,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         Documents of one topic each have been mixed before.
         """
         self._restart(self.outcome, options)
-        if self._one_each:
+        if self._unmixed is not None:
             return
         for times in TUNING.mixing if self._is_fast() and self._learns_alpha else TUNING.mixing[:1]:
             bound = -np.inf
@@ -212,12 +208,18 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
             self.outcome.polish(self.options)
         return self.outcome.bound - bound
 
-    def _ascend_alone(self, total: Summary, moves: tuple[str, ...], options: Options) -> None:
-        """An ascent from topics without what is known of documents."""
+    def _ascend_alone(
+        self, total: Summary, moves: tuple[str, ...], options: Options, first: Model | None = None
+    ) -> None:
+        """An ascent from topics without what is known of documents.
+
+        first : the model that it begins with, which says how much documents mix topics at first
+        """
         if self._laps_left <= 0:
             return
         best = self.outcome
-        again = self._laps(self._first, moves, options, best, origin="topics alone", patience=TUNING.fresh_patience)
+        model = first or self._unmixed or self.model
+        again = self._laps(model, moves, options, best, origin="topics alone", patience=TUNING.fresh_patience)
         again.run(total.as_start)
         self._keep(best, again)
 

@@ -84,7 +84,7 @@ class TopicSearch(TopicGrowth):
             self._run_with_annealing(chain, start)
         if chain is None or self._is_fast():
             self._restart_all(self.options)
-        if chain is not None and self._is_fast() and not self._one_each:
+        if chain is not None and self._is_fast() and self._unmixed is None:
             self._split_at_last()
         if self._mixture is not None and self._is_fast() and self._may_grow():
             self._unmix_at_last(*self._mixture)
@@ -164,7 +164,7 @@ class TopicSearch(TopicGrowth):
         if self._may_grow():
             self._begin_growth(chain, start.K, coarse, hopeful=not first.gave_up)
             coarse = self._find_number(chain, coarse)
-        if self._one_each:  # annealing mixes
+        if self._unmixed is not None:  # annealing mixes
             self._settle()
         elif self._is_fast():
             self._ascend_long_while_merging(chain, coarse)
@@ -176,7 +176,7 @@ class TopicSearch(TopicGrowth):
         last = self._last_options()
         if self.outcome.options != last:
             self.outcome.polish(last)
-        while self._is_fast() and not self._one_each and self._grows_at_last(chain, coarse):
+        while self._is_fast() and self._unmixed is None and self._grows_at_last(chain, coarse):
             self._settle()
 
     def _find_number(self, chain: Chain, options: Options) -> Options:
@@ -191,14 +191,14 @@ class TopicSearch(TopicGrowth):
             self._with_one_topic_each(chain, options)
         if alone:
             self._try_mixing(lambda: self._try_fewer(chain, options))
-        if not self._one_each or self.total.K == 1:
+        if self._unmixed is None or self.total.K == 1:
             self._try_mixing(lambda: self._grow_on(chain, options))
             options = self._compared(self.total.K)
             if not self._is_fast():
                 self._ascend_long_first(chain, options)
         if not unmixed_first:
             self._with_one_topic_each(chain, options)
-        if self._one_each and self.total.K > 1:
+        if self._unmixed is not None and self.total.K > 1:
             self._mix(chain, options)
         return options
 
@@ -343,8 +343,7 @@ class TopicSearch(TopicGrowth):
         self._merge_all(trial, options)
         if self._in_hand is best:
             return False
-        self._first = first
-        self._one_each = True
+        self._unmixed = first
         return True
 
     def _unmix_at_last(self, search: OneTopicSearch, found: OneTopicEach) -> None:
@@ -363,21 +362,16 @@ class TopicSearch(TopicGrowth):
 
         Of few documents, growth may end with so many poor topics that documents of one each are better although they mix.
         """
-        first = self._first
-        self._first = self.model
-        self._try_mixing(lambda: self._ascend_alone(self.total, (), options))
-        if self._one_each:
-            self._first = first
-            return
-        self._double(chain, options)
+        self._try_mixing(lambda: self._ascend_alone(self.total, (), options, self.model))
+        if self._unmixed is None:
+            self._double(chain, options)
 
     def _try_mixing(self, attempt: Callable[[], None]) -> None:
         """An attempt at a better model in which documents mix topics; where it succeeds, ascents begin with the first alpha."""
-        unmixed = self._in_hand
+        best = self._in_hand
         attempt()
-        if self._one_each and self._in_hand is not unmixed:
-            self._one_each = False
-            self._first = self.model
+        if self._in_hand is not best:
+            self._unmixed = None
 
     def _ever_more(self, chain: Chain) -> Iterator[Summary]:
         """Annealed topics, twice as many each time."""
