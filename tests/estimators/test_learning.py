@@ -358,11 +358,11 @@ def words(seed=0):
 
 
 OTHERS = {
-    "states": lambda **given: HMM("gaussian", random_state=0, n_jobs=1, **given).fit(sequences()),
-    "one state": lambda **given: HMM("gaussian", random_state=0, n_jobs=1, **given).fit(
+    "states": lambda **given: HMM("gaussian", max_laps=80, random_state=0, n_jobs=1, **given).fit(sequences()),
+    "one state": lambda **given: HMM("gaussian", max_laps=80, random_state=0, n_jobs=1, **given).fit(
         np.random.default_rng(0).normal(size=(150, 2))
     ),
-    "topics": lambda **given: TopicModel(random_state=0, n_jobs=1, n_init_topics=8, **given).fit(words()),
+    "topics": lambda **given: TopicModel(max_laps=180, random_state=0, n_jobs=1, n_init_topics=8, **given).fit(words()),
     "groups": lambda **given: TopicModel("diagonal_gaussian", random_state=0, n_jobs=1, **given).fit(
         sequences(), lengths=[20] * 8
     ),
@@ -375,6 +375,7 @@ def other(name, learn):
     return OTHERS[name](learn=learn)
 
 
+@pytest.mark.filterwarnings("ignore:not converged")
 @pytest.mark.parametrize("name", OTHERS)
 def test_states_and_topics_learn_their_priors_too(name):
     """The bound is higher than with the default prior, is that of the model, and there are as many clusters."""
@@ -386,6 +387,7 @@ def test_states_and_topics_learn_their_priors_too(name):
     assert (np.diff(found.lower_bounds_) >= -1e-9 * abs(found.lower_bound_)).all()
 
 
+@pytest.mark.filterwarnings("ignore:not converged")
 def test_concentrations_are_learnt_from_what_is_given():
     given = {"stickiness": 3.0, "transition_concentration": 2.0, "start_concentration": 5.0}
     found = OTHERS["states"](learn=["stickiness", "start_concentration"], **given)

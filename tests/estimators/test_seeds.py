@@ -30,7 +30,8 @@ def topics():
     """A fit whose every step is checked: after each, the bound is exact and has not fallen."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_document_setup, "Options", partial(_document_setup.Options, check=True))
-        return TopicModel(seeds=SEEDS, vocabulary=np.array(WORDS), random_state=0, n_jobs=1).fit(documents())
+        given = {"seeds": SEEDS, "vocabulary": np.array(WORDS), "max_laps": 80, "random_state": 0, "n_jobs": 1}
+        return TopicModel(**given).fit(documents())
 
 
 def test_seeded_topics_form_around_their_words_and_the_others_are_found(topics):
@@ -132,7 +133,7 @@ def test_a_fit_with_seeds_is_taken_up_again(tmp_path, monkeypatch, topics):
     given = {"seeds": SEEDS, "vocabulary": np.array(WORDS), "random_state": 0, "n_jobs": 1}
     given |= {"checkpoint": tmp_path / "fit.safetensors", "checkpoint_seconds": 0.0}
     TopicModel(max_laps=30, **given).fit(documents())
-    again = TopicModel(**given).fit(documents())
+    again = TopicModel(max_laps=80, **given).fit(documents())
     assert again.lower_bound_ == topics.lower_bound_
     assert again.seeded_topics_ == topics.seeded_topics_
 

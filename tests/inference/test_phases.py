@@ -61,18 +61,22 @@ def test_the_best_start_in_phases_is_kept_until_its_turn():
         assert few.kinds.phases.change(one) is None
 
 
+@pytest.mark.filterwarnings("ignore:not converged")
 @pytest.mark.parametrize("seed", range(2))
 def test_states_of_a_chain_are_never_in_phases(seed):
     rng = np.random.default_rng(seed)
     z = np.repeat(np.arange(200) % 3, rng.geometric(0.1, 200))
     X = 3.0 * z[:, None] + rng.standard_normal((len(z), 1))
-    found = HMM("diagonal_gaussian", n_jobs=1, random_state=seed).fit(X)
+    found = HMM("diagonal_gaussian", max_laps=100, n_jobs=1, random_state=seed).fit(X)
     assert found.n_states_ == 3
     assert not any(lap.origin.startswith("phases") for lap in found.history_)
 
 
+@pytest.mark.filterwarnings("ignore:not converged")
 def test_phases_are_no_more_than_there_may_be():
     z = np.arange(600) // 5 % 3
     X = 4.0 * z[:, None] + np.random.default_rng(0).standard_normal((600, 1))
-    found = HMM("diagonal_gaussian", allocation=FiniteMarkovChain(6), n_jobs=1, random_state=0).fit(X)
+    given = {"allocation": FiniteMarkovChain(6), "max_laps": 100, "n_jobs": 1, "random_state": 0}
+    found = HMM("diagonal_gaussian", **given).fit(X)
+    assert "phases" in {lap.origin for lap in found.history_}
     assert found.n_states_ <= 6

@@ -92,7 +92,7 @@ def test_a_product_with_many_levels(monkeypatch, kind):
 @pytest.mark.parametrize("levels", [6, 7, 50, 300])
 def test_states_of_many_levels_are_found(levels):
     X, z = table(levels, 3, n=600, holes=0.0, noise=0.0)
-    found = HMM("categorical", random_state=0).fit(X)
+    found = HMM("categorical", max_laps=60, random_state=0).fit(X)
     assert found.n_states_ == 3
     assert np.mean([np.bincount(found.predict(X)[z == k]).max() / (z == k).sum() for k in range(3)]) > 0.95
 

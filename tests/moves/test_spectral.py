@@ -123,7 +123,7 @@ def test_all_that_pairs_tell_beyond_chance_is_seen():
 @pytest.mark.parametrize(("seed", "case"), [(0, (4, 20, 200, 20, 0.8)), (1, (6, 60, 1, 4000, 0.95))])
 def test_states_of_symbols_are_found(case, seed):
     X, z, lengths = symbols(*case, seed)
-    found = HMM("categorical", random_state=seed, n_jobs=1).fit(X, lengths=lengths)
+    found = HMM("categorical", max_laps=150, random_state=seed, n_jobs=1).fit(X, lengths=lengths)
     truth = HMM("categorical", random_state=0, n_jobs=1, init=z, moves=()).fit(X, lengths=lengths)
     assert found.lower_bound_ >= truth.lower_bound_ - case[0]
     assert found.n_states_ == case[0]
