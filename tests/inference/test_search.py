@@ -12,7 +12,7 @@ from stickbreak.allocations import DirichletProcess, FiniteDirichlet
 from stickbreak.data import ArraySource
 from stickbreak.inference import Options, RowSearch, Session, Threads
 from stickbreak.inference.bounds import BoundDecreased
-from stickbreak.inference.ending import judged
+from stickbreak.inference.ending import decide_end
 from stickbreak.inference.init import from_responsibilities, from_seeds, one_cluster
 from stickbreak.inference.laps import Laps
 from stickbreak.inference.row_search import TUNING
@@ -221,13 +221,13 @@ def test_enough_quiet_laps_end_an_ascent_though_moves_are_left(X):
     problem, after = laps.problem, laps.state._replace(proposals=[object()], settle=-1)
     quiet, states = after._replace(quiet=0), []
     for _ in range(4):
-        states.append(judged(problem, quiet, after))
+        states.append(decide_end(problem, quiet, after))
         quiet = states[-1]
     assert [state.done for state in states] == [False, False, True, True]
-    assert judged(problem, quiet._replace(bound=after.bound - 1.0), after).quiet == 0  # a lap that gained
+    assert decide_end(problem, quiet._replace(bound=after.bound - 1.0), after).quiet == 0  # a lap that gained
     fewer = after.posterior.model.posterior(after.total.take(np.arange(1, after.total.K)))
-    assert judged(problem, quiet._replace(posterior=fewer), after).quiet == 0  # a cluster that is new
-    assert judged(problem, after._replace(quiet=0), after._replace(proposals=[])).done
+    assert decide_end(problem, quiet._replace(posterior=fewer), after).quiet == 0  # a cluster that is new
+    assert decide_end(problem, after._replace(quiet=0), after._replace(proposals=[])).done
 
 
 @pytest.mark.parametrize("seed", range(3))
