@@ -249,7 +249,7 @@ def test_the_summaries_of_chunks_do_not_pile_up(monkeypatch):
 def test_fits_stay_within_their_estimate(monkeypatch):
     """With many clusters to merge, whose scatter matrices are large."""
     X = np.random.default_rng(0).normal(size=(400, 250))
-    seen, most, sizes_of, finish = [], [1], _memory._sizes, lap.finished
+    seen, most, sizes_of, finish = [], [1], _memory._sizes, lap.end_lap
 
     def watched(*given):
         seen.append(sizes_of(*given))
@@ -261,7 +261,7 @@ def test_fits_stay_within_their_estimate(monkeypatch):
         return found
 
     monkeypatch.setattr(_memory, "_sizes", watched)
-    monkeypatch.setattr(lap, "finished", finished)
+    monkeypatch.setattr(lap, "end_lap", finished)
     tracemalloc.start()
     Mixture("gaussian", init="k-means++", n_init_clusters=8, moves=["merge"], max_laps=2, n_jobs=1, random_state=0).fit(
         X
