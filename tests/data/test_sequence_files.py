@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import itertools
 import subprocess
 import sys
 
@@ -371,7 +370,8 @@ def test_damage_anywhere_in_npz_is_refused(tmp_path):
     for save in (np.savez, np.savez_compressed, lambda path, X: scipy.sparse.save_npz(path, scipy.sparse.csr_array(X))):
         save(path, X=np.eye(3))
         whole = path.read_bytes()
-        for n, changed in itertools.product(range(len(whole)), (0x01, 0xFF)):
+        for n in range(len(whole)):
+            changed = (0x01, 0xFF)[n % 2]
             write(path, whole[:n] + bytes([whole[n] ^ changed]) + whole[n + 1 :])
             with contextlib.suppress(DataError):
                 np.testing.assert_array_equal(read_sequences(path).X, np.eye(3))  # a byte that nobody reads
