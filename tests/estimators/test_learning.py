@@ -318,6 +318,25 @@ def test_the_bound_of_rounded_values_is_one_on_the_probability_of_their_steps():
     assert found.lower_bound_ < norm.logpdf(X, 0.0, 1.2).sum()
 
 
+@pytest.mark.parametrize(
+    ("name", "seed", "draw"),
+    [
+        ("bernoulli", 6, lambda rng: (rng.random((20, 6)) < 0.4).astype(int)),
+        ("categorical", 4, lambda rng: rng.integers(4, size=(20, 3))),
+        ("categorical", 13, lambda rng: rng.integers(4, size=(20, 3))),
+        ("poisson", 8, lambda rng: rng.poisson(3.0, (20, 3))),
+        ("auto", 2, lambda rng: rng.poisson(100.0, (20, 3))),
+    ],
+)
+def test_clusters_are_worth_more_than_one_with_a_prior_of_its_own(name, seed, draw):
+    """A learnt prior may make clusters all alike, and two that are alike explain rows a little better than one."""
+    X = draw(np.random.default_rng(seed))
+    fit = Mixture(name, random_state=0).fit(X)
+    one = Mixture(name, init=np.zeros(len(X), int), moves=(), random_state=0).fit(X)
+    assert fit.n_clusters_ == 1
+    assert fit.lower_bound_ == pytest.approx(one.lower_bound_, abs=0.01)
+
+
 def test_a_learnt_model_is_saved_and_continued(tmp_path, known_families):
     from stickbreak import load
 

@@ -15,7 +15,7 @@ from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from .crossing import Assignment, crossed
-from .init import from_responsibilities, from_seeds
+from .init import from_responsibilities, from_seeds, one_cluster
 from .laps import Laps
 from .linked_columns import linked_columns
 from .row_search import RowSearch
@@ -41,6 +41,7 @@ class Tuning:
     least : nats that these ascents must gain: others have come to the same clusters
     agree : of them that come to the same number of clusters and the same bound, after which there are no more
     tries : of these in a row that come to nothing, after which there are no more
+    doubtful : nats for each cluster more than one: where one with the same prior loses less, several are doubtful
     """
 
     seeds: int = 10
@@ -54,6 +55,7 @@ class Tuning:
     least: float = 0.1
     agree: int = 2
     tries: int = 5
+    doubtful: float = 10.0
 
 
 TUNING = Tuning()
@@ -91,8 +93,13 @@ class LearningSearch(RowSearch):
     def follow(self, rival: Rival) -> None:
         """Ascend from the clusters that a rival found, with merges and deletes, and no further."""
         start = self._found_by(rival)
-        self.best = self._laps(self.model, self._removals, self._coarse(start.K), settle=TUNING.settle)
-        self.best.run(start)
+        followed = self._laps(self.model, self._removals, self._coarse(start.K), settle=TUNING.settle)
+        self.best = followed
+        followed.run(start)
+        if self._doubtful(followed):
+            one = self._compete(followed.model, one_cluster(followed.model), self.options)
+            if one is not None and not followed.beats(one):
+                self.best = one
 
     def _sampled(self, rows: int, options: Options) -> Self:
         return replace(super()._sampled(rows, options), rivals=self.rivals, restarts=self.restarts, given=self.given)
@@ -121,13 +128,33 @@ class LearningSearch(RowSearch):
             self._compete_from_rivals(options)
             return
         super()._begin(start, replace(options, learn=()))
-        best = self._in_hand
-        self._compete(best.model, best.total, self.options)  # settled: others must be better by what clusters are worth
+        self._learn()
         self._compete_from_rivals(options)
         self._compete_from_seeds(self.model, options)
         narrow = self._of_linked_columns()
         if narrow is not None:
             self._compete_from_seeds(narrow, options)
+
+    def _learn(self) -> None:
+        """An ascent that learns, from the clusters in hand; settled, so that others must be better by what clusters are worth.
+
+        Where several are doubtful, one learns before: a prior so narrow that all clusters are alike costs nothing, and several
+        that are alike explain rows a little better than one.
+        """
+        best = self._in_hand
+        if self._doubtful(best):
+            self._compete(best.model, one_cluster(best.model), self.options)
+        self._compete(best.model, best.total, self.options)
+
+    def _doubtful(self, laps: Laps) -> bool:
+        """Whether several clusters are hardly better than one with the same prior."""
+        total = laps.total
+        if total.K == 1:
+            return False
+        N = total.N.sum(keepdims=True)
+        S = total.S.sum(axis=0, keepdims=True)
+        one = replace(total.take([0]), N=N, S=S, H=np.zeros(1))
+        return laps.bound - laps.model.bound(one) < TUNING.doubtful * (total.K - 1)
 
     def _compete_from_seeds(self, model: Model, options: Options) -> None:
         """Ascents from ever more distant rows, until more do not help."""
