@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
-from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, Gaussian, Sample
+from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, Gaussian, Sample, SphericalGaussian
+from stickbreak.likelihoods.features import features
 from stickbreak.model import Model, Summary, local_step
-from stickbreak.model.learning import OF_LIKELIHOOD, _Learner, _terms, tuned
+from stickbreak.model.learning import LARGEST_TERMS, OF_LIKELIHOOD, _Learner, _terms, tuned
 from stickbreak.model.seeding import hard_summary
 
 FLOAT = np.dtype(float)
@@ -455,6 +456,30 @@ def test_scores_of_usual_clusters_stay_in_float32():
     X, z = flat_cluster(1.0, 100.0)
     model = Mixture("gaussian", init=z, moves=(), n_jobs=1).fit(X)
     assert model.model_.parameters(model.summary_, X.dtype).W.dtype == np.float32
+
+
+@pytest.mark.parametrize("likelihood", [Gaussian(), DiagonalGaussian(), SphericalGaussian()])
+def test_priors_of_clusters_that_hardly_vary_end_alike(likelihood):
+    """The bound rises with ever narrower priors: to where scores can just be computed, wherever learning begins."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), 50)
+    X = rng.normal(0.0, 3.0, (4, 1))[labels] + 1e-7 * rng.standard_normal((200, 1))
+    default = likelihood.resolve(Sample.of(X))
+    names = [OF_LIKELIHOOD + name for name in default.tunables()]
+    width = "scale" if "scale" in default.tunables() else "rate"
+    found = []
+    for factor in (1.0, 1.5, 3.0):
+        posterior = Model(default.scaled(width, factor), DirichletProcess(3.0)).posterior(
+            hard_summary(features(default, X), np.ones(200), labels)
+        )
+        bounds = [posterior.bound]
+        for _ in range(60):
+            posterior = tuned(posterior, names, FLOAT)
+            bounds.append(posterior.bound)
+        assert (np.diff(bounds) >= -1e-12 * abs(bounds[-1])).all()
+        assert _terms(posterior) <= LARGEST_TERMS
+        found.append(bounds[-1])
+    assert max(found) - min(found) < 2.0
 
 
 def test_priors_that_gain_little_are_not_worth_float64():

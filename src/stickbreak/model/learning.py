@@ -14,6 +14,7 @@ from .summary import Summary
 OF_LIKELIHOOD = "likelihood."  # begins the names of its hyperparameters
 OF_RESPONSE = "response."  # begins those of the response; others are concentrations of the allocation
 LARGEST_TERMS = 1e9  # nats: beyond, rounding of the scores of rows would decide, in double precision
+MOST_HALVES = 12  # of a step, part of which can be computed
 MOST_STEPS, SETTLED = 100, 1e-3  # until a prior has settled, which is when a step gains fewer nats
 LARGEST_WEIGHT = 1e120  # of a statistic, such as the rate of durations that are all zero: beyond, products overflow
 
@@ -66,12 +67,14 @@ class _Learner:
         self.most = min(LARGEST_TERMS, largest_terms(dtype))  # terms of scores in the precision of the rows
         self.least = LOST * float(posterior.summary.N.sum())  # nats, worth float64
         self.value = _value(posterior)
+        self.refused: list[tuple[Sequence[str], float]] = []  # steps that cannot be computed, by a factor
         self.every = True  # whether scores are asked for after every step
 
     def learn(self, names: Sequence[str]) -> None:
         """Take one step for each hyperparameter, and for those that say how strong a prior is, together.
 
-        Scores are asked for after all steps together, and only where these cannot be computed after every step.
+        Scores are asked for after all steps together, and only where these cannot be computed after every step.  Where no other
+        step gains any more, part of one that cannot be computed is taken: how far the last ones went would else be chance.
         """
         before = self.best
         value = self.value
@@ -81,7 +84,10 @@ class _Learner:
         if self.best is not before and not _terms(self.best) <= self.most:
             self.best = before
             self.value = value
+            self.refused = []
             self._step(names)
+            if self.refused and not self.value > value + SETTLED:
+                self._go_part_of_the_way()
 
     def _step(self, names: Sequence[str]) -> None:
         """Each hyperparameter alone, and those that belong together."""
@@ -90,6 +96,29 @@ class _Learner:
         together = [group for group in self.best.model.likelihood.coupled() if set(group) <= set(names)]
         for group in [*([name] for name in names), *together]:
             self._try_multiplied(group)
+
+    def _go_part_of_the_way(self) -> None:
+        """Take a step that was refused as far as scores can be computed: that which gains most."""
+        found = [self._farthest(names, factor) for names, factor in self.refused]
+        for posterior, value in sorted(found, key=lambda known: -known[1]):
+            if self._keep(posterior, value):
+                return
+
+    def _farthest(self, names: Sequence[str], factor: float) -> tuple[Posterior, float]:
+        """The posterior, and its value, after as much of a step as can be computed in double precision."""
+        likelihood = self.best.model.likelihood
+        near = 0.0
+        far = 1.0
+        farthest = (self.best, self.value)
+        for _ in range(MOST_HALVES):
+            share = 0.5 * (near + far)
+            posterior, value = self._under(likelihood.scaled_together(names, factor**share))
+            if _terms(posterior) <= LARGEST_TERMS:
+                near = share
+                farthest = (posterior, value) if value > farthest[1] else farthest
+            else:
+                far = share
+        return farthest
 
     def _try_fitted(self, name: str) -> None:
         summary = self.best.summary
@@ -109,8 +138,8 @@ class _Learner:
             return found
 
         best = best_factor(value, self.value)
-        if best.factor != 1.0:
-            self._keep(tried[best.factor], best.value)
+        if best.factor != 1.0 and not self._keep(tried[best.factor], best.value):
+            self.refused.append((names, best.factor))
 
     def _under(self, likelihood: Likelihood) -> tuple[Posterior, float]:
         """The posterior under a likelihood, and the sum of its log marginals, NaN where it cannot be computed."""
