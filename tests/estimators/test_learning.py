@@ -421,6 +421,7 @@ def test_concentrations_are_learnt_from_what_is_given():
         OTHERS["topics"](learn="concentration")
 
 
+@pytest.mark.filterwarnings("ignore:not converged")
 def test_merged_states_go_on_learning():
     found = other("states", True)
     fewer = found.merge_states(2, sequences())
