@@ -70,10 +70,10 @@ def better_fit(
     first = Fit.of(family.candidates[0], family.likelihood, found, ascend)
     if first.outcome.interrupted:
         return family, found, first.outcome
-    other = setup(family.runner_up)
-    if _takes_long(other, family.candidates[:2], len(first.outcome.history)):
-        return family, found, first.outcome
     try:
+        other = setup(family.runner_up)
+        if _takes_long(other, family.candidates[:2], len(first.outcome.history)):
+            return family, found, first.outcome
         second = Fit.of(family.candidates[1], family.runner_up, other, ascend)
     except KeyboardInterrupt:
         return family, found, _interrupted(first.outcome)
