@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM
-from stickbreak.estimators import _runner_up
+from stickbreak.estimators import _runner_up, hmm
 from stickbreak.inference import StateSearch
 from stickbreak.likelihoods import AutoregressiveGaussian
 
@@ -100,6 +100,48 @@ def test_an_interrupt_of_the_second_fit_keeps_the_better_so_far(monkeypatch, lap
     assert found.selection_[0].family == FIRST
     assert found.data_check_ == []
     assert not found.converged_
+
+
+def fail_second_setup(monkeypatch, error):
+    """Let an error end the setup of the second fit."""
+    setup = hmm.sequence_setup
+    setups = []
+
+    def failing(*given):
+        setups.append(given)
+        if len(setups) == 2:
+            raise error
+        return setup(*given)
+
+    monkeypatch.setattr(hmm, "sequence_setup", failing)
+
+
+def assert_first(found):
+    """A fit is that of the first family, given."""
+    given = HMM(AutoregressiveGaussian(order=2), max_laps=40, **SMALL)
+    with pytest.warns(ConvergenceWarning):
+        given.fit(wave())
+    assert found.selection_[0].family == FIRST
+    assert found.lower_bounds_ == given.lower_bounds_
+
+
+def test_an_interrupt_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch):
+    fail_second_setup(monkeypatch, KeyboardInterrupt())
+    found = HMM(max_laps=40, **SMALL)
+    with pytest.warns(ConvergenceWarning, match=r"interrupted after \d+ laps"):
+        found.fit(wave())
+    assert not found.converged_
+    assert_first(found)
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), ValueError("no rows"), TypeError("no device")])
+def test_an_error_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch, error):
+    fail_second_setup(monkeypatch, error)
+    found = HMM(max_laps=40, **SMALL)
+    failed = rf"{SECOND}, to compare with, failed \({type(error).__name__}: {error}\); give likelihood="
+    with pytest.warns(ConvergenceWarning), pytest.warns(RuntimeWarning, match=failed):
+        found.fit(wave())
+    assert_first(found)
 
 
 def test_a_checkpoint_goes_on_with_the_second_fit(monkeypatch, tmp_path):

@@ -1,6 +1,7 @@
 """The family of states that a choice puts first, and the one next to it: where fits are short, both are fitted."""
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -59,7 +60,7 @@ def better_fit(
     """The better of the fits with the family chosen and with its runner-up, by the bound of the same rows.
 
     Short searches may miss most states of a family, and then put another first that needs few.  Each fit is what it is where
-    its family is given.
+    its family is given.  Nobody has asked for the second: if it fails, the first is the outcome, with a warning.
 
     setup : that of a fit with a likelihood
     ascend : what comes of a setup
@@ -77,6 +78,9 @@ def better_fit(
         second = Fit.of(family.candidates[1], family.runner_up, other, ascend)
     except KeyboardInterrupt:
         return family, found, _interrupted(first.outcome)
+    except Exception as error:  # memory, a device, numbers: the first fit is good whatever the second lacks
+        _warn_of_failure(family, error)
+        return family, found, first.outcome
     fits = {fit.judged(source, family.lags, session): fit for fit in (first, second)}
     candidates = sorted([*fits, *family.candidates[2:]], key=lambda candidate: -candidate.lower_bound)
     chosen = max(fits, key=lambda candidate: candidate.lower_bound)
@@ -91,6 +95,17 @@ def _takes_long(setup: SequenceSetup, candidates: list[Candidate], laps: int) ->
     K = MORE_STATES * max(candidate.n_clusters for candidate in candidates)
     F = setup.setup.problem.model.likelihood.n_statistics
     return laps * setup.visited.n_rows * K * (K + F) > LONG
+
+
+def _warn_of_failure(family: Family, error: Exception) -> None:
+    """Say that there is no second fit to compare with, and why."""
+    chosen, other = (candidate.family for candidate in family.candidates[:2])
+    warnings.warn(
+        f"rows are {chosen}: a fit with {other}, to compare with, failed ({type(error).__name__}: {error}); "
+        "give likelihood= to fit one family only.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _interrupted(outcome: Outcome) -> Outcome:
