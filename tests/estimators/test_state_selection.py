@@ -8,7 +8,7 @@ import pytest
 
 from stickbreak import HMM, load
 from stickbreak.data import ArraySource, SequenceSource
-from stickbreak.estimators import _runner_up
+from stickbreak.estimators import _runners_up
 from stickbreak.estimators._automatic import automatic
 from stickbreak.estimators._state_selection import StateContest
 from stickbreak.likelihoods import (
@@ -123,7 +123,7 @@ def test_bounds_are_of_the_same_rows(monkeypatch):
 
     In short searches: whole fits, whose parameters come from all rows, are out of the question here.
     """
-    monkeypatch.setattr(_runner_up, "LONG", 0.0)
+    monkeypatch.setattr(_runners_up, "LONG", 0.0)
     X, far = DATA["gaussian"], DATA["gaussian"].copy()
     far[[0, 300]] = 1000.0
     found, other = (

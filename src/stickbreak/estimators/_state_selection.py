@@ -27,7 +27,7 @@ from . import _memory as memory
 from . import _sequences as sequences
 from ._automatic import FEW_CORRELATED, INDEPENDENT
 from ._base import Columns, survey
-from ._chosen import Candidate, Family, Found
+from ._chosen import Candidate, Family, Found, RunnerUp
 from ._selection import Begun, Contest, Entry, begun, sample_rows
 from ._setup import SearchProblem
 
@@ -40,11 +40,12 @@ CLOSE = 5.0  # nats for each state, by which seeds differ: families so close are
 FIRST_LAPS, MORE_LAPS = 6, 2  # of these, after which a search may be given up: what a lap gains is then known
 SURELY = 2.0  # a family is given up that is behind by so many times what all laps left would gain at the last pace
 TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has then begun well enough to be compared
+FAR = 0.25  # nats a row, by which a third family may be behind if a whole fit is to show whether it is better
 WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autoregressive rows to be tried
 
 
 def decide_family(estimator: Any, source: SequenceSource, session: Session, seed: int) -> Family:
-    """The family of the states of a fit; if that searches freely, also the one next to it, which may turn out better."""
+    """The family of the states of a fit; if that searches freely, also the others, of which one may turn out better."""
     if not likelihoods.automatically(estimator):
         return Family(chains.likelihood(estimator, source))
     kept = _family_of_start(estimator, source)
@@ -71,7 +72,7 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     family = Family(contest.best.likelihood, contest.candidates, lags=steps)
     if not choices.searches_freely(estimator) or is_spread(source):
         return family
-    return replace(family, runner_up=contest.entries[contest.candidates[1].family].likelihood)
+    return replace(family, runners_up=contest.runners_up())
 
 
 def _family_of_start(estimator: Any, source: SequenceSource) -> Likelihood | None:
@@ -167,6 +168,22 @@ class StateContest(Contest):
             path = self._path(self.entries[name])
             for other in [family for family in self.entries if family != name]:
                 self.entries[other] = self._following(self.entries[other], path)
+
+    def runners_up(self) -> list[RunnerUp]:
+        """The family next to the best, and the best of another kind than both, unless it is far behind.
+
+        Families with history are of one kind, and those without are of the other: where short searches miss the states of
+        one, they miss those of its kind.
+        """
+        first, second, *others = (self.entries[candidate.family] for candidate in self.candidates)
+        kinds = {bool(chains.lags(entry.likelihood)) for entry in (first, second)}
+        least = first.candidate.lower_bound - FAR * self.whole.total_weight
+        third = [
+            entry
+            for entry in others
+            if bool(chains.lags(entry.likelihood)) not in kinds and entry.candidate.lower_bound > least
+        ]
+        return [RunnerUp(entry.candidate, entry.likelihood) for entry in (second, *third[:1])]
 
     def _open(self, searched: Collection[str]) -> str | None:
         """The best family that has not been ``searched`` for longer, if it is so close to the best that this may decide."""

@@ -23,7 +23,7 @@ from . import _chains as chains
 from . import _choices as choices
 from . import _sequences as sequences
 from ._merged import Again, merged
-from ._runner_up import better_fit
+from ._runners_up import best_fit
 from ._selection import remember, remembered
 from ._sequence_reading import SequenceReading
 from ._sequence_setup import classes_of_sequences, sequence_setup
@@ -400,11 +400,9 @@ class HMM(ClusterMixin, SequenceReading):
             seed = self._seed(session.journal)
             family = remembered(session.journal, lambda: decide_family(self, source, session, seed))
             if classes is not None or not isinstance(choices.algorithm(self), Memoized):
-                family = replace(family, runner_up=None)  # bounds are not of the rows alone, or those of samples
+                family = replace(family, runners_up=[])  # bounds are not of the rows alone, or those of samples
             setup = partial(sequence_setup, self, X, source, classes, session)
-            family, found, outcome = better_fit(
-                family, source, setup, partial(self._ascend_from, session, seed), session
-            )
+            family, found, outcome = best_fit(family, source, setup, partial(self._ascend_from, session, seed), session)
             remember(session.journal, family)
             self._close(session, outcome)
             self._name_classes(None if classes is None else classes.names)

@@ -1,4 +1,4 @@
-"""Families of states of which only whole fits tell which is better: the two that short searches put first are fitted."""
+"""Families of states of which only whole fits tell which is better: those that short searches put first are fitted."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM
-from stickbreak.estimators import _runner_up, hmm
+from stickbreak.estimators import _runners_up, hmm
 from stickbreak.inference import StateSearch
 from stickbreak.likelihoods import AutoregressiveGaussian
 
@@ -60,7 +60,7 @@ def test_no_fit_is_made_twice():
 
 
 def test_where_fits_take_long_the_first_family_is_taken(monkeypatch):
-    monkeypatch.setattr(_runner_up, "LONG", 0.0)
+    monkeypatch.setattr(_runners_up, "LONG", 0.0)
     found = HMM(max_laps=30, **SMALL)
     with pytest.warns(ConvergenceWarning):
         found.fit(wave())
@@ -68,6 +68,20 @@ def test_where_fits_take_long_the_first_family_is_taken(monkeypatch):
     given = HMM(AutoregressiveGaussian(order=2), max_laps=30, **SMALL)
     with pytest.warns(ConvergenceWarning):
         assert found.lower_bounds_ == given.fit(wave()).lower_bounds_
+
+
+def sawtooth(n=200, period=16):
+    """A sawtooth with noise: its levels are states in order, of which short searches find two."""
+    noise = 0.3 * np.random.default_rng(2).standard_normal(n)
+    return (2.5 * (np.arange(n) % period) / period + noise)[:, None]
+
+
+def test_the_best_of_another_kind_than_the_first_two_is_fitted_too():
+    found = HMM(**SMALL).fit(sawtooth())
+    best, second, third = found.selection_
+    assert best.family == "diagonal_gaussian"
+    assert {second.family, third.family} == {FIRST, SECOND}
+    assert best.lower_bound > second.lower_bound + 5.0
 
 
 def bounds_of(model):
@@ -138,7 +152,7 @@ def test_an_interrupt_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch
 def test_an_error_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch, error):
     fail_second_setup(monkeypatch, error)
     found = HMM(max_laps=40, **SMALL)
-    failed = rf"{SECOND}, to compare with, failed \({type(error).__name__}: {error}\); give likelihood="
+    failed = rf"{SECOND}, to compare with {FIRST}, failed \({type(error).__name__}: {error}\); give likelihood="
     with pytest.warns(ConvergenceWarning), pytest.warns(RuntimeWarning, match=failed):
         found.fit(wave())
     assert_first(found)
@@ -164,8 +178,8 @@ def test_given_starts_moves_and_labels_have_one_fit(monkeypatch):
     y = np.full(len(X), -1)
     y[100:110] = 1
     fits = []
-    of = _runner_up.Fit.of
-    monkeypatch.setattr(_runner_up.Fit, "of", lambda *given: fits.append(given) or of(*given))
+    of = _runners_up.Fit.of
+    monkeypatch.setattr(_runners_up.Fit, "of", lambda *given: fits.append(given) or of(*given))
     for options, labels in (({"moves": ()}, None), ({"init": "blocks", "n_init_states": 3}, None), ({}, y)):
         with pytest.warns(ConvergenceWarning):
             HMM(max_laps=3, **options, **SMALL).fit(X, labels)
