@@ -218,6 +218,73 @@ def test_many_columns_are_listed_in_short(rng):
     assert finding.columns == tuple(range(2, 11))
 
 
+REPEATING = {  # tables in which rows repeat others exactly, and how many do
+    "each row five times": (lambda rng: np.repeat(rng.standard_normal((20, 2)), 5, axis=0), "80 of 100"),
+    "drawn with replacement": (lambda rng: blobs(rng)[np.arange(N) // 3 * 2], "1,000 of 1,500"),
+    "two decimals, few rows": (
+        lambda rng: np.repeat(np.round(10.0 * rng.standard_normal((40, 2)), 2), 3, axis=0),
+        "80 of 120",
+    ),
+    "beside a coarse column": (
+        lambda rng: np.repeat(np.column_stack([rng.integers(3, size=40), rng.standard_normal(40)]), 4, axis=0),
+        "120 of 160",
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", REPEATING)
+def test_continuous_rows_that_repeat_are_found(rng, name, dtype):
+    make, number = REPEATING[name]
+    for _ in range(10):
+        first = next(finding for finding in check(make(rng).astype(dtype)) if finding.kind == "duplicates")
+        assert first.message.startswith(f"{number} rows repeat others exactly")
+        assert "drop_duplicates" in first.cure
+
+
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_few_rows_that_repeat_are_no_finding(rng, n_rows):
+    X = blobs(rng)
+    X[:200] = np.repeat(X[:n_rows], [200] if n_rows == 1 else [70, 70, 60], axis=0)
+    assert "duplicates" not in [kind for kind, *_ in found(X)]
+
+
+def test_repeats_among_many_rows_are_counted_wherever_they_are(rng):
+    """Of a sample of rows evenly drawn, none would repeat another."""
+    once = rng.standard_normal((150_000, 3))
+    once[:, 0] *= once[:, 0] > 0.0  # half of the first column is zero
+    (finding,) = check(np.concatenate([once, once[:50_000]]))
+    assert finding.message.startswith("about 25% of the 200,000 rows repeat others exactly")
+
+
+def test_rows_without_weight_repeat_none(rng):
+    X = np.repeat(blobs(rng), 2, axis=0)
+    weights = np.ones(len(X))
+    assert found(X, weights=weights) == [("duplicates", 0, 1)]
+    weights[::2] = 0.0
+    assert found(X, weights=weights) == []
+
+
+NATURAL = {  # repeats by chance: by rounding, on a grid of any shape, or from counts
+    "no decimals": lambda rng, n: np.round(3.0 * rng.standard_normal((n, 2))),
+    "one decimal": lambda rng, n: np.round(blobs(rng, n), 1),
+    "two decimals of dependent columns": lambda rng, n: np.round(np.outer(rng.standard_normal(n), [1.0, 1.0]), 2),
+    "in inches": lambda rng, n: 2.54 * np.round(rng.normal(170.0, 10.0, (n, 2)) / 2.54),
+    "logarithms of counts": lambda rng, n: np.log1p(rng.poisson(20.0, (n, 2))),
+    "a count on two scales": lambda rng, n: on_two_scales(np.floor(rng.lognormal(3.0, 1.5, n)), np.log1p),
+    "ratios of counts": lambda rng, n: rng.poisson(20.0, (n, 2)) / (1.0 + rng.poisson(30.0, (n, 1))),
+    "zeros": lambda rng, n: np.maximum(rng.standard_normal((n, 2)) - 0.5, 0.0),
+    "three settings": lambda rng, n: rng.standard_normal((3, 2))[rng.integers(3, size=n)],
+}
+
+
+@pytest.mark.parametrize("n", [100, 1000, 20_000])
+@pytest.mark.parametrize("name", NATURAL)
+def test_rows_that_are_equal_by_chance_are_no_finding(rng, name, n):
+    for _ in range(3):
+        assert "duplicates" not in [kind for kind, *_ in found(NATURAL[name](rng, n))]
+
+
 # Each likelihood has its own findings ----------------------------------------------------------------------------------
 
 

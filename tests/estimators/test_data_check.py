@@ -162,6 +162,35 @@ def test_the_warning_of_a_long_tail_is_code():
     assert Mixture(LogScale(Gaussian(), columns=["income", "price"]), max_laps=3).fit(frame).data_check_ == []
 
 
+def test_rows_that_repeat_and_their_cures():
+    """Twenty rows five times have no structure, but each repeated row would be a cluster."""
+    once = np.random.default_rng(0).standard_normal((20, 2))
+    X = np.repeat(once, 5, axis=0)
+    with pytest.warns(DataWarning, match="80 of 100 rows repeat others exactly in all columns"):
+        assert Mixture("gaussian", random_state=0).fit(X).n_clusters_ > 1
+    clusters = Mixture("gaussian", random_state=0).fit(once).n_clusters_
+    assert clusters == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        weighted = Mixture("gaussian", random_state=0).fit(X, sample_weight=np.full(100, 0.2))
+    assert weighted.n_clusters_ == clusters
+
+
+def test_a_sensor_that_stood_still():
+    rng = np.random.default_rng(0)
+    X = np.repeat([0.0, 8.0, 0.0], 200)[:, None] + rng.standard_normal((600, 2))
+    for start in range(0, 600, 40):  # for 8 steps each time
+        X[start : start + 8] = X[start]
+    X[300:340] = rng.standard_normal((40, 2))
+    with pytest.warns(
+        DataWarning, match=r"98 of 600 rows repeat .* make rows missing \(NaN\) where a sensor stood still"
+    ):
+        HMM("diagonal_gaussian", max_laps=3, random_state=0).fit(X)
+    still = np.append(False, (X[1:] == X[:-1]).all(axis=1))
+    X[still] = np.nan
+    assert HMM("diagonal_gaussian", max_laps=3, random_state=0).fit(X).data_check_ == []
+
+
 def test_the_warning_shows_five_findings_and_counts_the_others():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 6))

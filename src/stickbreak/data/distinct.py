@@ -24,6 +24,11 @@ def row_codes(X: Any) -> NDArray[np.uint64]:
     return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
 
 
+def value_codes(values: Array) -> NDArray[np.uint64]:
+    """A 64-bit code for each of values (n,); 0 for zeros, and one for all missing values."""
+    return np.asarray(_mix(values, np.zeros(1, np.uint64)))
+
+
 def distinct_rows(X: Any, weights: Array) -> tuple[Any, Array]:
     """The distinct rows of X with a positive weight, in an order that depends only on their values, and their weights.
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..data import ArraySource
-from ..data.check import Finding, Roles, Table, Watch, data_check, sampled_rows
+from ..data.check import Finding, Picked, Roles, Table, Watch, data_check, sampled_rows
 from ..inference import Executor
 from ..likelihoods import Likelihood
 from . import _likelihoods as likelihoods
@@ -19,14 +19,14 @@ def checked(
     sample = sampled_rows(source)
     if sample is None:
         return _survey(estimator, likelihood, source, executor), []
-    with np.errstate(all="ignore"):  # infinite values are refused below
-        watch = Watch(*sample.limits())
-    columns = _survey(estimator, likelihood, source, executor, watch)
     D = source.n_columns
     ignored = ~likelihood.describes(D) | likelihood.compositional(D)
     own = np.arange(D) < estimator.n_features_in_  # those that follow are rows before, of sequences
     aside = ~likelihood.describes(D) & own & likelihoods.automatically(estimator)
     roles = Roles(likelihood.nominal(D), likelihood.measured(D) & ~ignored, ignored, aside)
+    with np.errstate(all="ignore"):  # infinite values are refused below
+        watch = Watch(*sample.limits(), Picked.of(sample, ~aside, roles.measured))
+    columns = _survey(estimator, likelihood, source, executor, watch)
     names = getattr(estimator, "feature_names_in_", None)
     return columns, data_check(Table(sample, watch, roles, names))
 

@@ -1,15 +1,17 @@
 """The data check: what in a table of rows will mislead clusters, found on a sample and in the first pass over all rows."""
 
 from ._columns import constant, integer_coded, long_tailed, nearly_unique, outliers, sentinels, set_aside, skewed
+from ._duplicates import duplicates
 from ._finding import Check, DataWarning, Finding, Roles, Table
 from ._relations import collinear, one_hot, repeated
-from ._sample import Extremes, SampledRows, Watch, sampled_rows
+from ._sample import Extremes, Picked, SampledRows, Watch, sampled_rows
 
 __all__ = [
     "CHECKS",
     "DataWarning",
     "Extremes",
     "Finding",
+    "Picked",
     "Roles",
     "SampledRows",
     "Table",
@@ -22,6 +24,7 @@ __all__ = [
 CHECKS: tuple[Check, ...] = (
     set_aside,
     constant,
+    duplicates,
     nearly_unique,
     one_hot,
     repeated,

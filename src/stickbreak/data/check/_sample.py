@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distinct import value_codes
 from ..sources import ArraySource, SparseSource
 
 Array = NDArray[np.floating]
@@ -106,6 +107,8 @@ class Extremes(NamedTuple):
     least, largest : (D,)
     counts : (D,) values of each column beyond the limits
     rows, columns, values : those values, at most `KEPT` of them
+    picked : (m, D) the rows that were picked to be compared with each other
+    picked_weights : (m,)
     """
 
     least: Array
@@ -114,18 +117,62 @@ class Extremes(NamedTuple):
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
     values: Array
+    picked: Array
+    picked_weights: Array
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Which rows are compared with each other: all, or those whose value in one column has a small hash code.
+
+    Equal rows are picked together, so the share of rows that repeat others is the same as in all rows, up to chance.
+
+    columns : (D,) bool, in which rows are compared
+    key : the column whose hash codes decide
+    share : of all codes, up to which rows are picked
+    """
+
+    columns: NDArray[np.bool_]
+    key: int
+    share: float
+
+    @classmethod
+    def of(cls, sample: SampledRows, columns: NDArray[np.bool_], measured: NDArray[np.bool_]) -> "Picked | None":
+        """About as many rows as the sample has, by the measured column with most values; None where none is measured.
+
+        None of a single column, too, where equal values, such as ratios of small counts, may be natural.
+        """
+        if not measured.any() or columns.sum() < 2:
+            return None
+        key = int(np.where(measured, sample.n_distinct, -1).argmax())
+        return cls(columns, key, min(1.0, len(sample.X) / sample.n_rows))
+
+    @property
+    def all_rows(self) -> bool:
+        """Whether every row is compared."""
+        return self.share >= 1.0
+
+    def among(self, X: Array) -> NDArray[np.bool_]:
+        """Which of rows X (n, D) are picked, (n,); of zeros and missing values, often repeated, none."""
+        if self.all_rows:
+            return np.ones(len(X), np.bool_)
+        values = X[:, self.key]
+        codes = value_codes(values)
+        return np.asarray((codes > 0) & (codes < np.uint64(self.share * 2.0**64)) & ~np.isnan(values))
 
 
 @dataclass
 class Watch:
-    """Collects extreme values in a pass over all rows.
+    """Collects extreme values, and rows to be compared, in a pass over all rows.
 
     low, high : (D,) the limits beyond which values are far
+    picked : which rows are compared with each other; None for none
     seen : of each chunk, in order
     """
 
     low: Array
     high: Array
+    picked: Picked | None = None
     seen: list[Extremes] = field(default_factory=list)
 
     def look(self, X: Array, weights: Array, start: int) -> Extremes:
@@ -133,12 +180,14 @@ class Watch:
         with np.errstate(invalid="ignore"):
             far = np.less(X, self.low) | np.greater(X, self.high)
         absent = weights <= 0.0
+        picked = np.zeros(len(X), np.bool_) if self.picked is None else self.picked.among(X) & ~absent
+        compared = X[picked], weights[picked]
         if absent.any():
             far[absent] = False
             X = np.where(absent[:, None], np.nan, X)
         rows, columns = (places[:KEPT] for places in np.nonzero(far)) if far.any() else (np.empty(0, np.intp),) * 2
         extremes = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        return Extremes(*extremes, far.sum(axis=0), rows + start, columns, X[rows, columns])
+        return Extremes(*extremes, far.sum(axis=0), rows + start, columns, X[rows, columns], *compared)
 
     def add(self, extremes: Extremes) -> None:
         """Add the extremes of a chunk, in the order of the chunks."""
@@ -146,6 +195,6 @@ class Watch:
 
     def total(self) -> Extremes:
         """The extremes of all chunks together."""
-        least, largest, counts, rows, columns, values = zip(*self.seen)
-        joined = (np.concatenate(parts) for parts in (rows, columns, values))
+        least, largest, counts, *lists = zip(*self.seen)
+        joined = (np.concatenate(parts) for parts in lists)
         return Extremes(np.fmin.reduce(least), np.fmax.reduce(largest), np.sum(counts, axis=0), *joined)
