@@ -4,11 +4,13 @@ import gzip
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,6 +24,8 @@ from stickbreak.data.corpus import write_corpus
 from stickbreak.kernels._jit import NOT_KEPT, folder_of
 from stickbreak.kernels.assign import softmax_rows
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
+REGISTRIES = (stickbreak.likelihoods.REGISTRY, stickbreak.allocations.REGISTRY)
 COMMAND = [sys.executable, "-c", "from stickbreak.cli import main; main()"]
 
 
@@ -535,3 +539,101 @@ def test_options_of_text_tables(folder, run):
     (folder / "commas.csv.gz").write_bytes(gzip.compress((folder / "commas.csv").read_bytes()))
     wrong = ("fit", "commas.csv.gz", "--out", "model", "--max-bytes", 10)
     assert "more than the 10 bytes that are allowed; pass a larger max_bytes (--max-bytes)" in fails(run, *wrong)
+
+
+# Likelihoods and priors of the user's own ---------------------------------------------------------------------------------
+
+OWN = """
+from geometric import Geometric
+from beta_sticks import BetaSticks
+few = BetaSticks(0.5, 2.0)
+even = Geometric(a=1.0, b=1.0)
+class Gaussian(Geometric):
+    pass
+class Demanding(BetaSticks):
+    def __init__(self, concentration):
+        super().__init__(concentration)
+"""
+
+
+@pytest.fixture
+def own(folder, monkeypatch):
+    """Modules of the user's own in the current folder, and counts in a file; all is forgotten afterwards."""
+    for name in ("geometric", "beta_sticks"):
+        shutil.copy(EXAMPLES / f"{name}.py", folder)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (folder / "own.py").write_text(OWN)
+    (folder / "broken.py").write_text("1 / 0")
+    monkeypatch.delitem(sys.modules, "own", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = [dict(registry) for registry in REGISTRIES]
+    rng = np.random.default_rng(0)
+    np.save("counts.npy", np.concatenate([rng.geometric(p, (150, 2)) - 1.0 for p in (0.9, 0.05)]))
+    yield lambda: forget(before)
+    forget(before)
+    for name in ("geometric", "beta_sticks", "own"):
+        sys.modules.pop(name, None)
+
+
+def forget(before):
+    """Registries as another process would have them."""
+    for registry, old in zip(REGISTRIES, before, strict=True):
+        for name in set(registry) - set(old):
+            del registry[name]
+
+
+def test_a_likelihood_and_a_prior_of_ones_own(run, own):
+    fit = ("fit", "counts.npy", "--out", "model", "--seed", "0", "--quiet")
+    assert run(*fit, "--likelihood", "geometric:Geometric", "--allocation", "own:few") == (0, "", "")
+    own()
+    code, _, error = run("info", "model")
+    assert code == 1
+    assert "--register" in error
+    known = ("--register", "geometric:Geometric", "--register", "own:few")
+    code, out, error = run("info", "model", *known)
+    assert (code, error) == (0, "")
+    assert "BetaSticks(concentration=0.5, shape=2.0)" in out
+    own()
+    assert run("predict", "model", "counts.npy", "--out", "labels.npy", *known) == (0, "", "")
+    assert len(set(np.load("labels.npy"))) == load("model").n_clusters_ == 2
+
+
+def test_an_object_has_its_parameters(run, own):
+    fit = ("fit", "counts.npy", "--out", "model", "--max-laps", "2", "--quiet")
+    code, _, error = run(*fit, "--likelihood", "own:even")
+    assert code == 0
+    assert error.startswith("warning: not converged")
+    _, out, _ = run("info", "model")
+    assert "Geometric(a=array (2,), b=array (2,))" in out
+
+
+def test_a_prior_by_name(run, folder):
+    assert run("fit", "X.npy", "--out", "model", "--quiet", "--allocation", "pitman-yor")[0] == 0
+    assert "PitmanYor(" in run("info", "model")[1]
+    code, _, error = run("fit", "X.npy", "--out", "model", "--quiet", "--allocation", "pitman")
+    assert code == 1
+    assert "allocation must be" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (["--likelihood", "nowhere:Geometric"], "nowhere cannot be imported .* No module named 'nowhere'"),
+        (["--likelihood", "geometric:Other"], "there is no Other in geometric"),
+        (["--likelihood", "geometric:np"], "is a module, not a Likelihood"),
+        (["--likelihood", "own:few"], "is a BetaSticks, not a Likelihood"),
+        (["--likelihood", "own:Gaussian"], "has another class Gaussian; give yours a name of its own"),
+        (["--likelihood", "geometric:"], "must be module:Name"),
+        (["--likelihood", "../geometric:Geometric"], "must be module:Name"),
+        (["--likelihood", "broken:Geometric"], "ZeroDivisionError: division by zero"),
+        (["--allocation", "geometric:Geometric"], "is a Geometric, not a MixturePrior or TopicPrior or ChainPrior"),
+        (["--allocation", "own:Demanding"], r"Demanding\(\) failed: .* `name = Demanding\(...\)` in the module"),
+        (["--allocation", "own:few", "--concentration", "2"], "--concentration is not used"),
+        (["--model", "hmm", "--allocation", "own:few"], "allocation must be"),
+    ],
+)
+def test_what_is_wrong_with_a_likelihood_or_prior_is_said_in_one_line(run, own, options, error):
+    code, out, said = run("fit", "counts.npy", "--out", "model", "--quiet", *options)
+    assert (code, out) == (1, "")
+    assert len(said.splitlines()) == 1
+    assert re.search(error, said)

@@ -21,12 +21,16 @@ from ..data.frames import column_name
 from ..data.opening import as_data
 from ..data.sequence_files import is_binarised
 from ..data.table import DEFAULT, DataError, ReadOptions
+from ..likelihoods import Likelihood
 from ..loading import load
 from .files import check_bed, check_columns, check_output, check_shared, executor_at, read, write_labels
+from .own import PRIORS, own_or_name, register
 from .words import THINGS, count, description, listed, one_line_warnings, outcome
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError, FloatingPointError)
 MODELS: dict[str, type] = {"mixture": Mixture, "topics": TopicModel, "hmm": HMM}
+
+Own = Annotated[tuple[str, ...] | None, Parameter(name="--register", negative="")]
 
 app = App(
     name="stickbreak",
@@ -90,6 +94,7 @@ def fit(
     model: Literal["mixture", "topics", "hmm"] = "mixture",
     sequence: str | None = None,
     likelihood: str | None = None,
+    allocation: str | None = None,
     concentration: float | None = None,
     batches: int | None = None,
     algorithm: Literal["memoized", "full", "stochastic", "sequential"] = "memoized",
@@ -124,7 +129,11 @@ def fit(
     likelihood: str
         Family of the clusters: auto (the default of mixtures and hmm), chosen column by column and by the bound, gaussian,
         diagonal_gaussian, bernoulli (the default for text of ChromHMM), categorical, poisson, multinomial,
-        autoregressive_gaussian, ....  Of topics: multinomial.
+        autoregressive_gaussian, ....  Of topics: multinomial.  Or your own as module:Name, a class or an object with its
+        parameters; the module may be a file of the current folder.  Later commands then need --register module:Name.
+    allocation: str
+        Prior of the clusters: dp (the default of mixtures), pitman-yor or finite; of topics hdp or lda; of hmm hdp or
+        finite.  Or your own as module:Name, like --likelihood.
     concentration: float
         Larger values expect more clusters; 1 by default, for hmm 5.
     batches: int
@@ -158,19 +167,23 @@ def fit(
             raise DataError(f"--checkpoint {checkpoint} would be replaced by --out; choose another name.")
     kind = MODELS[model]
     check_shared(data, scheduler, float32)
+    family = own_or_name(likelihood, "--likelihood", Likelihood)
+    prior = own_or_name(allocation, "--allocation", *PRIORS)
+    if concentration is not None and isinstance(prior, PRIORS):
+        raise DataError("--concentration is not used with an --allocation of your own; name an object that has it.")
     with one_line_warnings():
         table, lengths, sequences = read(data.resolve() if scheduler else data, kind, sequence, reading)
     X = table.X.astype(np.float32, copy=False) if float32 else table.X
-    if kind is HMM and likelihood is None and (data.is_dir() or is_binarised(data)):
-        likelihood = "bernoulli"
-    if kind is HMM and likelihood is None and sequence is None and table.levels:
+    if kind is HMM and family is None and (data.is_dir() or is_binarised(data)):
+        family = "bernoulli"
+    if kind is HMM and family is None and sequence is None and table.levels:
         column = column_name(table.names, min(table.levels))
         raise DataError(
             f"{data}: column {column!r} holds categories; name it with --sequence if it says which sequence a row belongs to, "
             "or use --likelihood auto if it does not."
         )
-    given: dict[str, Any] = {"likelihood": likelihood, "concentration": concentration, "init": init}
-    given |= {f"n_init_{THINGS[kind]}s": n_init, "max_laps": max_laps}
+    parameters: dict[str, Any] = {"likelihood": family, "allocation": prior, "concentration": concentration}
+    parameters |= {"init": init, f"n_init_{THINGS[kind]}s": n_init, "max_laps": max_laps}
     estimator: Any = kind(
         algorithm=algorithm,
         n_batches=batches,
@@ -178,7 +191,7 @@ def fit(
         random_state=seed,
         checkpoint=checkpoint,
         verbose=not quiet,
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in parameters.items() if value is not None},
     )
     if not quiet:
         of = f"{count(len(sequences), 'sequence')}, " if sequences else ""
@@ -203,6 +216,7 @@ def predict(
     sequence: str | None = None,
     bin_size: int | None = None,
     proba: Annotated[bool, Parameter(negative="")] = False,
+    register_: Own = None,
     reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
 ) -> None:
     """Give each row of a table its cluster or, in a sequence, its state, or each document its largest topic.
@@ -222,10 +236,13 @@ def predict(
         For .bed: the number of bases that a row stands for, such as 200.
     proba: bool
         Write the probability of every cluster or state, or the proportions of the topics, instead.
+    register_: tuple
+        A likelihood or prior of your own that the model has, as module:Name; may be given several times.
     """
     check_output(out, model, data)
     if out.suffix.lower() not in (".npy", ".csv", ".bed"):
         raise DataError(f"{out} has an unknown ending; labels are written as .npy or .csv, and states also as .bed.")
+    register(register_)
     estimator: Any = load(model)
     check_bed(out, estimator, bin_size, proba)
     with one_line_warnings():
@@ -252,6 +269,7 @@ def report(
     data: Path,
     out: Path,
     sequence: str | None = None,
+    register_: Own = None,
     reading: Annotated[ReadOptions, Parameter(name="*")] = DEFAULT,
 ) -> None:
     """Write a page of HTML that shows what a model found in data, and why.
@@ -266,8 +284,11 @@ def report(
         Page to write, such as page.html; it holds all it needs and opens without a network.
     sequence: str
         For states: the column, by name or number from 0, that says which sequence a row belongs to.
+    register_: tuple
+        A likelihood or prior of your own that the model has, as module:Name; may be given several times.
     """
     check_output(out, model, data)
+    register(register_)
     estimator: Any = load(model)
     with one_line_warnings():
         table, lengths, _ = read(data, type(estimator), sequence, reading)
@@ -278,7 +299,7 @@ def report(
 
 
 @app.command
-def info(model: Path, /, *, clusters: int = 20, search: bool = False) -> None:
+def info(model: Path, /, *, clusters: int = 20, search: bool = False, register_: Own = None) -> None:
     """Show what is in a model file.
 
     Parameters
@@ -289,11 +310,14 @@ def info(model: Path, /, *, clusters: int = 20, search: bool = False) -> None:
         Show this many of the largest clusters, topics or states.
     search: bool
         Show how they were found: every ascent, its moves, and whether it was kept.
+    register_: tuple
+        A likelihood or prior of your own that the model has, as module:Name; may be given several times.
     """
     from rich.console import Console
 
     from ..report.tables import search_table, summary_table
 
+    register(register_)
     estimator: Any = load(model)
     for name, text in description(estimator, model):
         print(f"{name:8}{text}")

@@ -107,7 +107,10 @@ def decode(value: Any, tensors: Tensors, classes: Classes) -> Any:
     expect_keys("value", value, {"class", "fields"})
     kind = classes.get(as_text("class", value["class"]))
     if kind is None:
-        raise ValueError(f"unknown class {value['class']!r:.40}; expected one of {', '.join(sorted(classes))}.")
+        raise ValueError(
+            f"unknown class {value['class']!r:.40}; add one of your own to REGISTRY of stickbreak.likelihoods or "
+            f"stickbreak.allocations before loading (in a shell: --register module:Name); known: {', '.join(sorted(classes))}."
+        )
     return made(kind, {name: decode(item, tensors, classes) for name, item in value["fields"].items()})
 
 
