@@ -36,13 +36,6 @@ class Found(NamedTuple):
     total: Summary
 
 
-class RunnerUp(NamedTuple):
-    """A candidate that was not chosen, and its likelihood before it has seen data."""
-
-    candidate: Candidate
-    likelihood: Likelihood
-
-
 @dataclass(frozen=True)
 class Family:
     """The family of the clusters of a fit, and what came of its choice, if there was one.
@@ -51,16 +44,12 @@ class Family:
     candidates : the one chosen by the bound, then the others, best first
     rivals : what its search found, for others to start from
     found : the outcome of its search, if the sample was all rows
-    runners_up : candidates of which whole fits are to show whether one is better
-    lags : rows that a history has, of those whose bounds were compared
     """
 
     likelihood: Likelihood
     candidates: list[Candidate] = field(default_factory=list)
     rivals: list[Rival] = field(default_factory=list)
     found: Found | None = None
-    runners_up: list[RunnerUp] = field(default_factory=list)
-    lags: int = 0
 
     def begin(
         self, model: Model, start: Callable[[np.random.Generator], Summary]

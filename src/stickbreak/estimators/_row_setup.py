@@ -24,7 +24,7 @@ from ._family import decide_family, problem_of, rivals_of
 from ._labelled import labelled
 from ._links import check_links, linked_problem, linked_source
 from ._seeds import with_rows
-from ._selection import remembered
+from ._selection import recalled, remember
 from ._setup import Setup
 from ._start import choose_start
 from ._told import Told
@@ -51,9 +51,9 @@ def row_setup(
     """The setup of a fit to the rows of a source, as X has them; sets ``levels_`` and ``data_check_`` of the estimator."""
     executor = session.executor
     plain = Distinct.of(source) if choices.algorithm(estimator).takes_weights else Distinct(source)
-    family = remembered(
-        session.journal, lambda: decide_family(estimator, source, plain.rows, session, rng, told.latent)
-    )
+    family = recalled(session.journal)
+    if family is None:
+        family = remember(session.journal, decide_family(estimator, source, plain.rows, session, rng, told.latent))
     likelihood = family.likelihood
     estimator.levels_ = likelihoods.known_levels(estimator, likelihood, source.n_columns)
     learn = hyperparameters.learnt(estimator, likelihood)

@@ -39,12 +39,10 @@ class Begun(NamedTuple):
     found: Found
 
 
-def remembered(journal: Journal, decide: Callable[[], Family]) -> Family:
-    """The family of a fit, which is not decided again if the fit is over."""
+def recalled(journal: Journal) -> Family | None:
+    """The family of a fit that is over, according to its journal; None if it is to be decided."""
     known = journal.results.get(FAMILY)
-    if journal.is_over and isinstance(known, Family):
-        return known
-    return remember(journal, decide())
+    return known if journal.is_over and isinstance(known, Family) else None
 
 
 def remember(journal: Journal, family: Family) -> Family:

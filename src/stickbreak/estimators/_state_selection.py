@@ -1,7 +1,7 @@
 """The choice of a likelihood for the rows of sequences: by what the columns hold, and among several by the bound."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ..cluster.sources import is_spread
 from ..data import SequenceSource
-from ..inference import Executor, Options, Session, StateSearch
+from ..inference import Options, Session, StateSearch
 from ..inference.init import one_cluster
 from ..inference.paths import best_paths
 from ..inference.visit import visit
 from ..likelihoods import AutoregressiveGaussian, DiagonalGaussian, Likelihood
-from ..model import SEQUENCES, Model, Summary
+from ..model import SEQUENCES, Summary
 from ..model.learning import OF_LIKELIHOOD, settled
 from ..model.sequences import labelled
 from ..moves.agglomeration import reduced
@@ -27,7 +27,7 @@ from . import _memory as memory
 from . import _sequences as sequences
 from ._automatic import FEW_CORRELATED, INDEPENDENT
 from ._base import Columns, survey
-from ._chosen import Candidate, Family, Found, RunnerUp
+from ._chosen import Candidate, Family, Found
 from ._selection import Begun, Contest, Entry, begun, sample_rows
 from ._setup import SearchProblem
 
@@ -40,12 +40,16 @@ CLOSE = 5.0  # nats for each state, by which seeds differ: families so close are
 FIRST_LAPS, MORE_LAPS = 6, 2  # of these, after which a search may be given up: what a lap gains is then known
 SURELY = 2.0  # a family is given up that is behind by so many times what all laps left would gain at the last pace
 TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has then begun well enough to be compared
-FAR = 0.25  # nats a row, by which a third family may be behind if a whole fit is to show whether it is better
 WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autoregressive rows to be tried
 
 
-def decide_family(estimator: Any, source: SequenceSource, session: Session, seed: int) -> Family:
-    """The family of the states of a fit; if that searches freely, also the others, of which one may turn out better."""
+def decide_family(
+    estimator: Any, source: SequenceSource, session: Session, seed: int, alike: bool
+) -> "Family | StateContest":
+    """The family of the states of a fit, or the contest that whole fits are to settle.
+
+    alike : whether the bounds of fits are those of the rows alone, and of all of them, so that they may be compared
+    """
     if not likelihoods.automatically(estimator):
         return Family(chains.likelihood(estimator, source))
     kept = _family_of_start(estimator, source)
@@ -68,11 +72,10 @@ def decide_family(estimator: Any, source: SequenceSource, session: Session, seed
     steps = max(chains.lags(family) for family in found.values())
     contest = StateContest(problem, source, steps, moves, session, rng)
     contest.enter(dict(reversed(found.items())))  # those that fit badly are then given up early
-    contest.reconsider()
-    family = Family(contest.best.likelihood, contest.candidates, lags=steps)
-    if not choices.searches_freely(estimator) or is_spread(source):
-        return family
-    return replace(family, runners_up=contest.runners_up())
+    settles = alike and choices.searches_freely(estimator) and not is_spread(source)
+    if not (settles and contest.is_whole):
+        contest.reconsider()
+    return contest if settles else Family(contest.best.likelihood, contest.candidates)
 
 
 def _family_of_start(estimator: Any, source: SequenceSource) -> Likelihood | None:
@@ -141,6 +144,11 @@ class StateContest(Contest):
         self.whole = self.source.with_lags(self.lags)
         self.sample = self.whole.sample(sample_rows(self.source), self.rng)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the sample is all rows."""
+        return self.sample is self.whole
+
     def begin(self, likelihood: Likelihood, before: Sequence[Likelihood]) -> Begun:
         """Begin a search of the sample from one state; what others found comes later (`StateContest.reconsider`).
 
@@ -165,25 +173,28 @@ class StateContest(Contest):
             self.entries[name] = self._following(self.entries[name], self._path(self.entries[name]), EXCURSIONS)
             if self.best.candidate.family != name:
                 continue
-            path = self._path(self.entries[name])
-            for other in [family for family in self.entries if family != name]:
-                self.entries[other] = self._following(self.entries[other], path)
+            self.follow(name, [family for family in self.entries if family != name])
 
-    def runners_up(self) -> list[RunnerUp]:
-        """The family next to the best, and the best of another kind than both, unless it is far behind.
+    def follow(self, name: str, others: Iterable[str]) -> None:
+        """Let other families begin with the states of one, and keep what is better."""
+        path = self._path(self.entries[name])
+        for other in others:
+            self.entries[other] = self._following(self.entries[other], path)
 
-        Families with history are of one kind, and those without are of the other: where short searches miss the states of
-        one, they miss those of its kind.
+    def judge(self, entry: Entry, fitted: Found, seconds: float) -> None:
+        """Take what a whole fit with a family has found, in so many seconds, for what a short search has.
+
+        Its bound is that of the rows with so long a history, less what learning costs, as for all others.
         """
-        first, second, *others = (self.entries[candidate.family] for candidate in self.candidates)
-        kinds = {bool(chains.lags(entry.likelihood)) for entry in (first, second)}
-        least = first.candidate.lower_bound - FAR * self.whole.total_weight
-        third = [
-            entry
-            for entry in others
-            if bool(chains.lags(entry.likelihood)) not in kinds and entry.candidate.lower_bound > least
-        ]
-        return [RunnerUp(entry.candidate, entry.likelihood) for entry in (second, *third[:1])]
+        likelihood = entry.likelihood
+        steps = chains.lags(likelihood)
+        rows = sequences.collapsed(self.whole if steps == self.lags else self.whole.with_fewer_lags(steps))
+        parameters = fitted.model.parameters(fitted.total, rows.dtype)
+        seen = visit(fitted.model, parameters, rows, rows.batches(1)[0], self.session.executor).summary
+        bound = begun(Found(fitted.model, seen), 1.0, _learnt(likelihood), steps).bound
+        known = entry.candidate
+        candidate = Candidate(known.family, bound, fitted.total.K, known.seconds + seconds)
+        self.entries[known.family] = Entry(candidate, likelihood, fitted)
 
     def _open(self, searched: Collection[str]) -> str | None:
         """The best family that has not been ``searched`` for longer, if it is so close to the best that this may decide."""
@@ -260,21 +271,6 @@ class StateContest(Contest):
         total = search.total * self._each(search)
         model = settled(search.found, total, _learnt(likelihood), self.source.dtype)
         return begun(Found(model, total), self._each(search), _learnt(likelihood), chains.lags(likelihood))
-
-
-def bound_of_same_rows(
-    likelihood: Likelihood, fitted: Model, total: Summary, source: SequenceSource, lags: int, executor: Executor
-) -> float:
-    """The bound of a fit for the rows with so long a history, less what learning costs: as `StateContest` compares families.
-
-    likelihood : of the fit, before it has seen data
-    """
-    steps = chains.lags(likelihood)
-    whole = source.with_lags(lags)
-    rows = sequences.collapsed(whole if steps == lags else whole.with_fewer_lags(steps))
-    parameters = fitted.parameters(total, rows.dtype)
-    seen = visit(fitted, parameters, rows, rows.batches(1)[0], executor).summary
-    return begun(Found(fitted, seen), 1.0, _learnt(likelihood), steps).bound
 
 
 def _learnt(likelihood: Likelihood) -> list[str]:

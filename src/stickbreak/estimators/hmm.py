@@ -23,14 +23,14 @@ from . import _chains as chains
 from . import _choices as choices
 from . import _sequences as sequences
 from ._merged import Again, merged
-from ._runners_up import best_fit
-from ._selection import remember, remembered
+from ._selection import recalled, remember
 from ._sequence_reading import SequenceReading
 from ._sequence_setup import classes_of_sequences, sequence_setup
 from ._setup import Outcome, Setup
 from ._stability import Stability, stability_of_labels
 from ._state_selection import decide_family
 from ._streams import Continuation, begin_stream, learn_more, renewing
+from ._whole_fits import best_fit
 
 if TYPE_CHECKING:
     from ..plots.accessors import StatePlots
@@ -398,11 +398,10 @@ class HMM(ClusterMixin, SequenceReading):
         with self._executor(X) as executor:
             session = self._session(executor, source if classes is None else with_classes(source, classes.codes))
             seed = self._seed(session.journal)
-            family = remembered(session.journal, lambda: decide_family(self, source, session, seed))
-            if classes is not None or not isinstance(choices.algorithm(self), Memoized):
-                family = replace(family, runners_up=[])  # bounds are not of the rows alone, or those of samples
+            alike = classes is None and isinstance(choices.algorithm(self), Memoized)
+            choice = recalled(session.journal) or decide_family(self, source, session, seed, alike)
             setup = partial(sequence_setup, self, X, source, classes, session)
-            family, found, outcome = best_fit(family, source, setup, partial(self._ascend_from, session, seed), session)
+            family, (found, outcome, _) = best_fit(choice, setup, partial(self._ascend_from, session, seed))
             remember(session.journal, family)
             self._close(session, outcome)
             self._name_classes(None if classes is None else classes.names)

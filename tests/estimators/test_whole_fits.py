@@ -1,4 +1,4 @@
-"""Families of states of which only whole fits tell which is better: those that short searches put first are fitted."""
+"""Families of states of which only whole fits tell which is better."""
 
 from functools import cache
 
@@ -7,12 +7,13 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM
-from stickbreak.estimators import _runners_up, hmm
+from stickbreak.estimators import _selection, _whole_fits, hmm
 from stickbreak.inference import StateSearch
 from stickbreak.likelihoods import AutoregressiveGaussian
 
 SMALL = {"random_state": 0, "n_jobs": 1}
-FIRST, SECOND = "autoregressive_gaussian of order 2", "autoregressive_gaussian"
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+FIRST = "autoregressive_gaussian of order 2"
 
 
 def wave(n=200):
@@ -36,38 +37,44 @@ def fitted():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StateSearch, "run", counted)
-        found = HMM(**SMALL).fit(wave())
+        found = HMM(max_laps=100, **SMALL).fit(wave())
     return found, runs
 
 
-def test_the_better_of_two_whole_fits_is_taken():
-    found, _ = fitted()
-    given = {FIRST: HMM(AutoregressiveGaussian(order=2), **SMALL), SECOND: HMM("autoregressive_gaussian", **SMALL)}
-    bounds = {name: model.fit(wave()).lower_bounds_ for name, model in given.items()}
-    assert bounds[SECOND][-1] > bounds[FIRST][-1] + 5.0
-    assert found.lower_bounds_ == bounds[SECOND]
-    assert found.n_states_ == given[SECOND].n_states_
+def test_the_best_of_whole_fits_is_taken():
+    """The third family, which comes close once it follows the states of the second, is fitted, too, and is the best."""
+    found, runs = fitted()
+    given = [AutoregressiveGaussian(order=2), AutoregressiveGaussian(), "diagonal_gaussian"]
+    fits = [HMM(likelihood, max_laps=100, **SMALL).fit(wave()) for likelihood in given]
+    assert [type(likelihood) for likelihood in runs] == [type(fit.model_.likelihood) for fit in fits]
+    assert found.lower_bounds_ == fits[2].lower_bounds_
+    assert found.lower_bound_ > max(fit.lower_bound_ for fit in fits[:2]) + 5.0
+    assert [candidate.n_clusters for candidate in found.selection_] == [fit.n_states_ for fit in reversed(fits)]
 
 
 def test_no_fit_is_made_twice():
     found, runs = fitted()
-    assert [likelihood.order for likelihood in runs] == [2, 1]
-    assert [candidate.family for candidate in found.selection_[:2]] == [SECOND, FIRST]
-    assert found.selection_[0].n_clusters == found.n_states_
+    assert len(runs) == len(found.selection_) == 3
+    assert found.selection_[-1].family == FIRST
     bounds = [candidate.lower_bound for candidate in found.selection_]
     assert bounds == sorted(bounds, reverse=True)
-    assert bounds[0] < found.lower_bound_  # which has a row more, and learns for nothing
+    assert bounds[0] < found.lower_bound_  # which has rows more, and learns for nothing
 
 
-def test_where_fits_take_long_the_first_family_is_taken(monkeypatch):
-    monkeypatch.setattr(_runners_up, "LONG", 0.0)
+@pytest.mark.parametrize("rows", [200, 100])
+def test_where_fits_take_long_there_is_one_unless_another_family_is_near(monkeypatch, rows):
+    """And on a sample of the rows there is one."""
+    monkeypatch.setattr(_whole_fits, "LONG", 0.0)
+    monkeypatch.setattr(_selection, "FEWEST_ROWS", rows)
     found = HMM(max_laps=30, **SMALL)
     with pytest.warns(ConvergenceWarning):
         found.fit(wave())
-    assert found.selection_[0].family == FIRST
-    given = HMM(AutoregressiveGaussian(order=2), max_laps=30, **SMALL)
+    assert_first(found, 30)
+    setups = count_setups(monkeypatch)
+    monkeypatch.setattr(_whole_fits, "NEAR", np.inf)
     with pytest.warns(ConvergenceWarning):
-        assert found.lower_bounds_ == given.fit(wave()).lower_bounds_
+        found.fit(wave())
+    assert len(setups) == (3 if rows == 200 else 1)
 
 
 def sawtooth(n=200, period=16):
@@ -80,7 +87,7 @@ def test_the_best_of_another_kind_than_the_first_two_is_fitted_too():
     found = HMM(**SMALL).fit(sawtooth())
     best, second, third = found.selection_
     assert best.family == "diagonal_gaussian"
-    assert {second.family, third.family} == {FIRST, SECOND}
+    assert {second.family, third.family} == {FIRST, "autoregressive_gaussian"}
     assert best.lower_bound > second.lower_bound + 5.0
 
 
@@ -116,23 +123,24 @@ def test_an_interrupt_of_the_second_fit_keeps_the_better_so_far(monkeypatch, lap
     assert not found.converged_
 
 
-def fail_second_setup(monkeypatch, error):
-    """Let an error end the setup of the second fit."""
+def count_setups(monkeypatch, error=None):
+    """The setups of fits from now on; an error, if there is one, ends the second."""
     setup = hmm.sequence_setup
     setups = []
 
-    def failing(*given):
+    def counted(*given):
         setups.append(given)
-        if len(setups) == 2:
+        if len(setups) == 2 and error is not None:
             raise error
         return setup(*given)
 
-    monkeypatch.setattr(hmm, "sequence_setup", failing)
+    monkeypatch.setattr(hmm, "sequence_setup", counted)
+    return setups
 
 
-def assert_first(found):
+def assert_first(found, laps=40):
     """A fit is that of the first family, given."""
-    given = HMM(AutoregressiveGaussian(order=2), max_laps=40, **SMALL)
+    given = HMM(AutoregressiveGaussian(order=2), max_laps=laps, **SMALL)
     with pytest.warns(ConvergenceWarning):
         given.fit(wave())
     assert found.selection_[0].family == FIRST
@@ -140,7 +148,7 @@ def assert_first(found):
 
 
 def test_an_interrupt_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch):
-    fail_second_setup(monkeypatch, KeyboardInterrupt())
+    count_setups(monkeypatch, KeyboardInterrupt())
     found = HMM(max_laps=40, **SMALL)
     with pytest.warns(ConvergenceWarning, match=r"interrupted after \d+ laps"):
         found.fit(wave())
@@ -150,24 +158,27 @@ def test_an_interrupt_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch
 
 @pytest.mark.parametrize("error", [MemoryError("no room"), ValueError("no rows"), TypeError("no device")])
 def test_an_error_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch, error):
-    fail_second_setup(monkeypatch, error)
+    count_setups(monkeypatch, error)
     found = HMM(max_laps=40, **SMALL)
-    failed = rf"{SECOND}, to compare with {FIRST}, failed \({type(error).__name__}: {error}\); give likelihood="
+    failed = (
+        rf"{FIRST}: comparing them with other families failed \({type(error).__name__}: {error}\); give likelihood="
+    )
     with pytest.warns(ConvergenceWarning), pytest.warns(RuntimeWarning, match=failed):
         found.fit(wave())
     assert_first(found)
 
 
 def test_a_checkpoint_goes_on_with_the_second_fit(monkeypatch, tmp_path):
+    X = wave(80)
     path = tmp_path / "fit.safetensors"
     with pytest.MonkeyPatch.context() as patch:
         interrupt_second(patch, 5)
         with pytest.warns(ConvergenceWarning):
-            HMM(checkpoint=path, **SMALL).fit(wave())
-    whole, _ = fitted()
+            HMM(checkpoint=path, **SMALL).fit(X)
+    whole = HMM(**SMALL).fit(X)
     for run in (StateSearch.run, None):  # the second time the fit is over, and nothing is searched
         monkeypatch.setattr(StateSearch, "run", run)
-        found = HMM(checkpoint=path, **SMALL).fit(wave())
+        found = HMM(checkpoint=path, **SMALL).fit(X)
         assert found.lower_bounds_ == whole.lower_bounds_
         assert found.model_.bound(found.summary_) == whole.model_.bound(whole.summary_)
         assert bounds_of(found) == bounds_of(whole)
@@ -178,8 +189,7 @@ def test_given_starts_moves_and_labels_have_one_fit(monkeypatch):
     y = np.full(len(X), -1)
     y[100:110] = 1
     fits = []
-    of = _runners_up.Fit.of
-    monkeypatch.setattr(_runners_up.Fit, "of", lambda *given: fits.append(given) or of(*given))
+    monkeypatch.setattr(_whole_fits.WholeFits, "run", fits.append)
     for options, labels in (({"moves": ()}, None), ({"init": "blocks", "n_init_states": 3}, None), ({}, y)):
         with pytest.warns(ConvergenceWarning):
             HMM(max_laps=3, **options, **SMALL).fit(X, labels)
