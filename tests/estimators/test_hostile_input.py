@@ -335,7 +335,7 @@ def test_rows_without_difference_are_one_cluster():
     "name", ["constant column", "column of 0.1", "column of zeros", "column twice", "sum of columns"]
 )
 def test_useless_columns_hide_no_clusters(name):
-    assert recovers(fit(shapes()[name]))
+    assert recovers(fit(shapes()[name], max_laps=100))
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
@@ -426,7 +426,7 @@ NARROW = np.array([[-1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])[LABELS]
 def test_clusters_a_millionth_of_the_spread_wide(dtype, offset, likelihood):
     """With the default prior they are found; with one as narrow as they are, rounding may be named as the trouble."""
     X = (NARROW + 1e-6 * np.random.default_rng(0).standard_normal((180, 2)) + offset).astype(dtype)
-    found = fit(X, likelihood=likelihood, max_laps=200 if likelihood == "gaussian" else 12)
+    found = fit(X, likelihood=likelihood, max_laps=100 if likelihood == "gaussian" else 12)
     assert_sound(found, X)
     if likelihood == "gaussian":
         assert recovers(found)

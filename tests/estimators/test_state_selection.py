@@ -98,7 +98,7 @@ def test_a_process_that_swings_has_one_state():
     X = np.zeros((1200, 1))
     for t in range(2, len(X)):
         X[t] = 1.2 * X[t - 1] - 0.8 * X[t - 2] + rng.standard_normal()
-    found = HMM(**SMALL).fit(X)
+    found = HMM(max_laps=120, **SMALL).fit(X)
     assert found.selection_[0].family == "autoregressive_gaussian of order 2"
     assert found.model_.likelihood.order == 2
     assert found.n_states_ == 1

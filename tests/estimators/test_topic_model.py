@@ -48,7 +48,7 @@ def counts():
 @pytest.fixture(scope="module")
 def model(counts):
     """A fit of as many laps again as the last topic needs."""
-    return fit(counts, max_laps=90)
+    return fit(counts, max_laps=50)
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +266,7 @@ def test_awkward_documents(counts, model):
     X = np.vstack([counts, np.zeros((3, 15), int)])
     X = np.column_stack([X, np.zeros(len(X), int)])
     X[-2, 0], X[-1, 14] = 1, 100_000
-    found = fit(X)
+    found = fit(X, max_laps=130)
     assert found.n_topics_ in (3, 4)
     proportions = found.transform(X)
     assert np.isfinite(proportions).all()
@@ -386,7 +386,7 @@ def test_a_file_keeps_everything(tmp_path, counts, model):
 def test_a_corpus_on_disk(tmp_path, counts, model):
     write_corpus(tmp_path / "corpus", sparse.csr_array(counts))
     X = open_corpus(tmp_path / "corpus")
-    found = fit(X, max_laps=90)
+    found = fit(X, max_laps=50)
     assert found.n_topics_ == model.n_topics_
     np.testing.assert_allclose(found.topics_, model.topics_, atol=1e-3)
 

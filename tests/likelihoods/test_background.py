@@ -196,7 +196,7 @@ def test_a_merge_is_a_lower_bound_that_the_next_steps_raise():
 def test_the_unit_of_the_data_changes_nothing_but_the_density():
     X = rows(80, 3)
     unit = np.array([1e-6, 1.0, 1e5])
-    here, there = (fit(Z) for Z in (X, X * unit))
+    here, there = (fit(Z, max_laps=130) for Z in (X, X * unit))
     assert there.lower_bound_ == pytest.approx(here.lower_bound_ - 80 * np.log(unit).sum(), abs=1e-4)
     np.testing.assert_allclose(there.background_proba(X * unit), here.background_proba(X), atol=0.01)
 
@@ -228,7 +228,9 @@ def dusty_rows(seed, n=250, K=4, D=2, dust=50, box=30.0):
 def fit(X, likelihood=None, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return Mixture(likelihood or Background(), **{"random_state": 0, "n_jobs": 1, **parameters}).fit(X)
+        return Mixture(
+            likelihood or Background(), **{"random_state": 0, "n_jobs": 1, "max_laps": 60, **parameters}
+        ).fit(X)
 
 
 @pytest.mark.parametrize("family", [Gaussian(), DiagonalGaussian()], ids=lambda family: type(family).__name__)

@@ -103,9 +103,10 @@ def test_parents_that_explain_only_together_are_found():
     assert marginals[1] > marginals[0] - 10.0
 
 
+@pytest.mark.filterwarnings("ignore:not converged")
 def test_one_cluster_is_one():
     X = chain(np.random.default_rng(0), 300, 12)
-    assert Mixture("gaussian_network", random_state=0, n_jobs=1).fit(X).n_clusters_ == 1
+    assert Mixture("gaussian_network", max_laps=80, random_state=0, n_jobs=1).fit(X).n_clusters_ == 1
 
 
 def test_constant_columns_are_set_aside():
@@ -150,7 +151,7 @@ def test_a_mixture_finds_clusters_whose_columns_follow_each_other(tmp_path):
     z = np.repeat(np.arange(3), 100)
     X = chain(rng, 300, 12) + 3.0 * rng.standard_normal((3, 12))[z]
     network = Mixture("gaussian_network", random_state=0, n_jobs=1).fit(X)
-    diagonal = Mixture("diagonal_gaussian", max_laps=200, random_state=0, n_jobs=1).fit(X)
+    diagonal = Mixture("diagonal_gaussian", max_laps=160, random_state=0, n_jobs=1).fit(X)
     assert network.n_clusters_ == 3
     assert network.lower_bound_ > diagonal.lower_bound_ + 300.0
     network.save(tmp_path / "model")
