@@ -52,15 +52,15 @@ agreement = normalized_mutual_info_score(list(home.values()), labels)
 print(f"{len(home)} texts, {K} groups; mutual information with the {len(MODULES)} modules {agreement:.2f}")
 
 # %%
-# A map of the embeddings by t-SNE. To look at, the groups are merged along their hierarchy until 26 are left, each named by
+# A map of the embeddings by t-SNE. To look at, the groups are merged along their hierarchy until 20 are left, each named by
 # the words whose tf-idf it raises most.
 
-groups = model.hierarchy_.cut(min(26, K))[labels]
+groups = model.hierarchy_.cut(min(20, K))[labels]
 place = TSNE(metric="cosine", init="pca", perplexity=25, random_state=0).fit_transform(embeddings)
 overall = np.asarray(counts.mean(axis=0)).ravel()
 names = words.get_feature_names_out()
 figure, ax = plt.subplots(figsize=(11, 7), layout="constrained")
-colours = plt.get_cmap("tab20")(np.arange(26) % 20)
+colours = plt.get_cmap("tab20")(np.arange(20))
 ax.scatter(*place.T, s=14, color=colours[groups], linewidths=0, alpha=0.75)
 for g in range(groups.max() + 1):
     own = groups == g

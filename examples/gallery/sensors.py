@@ -45,12 +45,13 @@ for d, ax in enumerate(axes[:4]):
     ax.scatter(alarms, signals[alarms, d], s=50, facecolors="none", edgecolors="#d55e00", linewidths=1.2)
     ax.set_ylabel(NAMES[d])
 axes[4].vlines(np.arange(N), 0.0, dust, color="#d55e00", linewidth=1.0)
-axes[4].plot(faults, np.full(20, -0.15), "|", color="#222222")
-axes[4].set(ylabel="chance\nof dust", xlabel="minute", xlim=(0, N), ylim=(-0.3, 1.05))
-axes[4].set_yticks([-0.15, 0.0, 1.0], ["true faults", "0", "1"])
+axes[4].plot(faults, np.full(20, -0.5), "|", color="#222222")
+axes[4].set(ylabel="P(dust)", xlabel="minute", xlim=(0, N), ylim=(-0.75, 1.05))
+axes[4].set_yticks([-0.5, 0.0, 1.0], ["true faults", "0", "1"])
 axes[0].set_title(
     f"{model.n_clusters_} modes found, {len(hits)} of 20 faults in {len(alarms)} alarms", loc="left", fontsize=11
 )
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)
+figure.align_ylabels(axes)
 plt.show()

@@ -50,7 +50,7 @@ class HMM(ClusterMixin, SequenceReading):
     Parameters
     ----------
     likelihood : str or likelihood object, default "auto"
-        Of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
+        Family of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
         "autoregressive_gaussian", whose rows follow from those before; or an object.  "auto": by what the columns hold, and for
         columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian" of order 1 or 2, whichever has the
         highest bound on a sample; where fits are short, of two whole fits.  Columns of few different whole numbers
@@ -166,8 +166,8 @@ class HMM(ClusterMixin, SequenceReading):
         The merges of the states down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
         are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
-        Findings in the data that will mislead states, such as constant or repeated columns and outliers, with remedies; `fit`
-        warns of them with a ``DataWarning``.  Empty for sparse rows.
+        Findings in the data that will mislead states, such as constant columns, repeated rows and outliers, with remedies;
+        `fit` warns of them with a ``DataWarning``.  Empty for sparse rows.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; D.
 

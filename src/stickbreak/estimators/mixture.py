@@ -90,7 +90,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     seeds : mapping from str, or None, default None
         Clusters that are named in advance, each with rows like its own: ``{"small": rows, "large": other_rows}``, arrays or
         frames with the columns of X.  In the prior of such a cluster, and of no other, these rows count beside that of all
-        clusters, so that it forms around them; the other clusters and their number are found as ever.  It keeps its name and
+        clusters, so that it forms around them; the other clusters and their number are found as usual.  It keeps its name and
         stays, however few rows it has; it takes in clusters without a name, but never another with one.  The ELBO is that of
         this model, in which rows of ``seeds`` are no data.  Not together with labels y.
     seed_weight : float > 0, default 1.0
@@ -190,8 +190,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         The merges of the clusters down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
         are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
-        Findings in the data that will mislead clusters, such as constant or repeated columns and outliers, with remedies; `fit`
-        warns of them with a ``DataWarning``.  Empty for sparse rows.
+        Findings in the data that will mislead clusters, such as constant columns, repeated rows and outliers, with remedies;
+        `fit` warns of them with a ``DataWarning``.  Empty for sparse rows.
     n_features_in_ : int
         D.
 

@@ -49,8 +49,8 @@ class TopicModel(TopicWords):
     Parameters
     ----------
     likelihood : str or likelihood object, default "multinomial"
-        Of one observation: "multinomial" for words, with a pseudo-count for every word in every topic that is 0.03 at first
-        and then learnt; with ``lengths``, any likelihood of dense rows.
+        Family of one observation: "multinomial" for words, with a pseudo-count for every word in every topic that is 0.03 at
+        first and then learnt; with ``lengths``, any likelihood of dense rows.
     allocation : {"hdp", "lda"} or allocation object, default "hdp"
         The prior over topics: hierarchical Dirichlet process, or latent Dirichlet allocation with ``n_init_topics`` topics
         whose shares are learnt.
@@ -89,7 +89,7 @@ class TopicModel(TopicWords):
         Topics that are named in advance, each with words in a list, ``{"sport": ["match", "team"], ...}``, or with their
         pseudo-counts, ``{"sport": {"match": 50.0, "team": 20.0}}``.  Words are names, or numbers of columns.  In the prior of
         such a topic, and of no other, its words have these pseudo-counts beside that of all words, so that it forms around
-        them; the rest of its words, the other topics and their number are found as ever.  It keeps its name and stays, however
+        them; the rest of its words, the other topics and their number are found as usual.  It keeps its name and stays, however
         small; it takes in topics without a name, but never another with one.  The ELBO is that of this model.  With
         ``lengths``: rows like those of each topic, as in `Mixture`.
     seed_weight : float > 0, default 1.0
@@ -166,7 +166,7 @@ class TopicModel(TopicWords):
         The merges of the topics down to one, with what each loses.  ``hierarchy_.cut(5)`` has the group of each where five
         are left; ``hierarchy_.linkage`` is for `scipy.cluster.hierarchy.dendrogram`.
     data_check_ : list of `stickbreak.data.check.Finding`
-        Findings in the rows of groups that will mislead topics, such as constant or repeated columns and outliers, with
+        Findings in the rows of groups that will mislead topics, such as constant columns, repeated rows and outliers, with
         remedies; `fit` warns of them with a ``DataWarning``.
     n_laps_, converged_, n_features_in_ : int, bool, int
         Laps done; whether the fit stopped before ``max_laps``; V.
