@@ -282,6 +282,32 @@ def test_no_topic_is_missed_of_documents_that_mix_many_evenly():
     assert fitted_up_to(best, TopicModel(random_state=0, n_jobs=1), X).lower_bound_ > best
 
 
+def mixed_evenly(seed, K, V, D, words, alpha, eta):
+    """Documents (D, V) that mix K topics evenly."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(V, eta), K)
+    return rng.multinomial(words, rng.dirichlet(np.full(K, alpha), D) @ topics)
+
+
+def test_topics_that_documents_mix_evenly_are_found_although_those_of_one_topic_each_seem_better():
+    """Alpha follows topics that are poor as yet: it is held while words settle."""
+    X = mixed_evenly(0, 30, 100, 200, 80, 0.6, 0.08)
+    found = TopicModel(random_state=0, n_jobs=1, max_laps=190).fit(X)  # no more than it takes to find them
+    assert "mixed evenly" in [lap.origin for lap in found.history_]
+    assert found.n_topics_ > 10
+    assert found.document_concentration_ > 10.0
+
+
+def test_several_topics_are_no_worse_than_one_that_has_learnt_its_words(monkeypatch):
+    """What is learnt late is learnt of one topic only at the end: before, several may seem better."""
+    for name in ("_restart_all", "_split_at_last", "_mix_evenly"):  # they take long and are not asked about
+        monkeypatch.setattr(search.TopicSearch, name, lambda *given: None)
+    X = mixed_evenly(0, 30, 300, 100, 150, 1.0, 0.03)
+    found = TopicModel(random_state=0, n_jobs=1).fit(X)
+    one = TopicModel(n_init_topics=1, moves=(), random_state=0, n_jobs=1).fit(X)
+    assert found.lower_bound_ > one.lower_bound_ - 1.0
+
+
 def few_documents():
     """Documents (30, 1000) of 300 words that mix six topics, with frequencies by Zipf's law, and the topics."""
     rng = np.random.default_rng(0)

@@ -20,6 +20,8 @@ from .word_restarts import words_restarted
 
 Array = NDArray[np.floating]
 
+ALPHA = "document_concentration"  # as it is named among what is learnt
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -153,7 +155,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
 
     @property
     def _learns_alpha(self) -> bool:
-        return "document_concentration" in self.options.learn
+        return ALPHA in self.options.learn
 
     @property
     def _learnt_alpha(self) -> float:

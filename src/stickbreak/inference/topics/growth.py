@@ -9,7 +9,7 @@ from ...moves.better import WORTH
 from ..laps import Laps
 from ..state import Options
 from . import ascents
-from .ascents import TopicAscents
+from .ascents import ALPHA, TopicAscents
 from .gibbs import Annealed, Chain, Sweeps
 from .tried import Tried
 
@@ -26,6 +26,9 @@ class Tuning:
     coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what the parameters of a topic cost: an excursion is the last if each topic that it adds gains
         less
+    even : pseudo-counts of each topic in a document, where documents mix topics evenly
+    fewest_even : topics of such an excursion, at least
+    near_even : nats a document: one that is further below before alpha is learnt is the last
     sweeps, last_sweeps : sweeps of annealing before ascents of the growth, and before long ascents where laps are fast
     """
 
@@ -36,6 +39,9 @@ class Tuning:
     fewer: float = 0.25
     coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
+    even: float = 1.0
+    fewest_even: int = 4
+    near_even: float = 3.0
     sweeps: int = 60
     last_sweeps: int = 180
 
@@ -76,6 +82,42 @@ class TopicGrowth(TopicAscents):
         """Excursions from ever fewer topics, given up where the model in hand is too far above."""
         settled, times = (self.options, 1.0 / TUNING.growth) if self._is_fast() else (options, TUNING.fewer)
         self._try_others(chain, self._tried.sizes[0], times, settled, ascents.TUNING.fresh_patience)
+
+    def _try_even(self, chain: Chain) -> None:
+        """Excursions from ever fewer topics that documents mix evenly, while these get better and are not too far below."""
+        K = self._first_of_growth
+        bound = -np.inf
+        better = True
+        while better and TUNING.growth * TUNING.fewest_even <= K and self._laps_left > 0:
+            K = int(np.ceil(K / TUNING.growth))
+            found = self._mixed_evenly(chain, K)
+            better = found > bound
+            bound = found
+
+    def _mixed_evenly(self, chain: Chain, K: int) -> float:
+        """The bound of an ascent from so many annealed topics that documents mix evenly at first; -inf if that is hopeless.
+
+        Alpha is not learnt until words have begun in other topics: it would follow topics that are poor as yet, of which
+        documents seem to need few.
+        """
+        best = self._in_hand
+        alpha = TUNING.even * K
+        nothing = Summary.zeros(K, self.total.S.shape[1])
+        annealed = chain.from_summary(nothing, Sweeps(TUNING.sweeps, alpha=alpha), self.executor)
+        options = self._compared(K)
+        most = min(options.max_laps, len(self.history) + ascents.TUNING.longest_mixed)
+        held = replace(options, max_laps=most, learn=tuple(name for name in options.learn if name != ALPHA))
+        trial = self._laps(self._with_alpha(self.model, alpha), (), held, best, origin="mixed evenly")
+        trial.run(annealed.summary)
+        trial = self._with_words_restarted(trial, held)
+        if trial.bound < best.bound - TUNING.near_even * self.source.n_rows:
+            return -np.inf
+        trial.polish(options)
+        trial = self._with_words_restarted(trial, options)
+        self._restart_documents(trial)
+        trial = self._with_words_restarted(trial, options)
+        self._keep(best, trial)
+        return trial.bound
 
     def _grow_on(self, chain: Chain, options: Options) -> None:
         """Excursions from ever more topics than the model in hand has."""

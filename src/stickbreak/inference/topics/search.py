@@ -88,25 +88,61 @@ class TopicSearch(TopicGrowth):
             self._split_at_last()
         if self._mixture is not None and self._is_fast() and self._may_grow():
             self._unmix_at_last(*self._mixture)
+        if chain is not None and chain.seeds is None and self._may_merge() and self._is_fast():
+            self._try_one_topic()
         if self.total.K == 1 and self._laps_left > 0:
             self._settle_one_topic()
+        if chain is not None and (self.total.K == 1 or self._unmixed is not None):
+            self._mix_evenly(chain)
+
+    def _mix_evenly(self, chain: Chain) -> None:
+        """Look for topics that documents mix evenly, where none that they mix were found and laps are very fast.
+
+        Alpha follows topics from the first lap: those of such documents seem to be worth nothing until words settle in them.
+        """
+        if not (
+            self._may_grow() and self._learns_alpha and self._is_fast_with(TUNING.very_fast * self._first_of_growth)
+        ):
+            return
+        best = self._in_hand
+        self._try_mixing(lambda: self._try_even(chain))
+        if self._in_hand is not best:
+            self._grow_on(chain, self.options)
+            self._ascend_long_while_merging(chain, self._compared(self.total.K))
+            self._restart_all(self.options)
+            self._split_at_last()
+
+    def _try_one_topic(self) -> None:
+        """One topic in place of all, which has learnt what is learnt late: growth compared others with one that had not."""
+        best = self._in_hand
+        alone = self._laps(self.model, (), self.options, best, origin="all merged")
+        alone.run(with_groups(self.total, [list(range(self.total.K))]))
+        alone = self._with_best_rest(alone)
+        alone.polish(self.options.at_last)
+        self._keep(best, alone)
 
     def _settle_one_topic(self) -> None:
-        """An ascent of the only topic from the best share of the rest, which laps approach by one part in D."""
+        """The best share of the rest beside the only topic, and what is learnt late."""
         best = self.outcome
-        allocation = best.model.allocation
-        total = best.total
-        if isinstance(self.source, BagSource) and isinstance(total, DocumentSummary):
-            assert isinstance(allocation, TopicPrior)
-            sizes = self.source.sizes
-            rest = allocation.rest_of_one(sizes)
-            if rest is not None:
-                alpha = allocation.document_concentration
-                alone = self._laps(best.model, (), self.options, best, origin="one topic")
-                alone.run(total.of_one_topic(sizes, alpha * (1.0 - rest), alpha * rest), best.counts)
-                self._keep(best, alone)
+        self._keep(best, self._with_best_rest(best))
         if self.options.learn_late and self._laps_left > 0:
             self.outcome.polish(self.options.at_last)
+
+    def _with_best_rest(self, laps: Laps) -> Laps:
+        """An ascent of an only topic from the best share of the rest, which laps approach by one part in D."""
+        allocation = laps.model.allocation
+        total = laps.total
+        if not (isinstance(self.source, BagSource) and isinstance(total, DocumentSummary)):
+            return laps
+        assert isinstance(allocation, TopicPrior)
+        sizes = self.source.sizes
+        rest = allocation.rest_of_one(sizes)
+        if rest is None:
+            return laps
+        alpha = allocation.document_concentration
+        alone = self._laps(laps.model, (), self.options, laps, origin="one topic")
+        alone.run(total.of_one_topic(sizes, alpha * (1.0 - rest), alpha * rest), laps.counts)
+        return alone if alone.beats(laps) else laps
 
     def _run_without_annealing(self, start: Summary) -> None:
         """Search for topics of rows: ascents from ever more topics, compared before they have settled."""
