@@ -117,19 +117,22 @@ class TopicSearch(TopicGrowth):
         best = self._in_hand
         alone = self._laps(self.model, (), self.options, best, origin="all merged")
         alone.run(with_groups(self.total, [list(range(self.total.K))]))
-        alone = self._with_best_rest(alone)
+        alone = self._with_best_rest(alone, best)
         alone.polish(self.options.at_last)
         self._keep(best, alone)
 
     def _settle_one_topic(self) -> None:
         """The best share of the rest beside the only topic, and what is learnt late."""
         best = self.outcome
-        self._keep(best, self._with_best_rest(best))
+        self._keep(best, self._with_best_rest(best, best))
         if self.options.learn_late and self._laps_left > 0:
             self.outcome.polish(self.options.at_last)
 
-    def _with_best_rest(self, laps: Laps) -> Laps:
-        """An ascent of an only topic from the best share of the rest, which laps approach by one part in D."""
+    def _with_best_rest(self, laps: Laps, best: Laps) -> Laps:
+        """An ascent of an only topic from the best share of the rest, which laps approach by one part in D.
+
+        best : the ascent with the best model so far, whose bound the history shows
+        """
         allocation = laps.model.allocation
         total = laps.total
         if not (isinstance(self.source, BagSource) and isinstance(total, DocumentSummary)):
@@ -140,7 +143,7 @@ class TopicSearch(TopicGrowth):
         if rest is None:
             return laps
         alpha = allocation.document_concentration
-        alone = self._laps(laps.model, (), self.options, laps, origin="one topic")
+        alone = self._laps(laps.model, (), self.options, best, origin="one topic")
         alone.run(total.of_one_topic(sizes, alpha * (1.0 - rest), alpha * rest), laps.counts)
         return alone if alone.beats(laps) else laps
 
