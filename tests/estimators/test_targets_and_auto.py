@@ -26,6 +26,7 @@ from stickbreak.likelihoods import (
     Multinomial,
     Product,
     Sample,
+    StudentT,
 )
 from stickbreak.likelihoods.features import features
 from stickbreak.model import Model
@@ -354,6 +355,7 @@ def test_a_single_column_may_be_on_the_log_scale():
     assert found.n_clusters_ == 1
     assert [candidate.family for candidate in found.selection_] == [
         "diagonal_gaussian, log scale: 0",
+        "student_t, log scale: 0",
         "diagonal_gaussian",
     ]
     assert fit("gaussian", x, max_laps=60).n_clusters_ > 1
@@ -451,3 +453,10 @@ def test_columns_of_noise_hide_no_clusters():
     assert adjusted_rand_score(truth, found.labels_) > 0.95
     kappa = found.model_.likelihood.mean_precision
     assert kappa[:3].max() < 1.0 < kappa[3:].min()
+
+
+def test_one_column_with_heavy_tails_has_one_cluster():
+    X = np.random.default_rng([100, 1]).standard_t(4, (100, 1))
+    found = Mixture(random_state=0, n_jobs=1).fit(X)
+    assert isinstance(found.model_.likelihood, StudentT)
+    assert found.n_clusters_ == 1

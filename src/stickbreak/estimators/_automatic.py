@@ -95,7 +95,7 @@ class Reading:
             return {name + self.note: self._likelihood(DiagonalGaussian(), logs)}
         fit = set(among)
         if numbers.sum() == 1:
-            fit &= {INDEPENDENT}
+            fit &= {INDEPENDENT, SCALED}
         if self.missing[numbers].any():
             fit &= {INDEPENDENT, FULL} if self.fills_in and self._affords_filling(numbers) else {INDEPENDENT}
         fit -= {NETWORK} if self._affords_covariances(int(numbers.sum())) else set(WHOLE)
