@@ -53,7 +53,7 @@ class HMM(ClusterMixin, SequenceReading):
         Family of the rows of a state: a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian", "bernoulli" or
         "autoregressive_gaussian", whose rows follow from those before; or an object.  "auto": by what the columns hold, and for
         columns of numbers "gaussian", "diagonal_gaussian" or "autoregressive_gaussian" of order 1 or 2, whichever has the
-        highest bound on a sample; where fits are short, of two whole fits.  Columns of few different whole numbers
+        highest bound: of whole fits where rows are not many, else on a sample.  Columns of few different whole numbers
         from 0 may be counts, numbers or codes of categories, by the bound again.  Autoregressive rows have their density given
         those before: the first have none, so that ``lower_bound_`` compares with that of other likelihoods only as
         ``selection_`` does.  With a model as ``init``, the family that it has chosen by itself.
@@ -134,7 +134,7 @@ class HMM(ClusterMixin, SequenceReading):
     selection_ : list of `Candidate`
         With ``likelihood="auto"`` and several families for the columns: each with its ELBO, states and seconds where the search
         begins, best first.  It is that of a sample, as if of all rows, and only of rows with rows before them where
-        autoregressive ones are among the families; of the two that were fitted to the end, if two were, it is that of all rows.
+        autoregressive ones are among the families; of those that were fitted to the end to be compared it is that of all rows.
         Empty where there was nothing to choose.
     labels_ : array (T,)
         The most probable path of states (Viterbi) through the sequences fitted; with ``algorithm=Gibbs(...)`` the drawn states
