@@ -74,6 +74,15 @@ def test_keep_largest_equals_reference(dtype, n, K, ties, seed):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_one_kept_cluster_has_all_of_a_row(dtype):
+    C = np.random.default_rng(0).standard_normal((300, 4)).astype(dtype)
+    R, kept = softmax(C, np.zeros(4, dtype), 1e-3)
+    count = assign.keep_largest(*kept, np.ones(300, int), R)
+    assert np.array_equal(kept[2][:count], np.ones(300))
+    assert np.array_equal(R.max(axis=1), np.ones(300))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @given(n=st.integers(0, 30), K=st.integers(1, 6), seed=SEEDS)
 def test_sums_over_sparse_responsibilities_equal_dense_sums(dtype, n, K, seed):
     rng = np.random.default_rng(seed)

@@ -104,7 +104,7 @@ def keep_largest(indptr, indices, values, most, C):
             if r > least or (r == least and equal > 0):
                 equal -= r == least
                 indices[count] = indices[p]
-                values[count] = r / total
+                values[count] = r / total if r < total else 1.0  # a reciprocal of the total times it may be less than 1
                 count += 1
         for p in range(begin, count):
             C[i, indices[p]] = values[p]
