@@ -120,11 +120,19 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     def _restart_all(self, options: Options) -> None:
         """Restarts of documents and words, of the best model and then of its topics alone, documents mixing more at first.
 
-        Documents of one topic each have been mixed before.
+        Documents of one topic each have been mixed before.  Where laps are fast, all of this again until it gains too little:
+        what each restart gains may be little, and what all of them do is not.
         """
-        self._restart(self.outcome, options)
-        if self._unmixed is not None:
-            return
+        again = True
+        while again and self._may_restart():
+            bound = self.outcome.bound
+            self._restart(self.outcome, options)
+            if self._unmixed is None:
+                self._restart_all_mixed(options)
+            again = self._is_fast() and self.outcome.bound > bound + WORTH * self.total.K
+
+    def _restart_all_mixed(self, options: Options) -> None:
+        """Restarts of the best topics alone, documents mixing ever more at first."""
         for times in TUNING.mixing if self._is_fast() and self._learns_alpha else TUNING.mixing[:1]:
             bound = -np.inf
             while self._may_restart() and self.outcome.bound > bound + WORTH * self.total.K:
