@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,6 +29,12 @@ from stickbreak.model import Model, Summary
 
 settings.register_profile("stickbreak", max_examples=10, deadline=None, derandomize=True, database=None)
 settings.load_profile("stickbreak")
+
+
+def pytest_configure():
+    """A shell lets what it starts in the background ignore Ctrl-C, which tests of interrupts send."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Ten thousand tests are a million objects that stay: pytest makes them, and nobody looks for garbage among them afterwards.
