@@ -30,15 +30,15 @@ except IndexError:
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     for name, fit in FITS.items():
-        PARAMETERS["max_laps"] = 4 if "topics" in name else 8  # four laps of topics call all kernels that eight do
+        PARAMETERS["max_laps"] = 2 if "topics" in name else 8  # two laps of topics run every line that four do
         fit(np.random.default_rng(0))
 print("models are fitted")
 sys.exit(pytest.main(sys.argv[1:]))
 """
 # They are about machine code, or start processes of their own, or are the fits above.
 OTHERS = ("test_bounds.py", "test_jit.py", "test_inlined.py", "test_unrolling.py", "test_places.py")
-# Other kernels have the same indices in both precisions; many draws, steps and tokens repeat the same loops, slowly.
-SLOW = ("a_fit", "tokens_stay", "draws", "drawn_as_often", "ends_at_a_maximum", "best_of_all_sets")
+# Other kernels have the same indices in both precisions; many draws, steps, tokens and laps repeat the same loops, slowly.
+SLOW = ("a_fit", "tokens_stay", "draws", "drawn_as_often", "ends_at_a_maximum", "best_of_all_sets", "fits_and_readings")
 CHOSEN = " and not ".join(("(not float32 or test_documents)", *SLOW))
 
 
