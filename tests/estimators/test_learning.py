@@ -1,6 +1,7 @@
 """Hyperparameters that are learnt: they raise the bound, and nothing else about a fit changes."""
 
 import warnings
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -11,10 +12,22 @@ from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet, PitmanYor
-from stickbreak.likelihoods import Bernoulli, DiagonalGaussian, Gaussian, Sample, SphericalGaussian
+from stickbreak.likelihoods import (
+    AutoregressiveGaussian,
+    Background,
+    Bernoulli,
+    DiagonalGaussian,
+    Gaussian,
+    GaussianNetwork,
+    Product,
+    Sample,
+    SphericalGaussian,
+    StudentT,
+    ZeroMeanGaussian,
+)
 from stickbreak.likelihoods.features import features
 from stickbreak.model import Model, Summary, local_step
-from stickbreak.model.learning import LARGEST_TERMS, OF_LIKELIHOOD, _Learner, _terms, tuned
+from stickbreak.model.learning import LARGEST_TERMS, LAST_TERMS, OF_LIKELIHOOD, _Learner, _terms, at_limit, tuned
 from stickbreak.model.seeding import hard_summary
 
 FLOAT = np.dtype(float)
@@ -482,6 +495,140 @@ def test_priors_of_clusters_that_hardly_vary_end_alike(likelihood):
         assert _terms(posterior) <= LARGEST_TERMS
         found.append(bounds[-1])
     assert max(found) - min(found) < 2.0
+
+
+def narrow_clusters(width, columns=4, n=800):
+    """Rows of clusters around the corners of a simplex, of which the data's correlations say nothing, and labels."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(columns, size=n)
+    return 5.0 * np.eye(columns)[labels] + width * rng.standard_normal((n, columns)), labels
+
+
+@pytest.mark.parametrize("likelihood", [Gaussian(), DiagonalGaussian(), SphericalGaussian()])
+def test_priors_of_narrow_clusters_end_alike_wherever_learning_begins(likelihood):
+    """Those that are learnt one by one stop where scores can just be computed, up to hundreds of nats below."""
+    X, labels = narrow_clusters(1e-4)
+    default = likelihood.resolve(Sample.of(X))
+    names = [OF_LIKELIHOOD + name for name in default.tunables()]
+    summary = hard_summary(features(default, X), np.ones(len(X)), labels)
+    strength, width = default.strength
+    starts = [default, default.scaled(width, 1e-3), default.scaled(strength, 30.0).scaled("mean_precision", 1e-4)]
+    found = []
+    for start in starts:
+        posterior = Model(start, DirichletProcess(1.0)).posterior(summary)
+        for _ in range(10):
+            posterior = tuned(posterior, names, FLOAT)
+        further = at_limit(posterior, names, FLOAT)
+        assert further.bound > posterior.bound
+        assert _terms(further) <= LAST_TERMS
+        found.append(further.bound)
+    assert max(found) - min(found) < 2.0  # half a nat for each cluster
+    nearest = wide_prior_bound(likelihood, X, summary)
+    assert min(found) > nearest - 6.0
+
+
+def wide_prior_bound(likelihood, X, summary):
+    """The highest bound of a grid of priors that expect variances of one number, whose scores can be computed."""
+    best = -np.inf
+    for variance in np.geomspace(6e-9, 2e-8, 48):
+        for rows, kappa in product((3e2, 3e3, 1e5), (3e-9, 6e-9, 1e-8)):
+            best = max(best, _computable_bound(likelihood, X, summary, variance, rows, kappa))
+    return best
+
+
+def _computable_bound(likelihood, X, summary, variance, rows, kappa):
+    strength, width = likelihood.strength
+    given = {strength: rows, width: rows * variance, "mean_precision": kappa}
+    posterior = Model(replace(likelihood, **given).resolve(Sample.of(X)), DirichletProcess(1.0)).posterior(summary)
+    return posterior.bound if _terms(posterior) <= LAST_TERMS else -np.inf
+
+
+def test_only_narrow_columns_are_widened():
+    X, labels = narrow_clusters(1e-5)
+    X[:, 0] = labels + 0.3 * np.random.default_rng(1).standard_normal(len(X))
+    likelihood = DiagonalGaussian().resolve(Sample.of(X))
+    names = [OF_LIKELIHOOD + name for name in likelihood.tunables()]
+    summary = hard_summary(features(likelihood, X), np.ones(len(X)), labels)
+    posterior = Model(likelihood, DirichletProcess(1.0)).posterior(summary)
+    for _ in range(10):
+        posterior = tuned(posterior, names, FLOAT)
+    found = at_limit(posterior, names, FLOAT).model.likelihood
+    expected = np.sqrt(found.rate / found.shape)
+    assert expected[0] == pytest.approx(0.3, rel=0.05)
+    assert (expected[1:] < 1e-3).all()
+
+
+def test_states_that_hardly_vary_end_at_the_best_prior_that_can_be_computed():
+    """So a fit from the fit gains nothing, and where learning began says nothing."""
+    X, labels = narrow_clusters(1e-4, columns=3, n=300)
+    found = HMM("gaussian", init=labels, moves=(), random_state=0, n_jobs=1).fit(X)
+    again = HMM("gaussian", init=found, moves=(), random_state=0, n_jobs=1).fit(X)
+    names = [OF_LIKELIHOOD + name for name in ("mean_precision", "degrees_of_freedom", "scale", "correlation")]
+    default = replace(found.model_, likelihood=Gaussian().resolve(Sample.of(X))).posterior(found.summary_)
+    for _ in range(10):
+        default = tuned(default, names, FLOAT)
+    best = at_limit(default, names, FLOAT).bound
+    assert best > default.bound + 100.0
+    for estimator in (found, again):
+        assert estimator.n_states_ == 3
+        assert estimator.lower_bound_ == pytest.approx(best, abs=1.5)
+
+
+def test_priors_that_can_be_computed_stay_as_they_are():
+    X, labels = narrow_clusters(0.1)
+    likelihood = Gaussian().resolve(Sample.of(X))
+    names = [OF_LIKELIHOOD + name for name in likelihood.tunables()]
+    posterior = Model(likelihood, DirichletProcess(1.0)).posterior(
+        hard_summary(features(likelihood, X), np.ones(len(X)), labels)
+    )
+    assert at_limit(posterior, names, FLOAT) is posterior
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        Gaussian(),
+        DiagonalGaussian(),
+        SphericalGaussian(),
+        ZeroMeanGaussian(),
+        StudentT(),
+        GaussianNetwork(),
+        AutoregressiveGaussian(),
+    ],
+)
+def test_wider_priors_expect_as_much_more_variance_and_means_as_before(likelihood):
+    X = narrow_clusters(0.1)[0] * np.array([1.0, 10.0, 0.1, 1.0])
+    rows = AutoregressiveGaussian.rows(X) if isinstance(likelihood, AutoregressiveGaussian) else X
+    before = likelihood.resolve(Sample.of(rows))
+    names = before.tunables()
+    after = before.widened(0.3, names)
+    strength, width = before.strength
+    assert before.widened(0.3, [name for name in names if name != width]) is before
+
+    def expected(prior):
+        scale = np.asarray(getattr(prior, width))
+        variances = np.diagonal(scale) if scale.ndim == 2 else scale
+        units = np.asarray(prior.unit)
+        return variances / (getattr(prior, strength) * (units[: X.shape[1]] if units.ndim else units) ** 2)
+
+    np.testing.assert_allclose(expected(after), expected(before) + 0.3, rtol=1e-12)
+    assert getattr(after, strength) is getattr(before, strength)
+    if "mean_precision" in names:
+        times = (expected(after) / expected(before)).max()
+        np.testing.assert_allclose(after.mean_precision, before.mean_precision * times, rtol=1e-12)
+
+
+def test_a_family_is_widened_beside_another_and_inside_of_one():
+    X = narrow_clusters(0.1)[0]
+    plain = DiagonalGaussian().resolve(Sample.of(X[:, :2]))
+    parts = {"near": (DiagonalGaussian(), [0, 1]), "far": (SphericalGaussian(), [2, 3])}
+    both = Product(parts).locate(None, 4).resolve(Sample.of(X))
+    wider = both.widened(0.3, ["near.rate", "far.mean_precision"])
+    np.testing.assert_allclose(wider.parts["near"][0].rate, plain.widened(0.3, ["rate"]).rate, rtol=1e-12)
+    assert wider.parts["far"][0].rate == both.parts["far"][0].rate
+    inside = Background(DiagonalGaussian()).resolve(Sample.of(X[:, :2]))
+    np.testing.assert_array_equal(inside.widened(0.3, ["rate"]).family.rate, inside.family.widened(0.3, ["rate"]).rate)
+    assert (inside.widened(0.3, ["rate"]).family.rate > inside.family.rate).all()
 
 
 def test_priors_that_gain_little_are_not_worth_float64():

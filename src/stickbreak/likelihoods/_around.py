@@ -224,6 +224,10 @@ class Around(Likelihood):
         """With a group of hyperparameters of the family multiplied by a factor."""
         return self._around(self.family.scaled_together(names, factor))
 
+    def widened(self, least: float, names: Collection[str]) -> Self:
+        """With wider clusters of the family."""
+        return self._around(self.family.widened(least, names))
+
     def not_given(self) -> list[str]:
         """Those of the family."""
         return self.family.not_given()

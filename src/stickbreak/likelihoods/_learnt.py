@@ -54,6 +54,13 @@ class Learnt:
         """
         return iter(())
 
+    def widened(self, least: float, names: Collection[str]) -> Self:
+        """This likelihood with wider clusters: the prior expects variances of at least ``least`` squared units of columns.
+
+        The prior of the means of clusters stays as it is, or gets narrower.  Only hyperparameters of ``names`` are changed.
+        """
+        return self
+
     def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
         """This likelihood with the same parameters for all clusters in the other columns (D,), from data.
 

@@ -58,6 +58,13 @@ class LearntParts(Likelihood):
         scaled = part.scaled_together([self._named(name)[1] for name in names], factor)
         return replace(self, parts={**self.parts, first: (scaled, columns)})
 
+    def widened(self, least: float, names: Collection[str]) -> Self:
+        """With wider clusters in each part."""
+        found = {}
+        for name, (part, columns) in self.parts.items():
+            found[name] = (part.widened(least, self._own(name, names)), columns)
+        return replace(self, parts=found)
+
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
         """With hyperparameters of the parts that have the same names in another product."""
         parts = dict(self.parts)
@@ -72,8 +79,7 @@ class LearntParts(Likelihood):
         """With the same parameters for all clusters in the other columns, in the parts that have such."""
         found = {}
         for name, (part, own, s) in zip(self.parts, self._split(S)):
-            learnt = [n.removeprefix(f"{name}.") for n in names if n.startswith(f"{name}.")]
-            found[name] = part.narrowed(columns[own], learnt, N, s)
+            found[name] = part.narrowed(columns[own], self._own(name, names), N, s)
         if not any(found.values()):
             return None
         return replace(self, parts={name: (found[name] or part, own) for name, (part, own) in self.parts.items()})
@@ -85,6 +91,11 @@ class LearntParts(Likelihood):
         part, columns = self.parts[first]
         for fitted in part.fitted(own, N, s):
             yield replace(self, parts={**self.parts, first: (fitted, columns)})
+
+    @staticmethod
+    def _own(part: str, names: Collection[str]) -> list[str]:
+        """Those of the hyperparameters that are of one part, by their names in it."""
+        return [name.removeprefix(f"{part}.") for name in names if name.startswith(f"{part}.")]
 
     def _named(self, name: str) -> tuple[str, str]:
         """The part and the hyperparameter of ``part.hyperparameter``, where either may be of parts itself."""

@@ -302,6 +302,11 @@ class Regression(WishartPrior):
         y = self._layout.y
         return Precisions.of_factors(np.arange(len(y)), self._unit[y], self.degrees_of_freedom, belief.nu, belief.noise)
 
+    @property
+    def _units(self) -> Array:
+        """Those of the targets, (q,)."""
+        return np.asarray(self._unit[self._layout.y])
+
     def resolved_columns(self) -> int:
         """The length of ``unit``."""
         return len(self._unit)

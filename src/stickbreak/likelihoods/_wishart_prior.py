@@ -1,7 +1,7 @@
 """Shared by likelihoods with a Wishart prior of the precisions of clusters: its scale matrix, and how it is learnt."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -65,11 +65,17 @@ class WishartPrior(Likelihood):
     scale: Any
     correlation: Any
     pattern: Any
+    unit: Any
     rounding: Any
 
     @abstractmethod
     def _precisions(self, N: Array, S: Array) -> Precisions:
         """What clusters say of the scale matrix."""
+
+    @property
+    def _units(self) -> Array:
+        """Those of the columns of the scale matrix, (D,)."""
+        return np.asarray(self.unit)
 
     def check_sums(self, N: Array, S: Array) -> None:
         """Check the pattern of correlations, and the share of them."""
@@ -109,6 +115,15 @@ class WishartPrior(Likelihood):
         other = self.scaled("degrees_of_freedom", factor)
         ratio = other.degrees_of_freedom / self.degrees_of_freedom
         return other._with(scale=self.scale * ratio)
+
+    def widened(self, least: float, names: Collection[str]) -> Self:
+        """With larger variances in the scale matrix, correlations as they are, and means known for as many rows more."""
+        if "scale" not in names:
+            return self
+        expected = np.diagonal(self.scale) / (self.degrees_of_freedom * self._units**2)
+        times = np.sqrt(1.0 + least / expected)
+        wider = self._with(scale=self.scale * np.outer(times, times))
+        return wider.scaled("mean_precision", float(times.max() ** 2)) if "mean_precision" in names else wider
 
     def fitted(self, name: str, N: Array, S: Array) -> Iterator[Self]:
         """With other variances in the scale matrix, correlations as they are.

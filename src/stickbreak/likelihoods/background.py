@@ -1,6 +1,6 @@
 """A background for rows that belong to no cluster, behind any family of measurements."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -236,6 +236,10 @@ class Background(Likelihood):
         if name == "share":
             return self._with_share(self.share * factor)
         return replace(self, family=self.family.scaled(name, factor))
+
+    def widened(self, least: float, names: Collection[str]) -> Self:
+        """With wider clusters of the family."""
+        return replace(self, family=self.family.widened(least, [name for name in names if name != "share"]))
 
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
         """With the share and hyperparameters of the family of another background."""

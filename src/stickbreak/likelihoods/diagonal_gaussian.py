@@ -221,6 +221,14 @@ class DiagonalGaussian(IndependentColumns):
             return super().scaled(name, factor)
         return replace(self, mean_precision=np.where(self._differs, self.mean_precision * factor, AGREED))
 
+    def widened(self, least: float, names: Collection[str]) -> Self:
+        """With larger rates, and means known for as many rows more where they differ."""
+        if "rate" not in names:
+            return self
+        times = 1.0 + least * self.shape * self.unit**2 / self.rate
+        more = np.where(self._differs, times, 1.0) if "mean_precision" in names else 1.0
+        return replace(self, rate=self.rate * times, mean_precision=self.mean_precision * more)
+
     def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
         """With means that agree in the other columns."""
         if "mean_precision" not in names:

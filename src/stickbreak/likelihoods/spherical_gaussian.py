@@ -1,5 +1,6 @@
 """Gaussian with one variance for all columns."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -190,6 +191,14 @@ class SphericalGaussian(Likelihood):
         width = np.sqrt(b * (kappa + 1.0) / (a * kappa)) * np.eye(self._D)
         Z = m[0] + quadratic.sample_student(width, 2.0 * float(a[0]), rng, size)
         return np.asarray(self.origin + self.unit * Z)
+
+    def widened(self, least: float, names: Collection[str]) -> Self:
+        """With a larger rate, and means known for as many rows more."""
+        if "rate" not in names:
+            return self
+        times = 1.0 + least * self.shape * self.unit**2 / self.rate
+        wider = replace(self, rate=self.rate * times)
+        return wider.scaled("mean_precision", times) if "mean_precision" in names else wider
 
     def resolved_columns(self) -> int:
         """The length of ``origin``."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import brentq
 
 from ..allocations.line_search import best_factor
 from ..likelihoods import Likelihood
@@ -14,8 +15,13 @@ from .summary import Summary
 OF_LIKELIHOOD = "likelihood."  # begins the names of its hyperparameters
 OF_RESPONSE = "response."  # begins those of the response; others are concentrations of the allocation
 LARGEST_TERMS = 1e9  # nats: beyond, rounding of the scores of rows would decide, in double precision
+LAST_TERMS = 2e9  # nats, once a search is over: clusters that change leave terms beyond 1e9, some more and some less
 MOST_HALVES = 12  # of a step, part of which can be computed
 MOST_STEPS, SETTLED = 100, 1e-3  # until a prior has settled, which is when a step gains fewer nats
+NARROWEST, WIDEST = -46.0, 0.0  # log of variances, in squared units of columns, by which clusters may be widened
+ALONG = 0.1  # nats: at the limit of what can be computed a prior has settled when a step gains fewer
+SLACK = 1e-8  # by which the log of terms then stays below the limit
+MOST_TERMS = 1e300  # of which logarithms are taken
 LARGEST_WEIGHT = 1e120  # of a statistic, such as the rate of durations that are all zero: beyond, products overflow
 
 
@@ -54,6 +60,29 @@ def settled(model: Model, summary: Summary, names: Sequence[str], dtype: np.dtyp
     return learner.best.model
 
 
+def at_limit(posterior: Posterior, names: Sequence[str], dtype: np.dtype[np.floating]) -> Posterior:
+    """The posterior under the best prior of rows whose scores can be computed, where a step of learning goes beyond these.
+
+    Clusters that hardly vary would have an ever narrower prior, and steps for one hyperparameter after another (`tuned`) stop
+    somewhere at the limit of what can be computed, which they cannot follow.  So hyperparameters are learnt as if all scores
+    could be computed, clusters are widened as little as makes it so, and hyperparameters are learnt on with clusters as wide
+    as they then have to be.  Where that ends hardly depends on where it begins.  It is taken where it gains a thousandth
+    of a nat for each row.
+    """
+    own = _of_likelihood(names)
+    learner = _Learner(posterior, dtype)
+    learner.learn(own)
+    if not learner.stuck:
+        return posterior
+    free = _Learner(learner.best, dtype)
+    free.every = False
+    free.settle(own, SETTLED)
+    found = _AtLimit(free.best, own, max(LAST_TERMS, _terms(learner.best)))
+    if np.isfinite(found.value):
+        found.settle(own, ALONG)
+    return found.best if found.value > learner.value + learner.least else learner.best
+
+
 def _of_likelihood(names: Sequence[str]) -> list[str]:
     return [name.removeprefix(OF_LIKELIHOOD) for name in names if name.startswith(OF_LIKELIHOOD)]
 
@@ -68,6 +97,7 @@ class _Learner:
         self.least = LOST * float(posterior.summary.N.sum())  # nats, worth float64
         self.value = _value(posterior)
         self.refused: list[tuple[Sequence[str], float]] = []  # steps that cannot be computed, by a factor
+        self.stuck = False  # whether steps were too long for scores to be computed
         self.every = True  # whether scores are asked for after every step
 
     def learn(self, names: Sequence[str]) -> None:
@@ -79,23 +109,36 @@ class _Learner:
         before = self.best
         value = self.value
         self.every = False
-        self._step(names)
+        self.step(names)
         self.every = True
         if self.best is not before and not _terms(self.best) <= self.most:
             self.best = before
             self.value = value
             self.refused = []
-            self._step(names)
+            self.step(names)
             if self.refused and not self.value > value + SETTLED:
                 self._go_part_of_the_way()
+            self.stuck = True
 
-    def _step(self, names: Sequence[str]) -> None:
+    def step(self, names: Sequence[str]) -> None:
         """Each hyperparameter alone, and those that belong together."""
         for name in names:
             self._try_fitted(name)
-        together = [group for group in self.best.model.likelihood.coupled() if set(group) <= set(names)]
-        for group in [*([name] for name in names), *together]:
+        for group in self._groups(names):
             self._try_multiplied(group)
+
+    def _groups(self, names: Sequence[str]) -> list[Sequence[str]]:
+        """Each hyperparameter, and those that belong together."""
+        together = [group for group in self.best.model.likelihood.coupled() if set(group) <= set(names)]
+        return [*([name] for name in names), *together]
+
+    def settle(self, names: Sequence[str], least: float) -> None:
+        """Take steps until one gains less than so many nats."""
+        for _ in range(MOST_STEPS):
+            before = self.value
+            self.step(names)
+            if not self.value > before + least:
+                return
 
     def _go_part_of_the_way(self) -> None:
         """Take a step that was refused as far as scores can be computed: that which gains most."""
@@ -168,6 +211,59 @@ class _Learner:
             return True
         now = _terms(self.best)
         return terms <= now or (terms <= LARGEST_TERMS and (now > self.most or gain > self.least))
+
+
+class _AtLimit(_Learner):
+    """The posterior under a likelihood, learnt as if all scores could be computed, with clusters as wide as makes it so.
+
+    free : that likelihood
+    names : the hyperparameters that are learnt
+    limit : terms of scores, in nats
+    """
+
+    def __init__(self, free: Posterior, names: Sequence[str], limit: float) -> None:
+        super().__init__(free, np.dtype(np.float64))
+        self.free = free.model.likelihood
+        self.names = names
+        self.limit = limit
+        self.width = 0.5 * (NARROWEST + WIDEST)  # log of the variance by which clusters were last widened
+        self.best, self.value = self._widened(self.free)
+
+    def step(self, names: Sequence[str]) -> None:
+        """Multiply each hyperparameter of the likelihood alone, and those that belong together."""
+        for group in self._groups(names):
+            self._multiply(group)
+
+    def _multiply(self, group: Sequence[str]) -> None:
+        before = self.free
+        if before.scaled_together(group, 2.0) is before:
+            return
+        tried: dict[float, Posterior] = {}
+
+        def value(factor: float) -> float:
+            tried[factor], found = self._widened(before.scaled_together(group, factor))
+            return found
+
+        best = best_factor(value, self.value)
+        if best.factor != 1.0:
+            self.best, self.value = tried[best.factor], best.value
+            self.free = before.scaled_together(group, best.factor)
+
+    def _widened(self, likelihood: Likelihood) -> tuple[Posterior, float]:
+        """The posterior, and its value, with clusters as wide as they have to be; NaN where no width will do."""
+        posterior, value = self._under(likelihood)
+        if _terms(posterior) <= self.limit:
+            return posterior, value
+
+        def excess(log_width: float) -> float:
+            terms = _terms(self._under(likelihood.widened(float(np.exp(log_width)), self.names))[0])
+            return float(np.log(min(terms, MOST_TERMS) / self.limit)) + SLACK
+
+        for low, high in ((self.width - 1.0, self.width + 1.0), (NARROWEST, WIDEST)):
+            if excess(low) > 0.0 > excess(high):
+                self.width = float(brentq(excess, low, high, xtol=0.1 * SLACK))
+                return self._under(likelihood.widened(float(np.exp(self.width)), self.names))
+        return posterior, np.nan
 
 
 def _value(posterior: Posterior) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...model import Model, Summary
+from ...model.learning import at_limit
 from ..descent import Descent, wide_start
 from .excursions import ExcursionSearch
 from .pairs import PairSearch
@@ -67,6 +68,7 @@ class StateSearch(ExcursionSearch):
             if has_paths(self._sequences) and not self._few_excursions(self.total.K):
                 self._explore()
         self.outcome.polish(self.options.at_last)
+        self._learn_to_the_limit()
         if start.K == 1:
             self._begin_as_learnt(start)
 
@@ -79,6 +81,22 @@ class StateSearch(ExcursionSearch):
         if self.learnt is None or start.K == 1:
             return self.model
         return self.learnt if _bound(self.learnt, start) > _bound(self.model, start) else self.model
+
+    def _learn_to_the_limit(self) -> None:
+        """At last the best prior of states that hardly vary, of those whose scores can be computed (`at_limit`).
+
+        It is no matter for the number of states: rows near the origin allow narrower states, so that more of them would seem to
+        explain columns better that depend on each other exactly.
+        """
+        best = self.outcome
+        options = self.options.at_last
+        if self._laps_left <= 0 or not options.learn:
+            return
+        found = at_limit(best.model.posterior(best.total), options.learn, self.source.dtype)
+        if found.bound > best.bound + options.tol * best.total.K:
+            trial = self._laps(found.model, (), options, best, origin="prior at the limit")
+            trial.run(best.total)
+            self._keep(best, trial)
 
     def _begin_as_learnt(self, start: Summary) -> None:
         """At last one state with what was learnt along with it, which the search has not begun with."""
