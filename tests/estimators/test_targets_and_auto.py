@@ -15,8 +15,8 @@ from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
 from stickbreak.estimators import _automatic
 from stickbreak.estimators._automatic import automatic, readings
-from stickbreak.estimators._chosen import Candidate, Found
-from stickbreak.estimators._selection import Entry, RowContest, begun
+from stickbreak.estimators._chosen import Candidate, Entry, Found
+from stickbreak.estimators._selection import RowContest, begun
 from stickbreak.likelihoods import (
     REGISTRY,
     Bernoulli,

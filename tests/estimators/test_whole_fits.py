@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from stickbreak import HMM
-from stickbreak.estimators import _selection, _whole_fits, hmm
+from stickbreak.estimators import _selection, _state_selection, _whole_fits, hmm
 from stickbreak.inference import StateSearch
 from stickbreak.likelihoods import AutoregressiveGaussian
 
@@ -64,7 +64,7 @@ def test_no_fit_is_made_twice():
 @pytest.mark.parametrize("rows", [200, 100])
 def test_where_fits_take_long_there_is_one_unless_another_family_is_near(monkeypatch, rows):
     """And on a sample of the rows there is one."""
-    monkeypatch.setattr(_whole_fits, "LONG", 0.0)
+    monkeypatch.setattr(_state_selection, "LONG", 0.0)
     monkeypatch.setattr(_selection, "FEWEST_ROWS", rows)
     found = HMM(max_laps=30, **SMALL)
     with pytest.warns(ConvergenceWarning):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data import ArraySource
-from ..inference import Options, Session
+from ..inference import Memoized, Options, Session
 from ..inference.learning_search import Rival, affords_rival
 from ..inference.sample_sizes import smallest_sample
 from ..likelihoods import Likelihood
@@ -17,29 +17,30 @@ from . import _hyperparameters as hyperparameters
 from . import _likelihoods as likelihoods
 from . import _memory as memory
 from ._base import Columns, survey
-from ._chosen import Family
+from ._chosen import Choice, Family
 from ._selection import FEWEST_ROWS, RowContest, choose, sample_rows
 from ._setup import SearchProblem
+from ._told import Told
 
 
 def decide_family(
-    estimator: Any,
-    source: ArraySource,
-    rows: ArraySource,
-    session: Session,
-    rng: np.random.Generator,
-    latent: bool = True,
-) -> Family:
-    """The family of a fit.
+    estimator: Any, source: ArraySource, rows: ArraySource, told: Told, session: Session, rng: np.random.Generator
+) -> Choice:
+    """The family of a fit, or the contest that whole fits are to settle: where all rows were searched, by any moves.
 
     rows : those of the source, repeated ones collapsed
-    latent : whether it may have latent variables of rows
+    told : what is said of rows beside their values
     """
-    ways = likelihoods.ways(estimator, source, latent)
+    ways = likelihoods.ways(estimator, source, told.latent)
     if not likelihoods.several(ways):
         return Family(ways[0].only() if ways else likelihoods.likelihood(estimator, source))
-    family = choose(_contest(estimator, rows, sample_rows(rows), session, rng), ways)
+    contest = _contest(estimator, rows, sample_rows(rows), session, rng)
+    choose(contest, ways)
     goes_on = choices.searches_freely(estimator) and estimator.n_init == 1
+    alike = told.classes is None and told.links is None and isinstance(choices.algorithm(estimator), Memoized)
+    if goes_on and alike and contest.is_whole:
+        return contest
+    family = contest.family()
     return family if goes_on else replace(family, found=None)
 
 

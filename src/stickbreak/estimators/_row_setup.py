@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import ArraySource
+from ..data.check import Finding
 from ..inference import ClassSearch, LearningSearch, Search, Session, by_class
 from ..inference.learning_search import Rival
 from ..model import Model
@@ -20,11 +21,10 @@ from ._check import checked
 from ._chosen import Family
 from ._devices import check_visits
 from ._distinct import Distinct
-from ._family import decide_family, problem_of, rivals_of
+from ._family import problem_of, rivals_of
 from ._labelled import labelled
 from ._links import check_links, linked_problem, linked_source
 from ._seeds import with_rows
-from ._selection import recalled, remember
 from ._setup import Setup
 from ._start import choose_start
 from ._told import Told
@@ -35,29 +35,41 @@ class RowSetup(NamedTuple):
 
     distinct : the rows to visit
     columns : what all rows say of each column
+    findings : of the data check
     prior : the model before any hyperparameter was learnt
     """
 
     setup: Setup
     distinct: Distinct
     columns: Columns
-    family: Family
+    findings: list[Finding]
     prior: Model
 
 
+def distinct_rows(estimator: Any, source: ArraySource) -> Distinct:
+    """The rows of a source as an algorithm takes them: repeated ones once, if rows may have weights."""
+    return Distinct.of(source) if choices.algorithm(estimator).takes_weights else Distinct(source)
+
+
 def row_setup(
-    estimator: Any, X: Any, source: ArraySource, told: Told, session: Session, rng: np.random.Generator
+    estimator: Any,
+    X: Any,
+    source: ArraySource,
+    plain: Distinct,
+    told: Told,
+    session: Session,
+    rng: np.random.Generator,
+    family: Family,
 ) -> RowSetup:
-    """The setup of a fit to the rows of a source, as X has them; sets ``levels_`` and ``data_check_`` of the estimator."""
+    """The setup of a fit with a family to the rows of a source, as X has them; sets ``levels_`` of the estimator.
+
+    plain : the rows without what is told of them
+    """
     executor = session.executor
-    plain = Distinct.of(source) if choices.algorithm(estimator).takes_weights else Distinct(source)
-    family = recalled(session.journal)
-    if family is None:
-        family = remember(session.journal, decide_family(estimator, source, plain.rows, session, rng, told.latent))
     likelihood = family.likelihood
     estimator.levels_ = likelihoods.known_levels(estimator, likelihood, source.n_columns)
     learn = hyperparameters.learnt(estimator, likelihood)
-    columns, estimator.data_check_ = checked(estimator, likelihood, source, executor)
+    columns, findings = checked(estimator, likelihood, source, executor)
     likelihood = hyperparameters.continued(estimator, likelihood, source, learn)
     problem = problem_of(estimator, likelihood, plain.rows, columns, learn)
     check_visits(estimator, X, problem.model, source)
@@ -80,7 +92,7 @@ def row_setup(
         distinct = Distinct(data) if distinct.collapsed is None else Distinct.of(data)
         second = ClassSearch if published_birth(estimator) is None else setup.search
         setup = labelled(estimator, setup, len(told.classes.names), distinct.rows, executor, second, by_class)
-    return RowSetup(setup, distinct, columns, family, problem.model)
+    return RowSetup(setup, distinct, columns, findings, problem.model)
 
 
 def _search(estimator: Any, rivals: Sequence[Rival]) -> Callable[..., Search]:

@@ -2,10 +2,10 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from ._automatic import CORRELATED, INDEPENDENT, Reading
 from ._choices import MOVES
-from ._chosen import Candidate, Family, Found
+from ._chosen import Ascend, Candidate, Entry, Family, Fit, Found, P
 from ._likelihoods import FEW_COLUMNS
 from ._setup import SearchProblem
+from ._whole_fits import Fits, WholeFits, near
 
 FEWEST_ROWS = 5000  # of the sample; enough for families whose clusters others start from
 MOST_LAPS = 100  # to begin a search with one family
@@ -52,14 +53,6 @@ def remember(journal: Journal, family: Family) -> Family:
     return family
 
 
-class Entry(NamedTuple):
-    """A likelihood, before it has seen data, and what a search with it found."""
-
-    candidate: Candidate
-    likelihood: Likelihood
-    found: Found
-
-
 @dataclass
 class Contest(ABC):
     """Searches of a sample that only begin, one for each likelihood; the bound, as if of all rows, says which is best."""
@@ -84,10 +77,38 @@ class Contest(ABC):
             candidate = Candidate(family, bound, found.total.K, time.perf_counter() - began)
             self.entries[family] = Entry(candidate, likelihood, found)
 
+    @abstractmethod
+    def best_of(self, families: Iterable[str]) -> Entry:
+        """The best of some."""
+
+    @abstractmethod
+    def opened(self, entry: Entry) -> Family:
+        """A family, and what a fit with it begins with."""
+
+    @abstractmethod
+    def judge(self, entry: Entry, fit: Fit[Any]) -> None:
+        """Take what a whole fit with a family has found for what a short search has."""
+
+    @abstractmethod
+    def rivals(self, fits: Fits) -> list[Entry]:
+        """The families that have not been fitted and may be."""
+
+    @abstractmethod
+    def next(self, fits: Fits, last: Entry) -> Entry | None:
+        """The family to fit next, if any is to be, once others have followed the clusters of the last fit."""
+
+    def fit(self, prepare: Callable[[Family], P], ascend: Ascend) -> tuple[Family, Fit[P]]:
+        """The best of whole fits."""
+        return WholeFits(self, prepare, ascend).run()
+
     @property
     def best(self) -> Entry:
         """The one with the highest bound."""
-        return max(self.entries.values(), key=lambda entry: entry.candidate.lower_bound)
+        return self.highest(self.entries)
+
+    def highest(self, families: Iterable[str]) -> Entry:
+        """The one of some with the highest bound."""
+        return max((self.entries[name] for name in families), key=lambda entry: entry.candidate.lower_bound)
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -149,20 +170,25 @@ class RowContest(Contest):
     def reconsider(self) -> None:
         """Let families follow the clusters of those after them that found more, but no pieces: a search may miss some."""
         entries = list(self.entries.items())
-        for i, (family, entry) in enumerate(entries):
+        for i, (_, entry) in enumerate(entries):
             known = entry.candidate
             more = [other for _, other in entries[i + 1 :] if other.candidate.n_clusters > known.n_clusters]
             more = [other for other in more if _no_pieces(other.candidate, known)]
             if not more:
                 continue
-            rival = self.rival(max(more, key=lambda other: other.candidate.lower_bound).found)
-            began = time.perf_counter()
-            search, each = self._search(entry.likelihood, [rival])
-            search.follow(rival)
-            bound, found = self._begun(search, each)
-            if bound > known.lower_bound:
-                seconds = known.seconds + time.perf_counter() - began
-                self.entries[family] = Entry(Candidate(family, bound, found.total.K, seconds), entry.likelihood, found)
+            self._follow(entry, self.rival(max(more, key=lambda other: other.candidate.lower_bound).found))
+
+    def _follow(self, entry: Entry, rival: Rival) -> None:
+        """Let a family follow the clusters of a rival, and keep what is better."""
+        began = time.perf_counter()
+        search, each = self._search(entry.likelihood, [rival])
+        search.follow(rival)
+        bound, found = self._begun(search, each)
+        known = entry.candidate
+        if bound > known.lower_bound:
+            seconds = known.seconds + time.perf_counter() - began
+            candidate = Candidate(known.family, bound, found.total.K, seconds)
+            self.entries[known.family] = Entry(candidate, entry.likelihood, found)
 
     def scale(self, reading: Reading, logs: Sequence[int], open_: Sequence[int]) -> list[int]:
         """The columns for the log scale: ``logs``, and those of the columns ``open_`` that are better there.
@@ -176,6 +202,10 @@ class RowContest(Contest):
 
     @property
     def preferred(self) -> Entry:
+        """The best of all."""
+        return self.best_of(self.entries)
+
+    def best_of(self, families: Iterable[str]) -> Entry:
         """The one with the highest bound whose clusters are no pieces of those of a fuller family.
 
         Many clusters of a simpler family often explain rows better than the few that people would name, as those of
@@ -183,22 +213,69 @@ class RowContest(Contest):
         `MANY_TIMES` as many clusters, or where the fuller family has found no clusters: its covariances may cost more than few
         rows can pay.
         """
-        fullness = {name: self._fullness(entry.likelihood) for name, entry in self.entries.items()}
+        fullness = {name: self._fullness(self.entries[name].likelihood) for name in families}
         preferred: Entry | None = None
         for level in sorted(set(fullness.values()), reverse=True):
-            entries = [entry for name, entry in self.entries.items() if fullness[name] == level]
-            best = max(entries, key=lambda entry: entry.candidate.lower_bound)
+            best = self.highest(name for name in fullness if fullness[name] == level)
             if preferred is None or _better(best.candidate, preferred.candidate):
                 preferred = best
         assert preferred is not None
         return preferred
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the sample is all rows."""
+        return self.sample is self.source
+
     def family(self) -> Family:
         """The one chosen, and what came of its choice."""
         chosen = self.preferred
         others = [candidate for candidate in self.candidates if candidate is not chosen.candidate]
-        found = chosen.found if self.sample is self.source else None
-        return Family(chosen.likelihood, [chosen.candidate, *others], [self.rival(chosen.found)], found)
+        return replace(self.opened(chosen), candidates=[chosen.candidate, *others])
+
+    def opened(self, entry: Entry) -> Family:
+        """A family, which goes on with what its search found, if the sample was all rows."""
+        return Family(entry.likelihood, [], [self.rival(entry.found)], entry.found if self.is_whole else None)
+
+    def judge(self, entry: Entry, fit: Fit[Any]) -> None:
+        """Take what a whole fit with a family has found for what a short search has, less what learning costs."""
+        found = Found(fit.outcome.model, fit.outcome.total)
+        known = entry.candidate
+        bound = begun(found, 1.0, fit.prepared.setup.problem.options.learn).bound
+        candidate = Candidate(known.family, bound, found.total.K, known.seconds + fit.seconds)
+        self.entries[known.family] = Entry(candidate, entry.likelihood, found)
+
+    def rivals(self, fits: Fits) -> list[Entry]:
+        """The families that have not been fitted and may be preferred to those that have been."""
+        fitted = [self.entries[name] for name in fits]
+        left = [entry for name, entry in self.entries.items() if name not in fits]
+        return [entry for entry in left if not any(self._in_pieces(entry, other) for other in fitted)]
+
+    def _in_pieces(self, entry: Entry, other: Entry) -> bool:
+        """Whether the clusters of a family are pieces of those of another, a fuller one."""
+        fuller = self._fullness(other.likelihood) > self._fullness(entry.likelihood)
+        return fuller and not _no_pieces(entry.candidate, other.candidate)
+
+    def next(self, fits: Fits, last: Entry) -> Entry | None:
+        """The family to fit next, once others have followed the clusters of the last fit, if that is the best.
+
+        One that comes close, or is behind by no more than that fit has gained over its short search: what short searches miss
+        where clusters overlap is chance.
+        """
+        known = self.entries[last.candidate.family]
+        best = self.best_of(fits)
+        if best is not known:
+            return None
+        rival = self.rival(known.found)
+        for entry in self.rivals(fits):
+            self._follow(entry, rival)
+        left = self.rivals(fits)
+        if not left:
+            return None
+        other = self.highest(entry.candidate.family for entry in left)
+        behind = best.candidate.lower_bound - other.candidate.lower_bound
+        gained = known.candidate.lower_bound - last.candidate.lower_bound
+        return other if behind <= gained or near(best.candidate, other.candidate) else None
 
     def rival(self, found: Found) -> Rival:
         """The responsibilities of rows according to the outcome of a search, for others to start from."""
@@ -233,8 +310,8 @@ def sample_rows(source: ArraySource) -> int:
     return min(max(FEWEST_ROWS, source.n_rows // SMALLER), MOST_ROWS)
 
 
-def choose(contest: RowContest, ways: Sequence[Reading]) -> Family:
-    """The family that explains a sample best, of all ways to take the columns of a table, and scales of these.
+def choose(contest: RowContest, ways: Sequence[Reading]) -> None:
+    """Look for the family that explains a sample best, of all ways to take the columns of a table, and scales of these.
 
     Where columns are correlated, logarithms may also make their relations linear, as those of lengths and areas: the best such
     family is tried with all columns in question on the log scale, too.
@@ -250,7 +327,6 @@ def choose(contest: RowContest, ways: Sequence[Reading]) -> Family:
         if contest.preferred.candidate.family in reading.families(logs, CORRELATED):
             contest.enter(reading.families(judged, CORRELATED))
     contest.reconsider()
-    return contest.family()
 
 
 def _better(candidate: Candidate, fuller: Candidate) -> bool:

@@ -8,12 +8,12 @@ from ..data import SequenceSource
 from ..data.check import Finding
 from ..data.labelled_rows import with_classes
 from ..inference import Session, StateSearch, Streaming, states_by_class
-from ..likelihoods import Likelihood
 from ..model import Model
 from . import _chains as chains
 from . import _sequences as sequences
 from ._base import Columns
 from ._check import checked
+from ._chosen import Family
 from ._classes import Classes, classes_of, require_rows
 from ._continued import learnt_along
 from ._devices import check_visits
@@ -60,9 +60,10 @@ def classes_of_sequences(estimator: Any, X: Any, y: Any, source: SequenceSource)
 
 
 def sequence_setup(
-    estimator: Any, X: Any, source: SequenceSource, classes: Classes | None, session: Session, likelihood: Likelihood
+    estimator: Any, X: Any, source: SequenceSource, classes: Classes | None, session: Session, family: Family
 ) -> SequenceSetup:
-    """The setup of a fit of states with a likelihood to the sequences of a source, as X has them."""
+    """The setup of a fit of states with a family to the sequences of a source, as X has them."""
+    likelihood = family.likelihood
     executor = session.executor
     lagged = source.with_lags(chains.lags(likelihood))
     columns, findings = checked(estimator, likelihood, lagged.flat, executor)

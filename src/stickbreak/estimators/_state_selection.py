@@ -27,9 +27,10 @@ from . import _memory as memory
 from . import _sequences as sequences
 from ._automatic import FEW_CORRELATED, INDEPENDENT
 from ._base import Columns, survey
-from ._chosen import Candidate, Family, Found
-from ._selection import Begun, Contest, Entry, begun, sample_rows
+from ._chosen import Candidate, Choice, Entry, Family, Fit, Found
+from ._selection import Begun, Contest, begun, sample_rows
 from ._setup import SearchProblem
+from ._whole_fits import Fits, near
 
 NUMBERS = (INDEPENDENT, "gaussian")  # families of several columns of numbers
 ORDERS = {"autoregressive_gaussian": 1, "autoregressive_gaussian of order 2": 2}
@@ -40,12 +41,15 @@ CLOSE = 5.0  # nats for each state, by which seeds differ: families so close are
 FIRST_LAPS, MORE_LAPS = 6, 2  # of these, after which a search may be given up: what a lap gains is then known
 SURELY = 2.0  # a family is given up that is behind by so many times what all laps left would gain at the last pace
 TOLERANCE, ENOUGH = 0.1, 2  # as `Options.tol`, and quiet laps: a search has then begun well enough to be compared
+MORE_STATES = 2  # times as many as are known may be found by a fit
+LONG, SHORT = 2e9, 8e7  # products of numbers in all laps of a fit: beyond, it takes long; up to as many, little time
+FAR = 0.25  # nats for each row, by which a family of another kind may be behind the best fit to be fitted, too
 WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autoregressive rows to be tried
 
 
 def decide_family(
     estimator: Any, source: SequenceSource, session: Session, seed: int, alike: bool
-) -> "Family | StateContest":
+) -> Choice:
     """The family of the states of a fit, or the contest that whole fits are to settle.
 
     alike : whether the bounds of fits are those of the rows alone, and of all of them, so that they may be compared
@@ -181,20 +185,67 @@ class StateContest(Contest):
         for other in others:
             self.entries[other] = self._following(self.entries[other], path)
 
-    def judge(self, entry: Entry, fitted: Found, seconds: float) -> None:
-        """Take what a whole fit with a family has found, in so many seconds, for what a short search has.
+    def best_of(self, families: Iterable[str]) -> Entry:
+        """The one with the highest bound."""
+        return self.highest(families)
+
+    def opened(self, entry: Entry) -> Family:
+        """The family alone: each fit is what it is where its family is given."""
+        return Family(entry.likelihood)
+
+    def judge(self, entry: Entry, fit: Fit[Any]) -> None:
+        """Take what a whole fit with a family has found for what a short search has.
 
         Its bound is that of the rows with so long a history, less what learning costs, as for all others.
         """
         likelihood = entry.likelihood
         steps = chains.lags(likelihood)
         rows = sequences.collapsed(self.whole if steps == self.lags else self.whole.with_fewer_lags(steps))
-        parameters = fitted.model.parameters(fitted.total, rows.dtype)
-        seen = visit(fitted.model, parameters, rows, rows.batches(1)[0], self.session.executor).summary
-        bound = begun(Found(fitted.model, seen), 1.0, _learnt(likelihood), steps).bound
+        model, total = fit.outcome.model, fit.outcome.total
+        seen = visit(model, model.parameters(total, rows.dtype), rows, rows.batches(1)[0], self.session.executor).summary
+        bound = begun(Found(model, seen), 1.0, _learnt(likelihood), steps).bound
         known = entry.candidate
-        candidate = Candidate(known.family, bound, fitted.total.K, known.seconds + seconds)
-        self.entries[known.family] = Entry(candidate, likelihood, fitted)
+        candidate = Candidate(known.family, bound, total.K, known.seconds + fit.seconds)
+        self.entries[known.family] = Entry(candidate, likelihood, Found(model, total))
+
+    def rivals(self, fits: Fits) -> list[Entry]:
+        """The families that have not been fitted; those alone whose fits do not take long where a sample was searched."""
+        left = [entry for family, entry in self.entries.items() if family not in fits]
+        return left if self.is_whole else [entry for entry in left if self._work(fits, entry) <= LONG]
+
+    def next(self, fits: Fits, last: Entry) -> Entry | None:
+        """The family to fit next, once others have followed the states of the last fit.
+
+        One that comes close to the best fit.  Where fits are short there are two at least, and where they are very short one
+        of each kind: with history, and without.  Where fits of many rows take long there is one: the searches have seen a
+        sample.
+        """
+        self.follow(last.candidate.family, [entry.candidate.family for entry in self.rivals(fits)])
+        rivals = sorted(self.rivals(fits), key=lambda rival: -rival.candidate.lower_bound)
+        if not rivals:
+            return None
+        short = len(fits) == 1 and self._work(fits, rivals[0]) <= LONG
+        if short or near(self.highest(fits).candidate, rivals[0].candidate):
+            return rivals[0]
+        return self._of_another_kind(fits, rivals)
+
+    def _of_another_kind(self, fits: Fits, rivals: Sequence[Entry]) -> Entry | None:
+        """The best of another kind than all that were fitted, if that takes little time and it is not far behind.
+
+        Families with history are of one kind, and those without are of the other: where short searches miss the states of one,
+        they miss those of its kind.
+        """
+        kinds = {_looks_back(self.entries[family]) for family in fits}
+        least = self.highest(fits).candidate.lower_bound - FAR * self.whole.total_weight
+        others = [entry for entry in rivals if _looks_back(entry) not in kinds and self._work(fits, entry) <= SHORT]
+        return next((entry for entry in others if entry.candidate.lower_bound > least), None)
+
+    def _work(self, fits: Fits, entry: Entry) -> float:
+        """Products of numbers in a fit of a family, with as many laps as the longest so far, and more states than are known."""
+        laps = max(len(fit.outcome.history) for fit in fits.values())
+        rows = max(fit.prepared.setup.problem.source.n_rows for fit in fits.values())
+        K = MORE_STATES * max(self.highest(fits).candidate.n_clusters, entry.candidate.n_clusters)
+        return float(laps * rows * K * (K + entry.found.model.likelihood.n_statistics))
 
     def _open(self, searched: Collection[str]) -> str | None:
         """The best family that has not been ``searched`` for longer, if it is so close to the best that this may decide."""
@@ -271,6 +322,11 @@ class StateContest(Contest):
         total = search.total * self._each(search)
         model = settled(search.found, total, _learnt(likelihood), self.source.dtype)
         return begun(Found(model, total), self._each(search), _learnt(likelihood), chains.lags(likelihood))
+
+
+def _looks_back(entry: Entry) -> bool:
+    """Whether rows of a family follow their histories."""
+    return chains.lags(entry.likelihood) > 0
 
 
 def _learnt(likelihood: Likelihood) -> list[str]:

@@ -22,6 +22,7 @@ from . import _allowed as allowed
 from . import _chains as chains
 from . import _choices as choices
 from . import _sequences as sequences
+from ._chosen import Choice
 from ._merged import Again, merged
 from ._selection import recalled, remember
 from ._sequence_reading import SequenceReading
@@ -30,7 +31,6 @@ from ._setup import Outcome, Setup
 from ._stability import Stability, stability_of_labels
 from ._state_selection import decide_family
 from ._streams import Continuation, begin_stream, learn_more, renewing
-from ._whole_fits import best_fit
 
 if TYPE_CHECKING:
     from ..plots.accessors import StatePlots
@@ -399,9 +399,9 @@ class HMM(ClusterMixin, SequenceReading):
             session = self._session(executor, source if classes is None else with_classes(source, classes.codes))
             seed = self._seed(session.journal)
             alike = classes is None and isinstance(choices.algorithm(self), Memoized)
-            choice = recalled(session.journal) or decide_family(self, source, session, seed, alike)
-            setup = partial(sequence_setup, self, X, source, classes, session)
-            family, (found, outcome, _) = best_fit(choice, setup, partial(self._ascend_from, session, seed))
+            choice: Choice = recalled(session.journal) or decide_family(self, source, session, seed, alike)
+            prepare = partial(sequence_setup, self, X, source, classes, session)
+            family, (found, outcome, _) = choice.fit(prepare, partial(self._ascend_from, session, seed))
             remember(session.journal, family)
             self._close(session, outcome)
             self._name_classes(None if classes is None else classes.names)

@@ -14,7 +14,7 @@ from ..allocations import Allocation, GammaConcentration
 from ..allocations.mixture import MixturePrior
 from ..data import ArraySource
 from ..data.opening import in_files
-from ..inference import Algorithm, Executor, Sequential, Streaming
+from ..inference import Algorithm, Executor, Sequential, Session, Streaming
 from ..likelihoods import Likelihood
 from ..likelihoods.linked import of_rows
 from ..model import Kind, Model, RowKind, Summary
@@ -24,11 +24,15 @@ from . import _choices as choices
 from . import _hyperparameters as hyperparameters
 from . import _likelihoods as likelihoods
 from ._base import as_source
+from ._chosen import Choice
 from ._distinct import Distinct
+from ._family import decide_family
 from ._links import labels_of_groups
 from ._merged import Again, merged
 from ._row_reading import RowReading
-from ._row_setup import row_setup
+from ._row_setup import distinct_rows, row_setup
+from ._selection import recalled, remember
+from ._setup import Outcome, Setup
 from ._stability import Stability, stability_of_labels
 from ._streams import Continuation, begin_stream, learn_more
 from ._told import Told
@@ -445,21 +449,30 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         with self._executor(X) as executor:
             session = self._session(executor, told.known_by(source))
             rng = np.random.default_rng(self._seed(session.journal))
-            found = row_setup(self, X, source, told, session, rng)
-            outcome = self._ascend(found.setup, session, rng)
+            plain = distinct_rows(self, source)
+            choice: Choice = recalled(session.journal) or decide_family(self, source, plain.rows, told, session, rng)
+            prepare = partial(row_setup, self, X, source, plain, told, session, rng)
+            family, (found, outcome, _) = choice.fit(prepare, partial(self._ascend_from, session, rng))
+            remember(session.journal, family)
+            self._close(session, outcome)
+            self.data_check_ = found.findings
             model = outcome.model
             labels = partial(self._labels_of, found.distinct, found.columns, executor)
             if told.links is not None:
                 labels = partial(labels_of_groups, model, outcome.total, found.distinct.rows, told.links, executor)
                 model = replace(model, likelihood=of_rows(model.likelihood))
             self._name_classes(None if told.classes is None else told.classes.names)
-            self.selection_ = found.family.candidates
+            self.selection_ = family.candidates
             table = self._table(source.n_columns - self.n_features_in_)
             self._set_fitted(model, outcome.total, source.dtype, outcome.history, table)
             trouble = self._set_drawn(outcome.sampled, None if in_files(X) else labels) or outcome.trouble
             begin_stream(self, found.prior, source, Streaming.remembered)
         self.converged_ = trouble is None
         return trouble
+
+    def _ascend_from(self, session: Session, rng: np.random.Generator, setup: Setup) -> Outcome:
+        """What comes of a setup; the fit may go on."""
+        return self._ascend(setup, session, rng, last=False)
 
     def _add(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         with self._executor(X) as executor:

@@ -96,10 +96,11 @@ class LearningSearch(RowSearch):
         followed = self._laps(self.model, self._removals, self._coarse(start.K), settle=TUNING.settle)
         self.best = followed
         followed.run(start)
-        if self._doubtful(followed):
-            one = self._compete(followed.model, one_cluster(followed.model), self.options)
-            if one is not None and not followed.beats(one):
-                self.best = one
+        if followed.total.K == 1:
+            return
+        one = self._compete(followed.model, one_cluster(followed.model), self.options)
+        if one is not None and self._doubtful(followed) and not followed.beats(one):
+            self.best = one
 
     def _sampled(self, rows: int, options: Options) -> Self:
         return replace(super()._sampled(rows, options), rivals=self.rivals, restarts=self.restarts, given=self.given)
