@@ -21,8 +21,8 @@ class Candidate:
     ----------
     family : its name, or that of its part for numbers
     lower_bound : the ELBO of all rows, as far as those of the sample tell, less what the learnt hyperparameters cost
-    n_clusters : clusters found in the sample
-    seconds : time of the search
+    n_clusters : clusters found in the sample, or by a whole fit
+    seconds : time of the search, and of the fit
     """
 
     family: str

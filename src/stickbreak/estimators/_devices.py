@@ -17,20 +17,22 @@ def check_device(estimator: Any) -> None:
 
 
 def check_visits(estimator: Any, X: Any, model: Model, source: ArraySource) -> None:
-    """Refuse what a device cannot visit; where the estimator chose the family by itself, warn that processors will.
+    """Refuse what a device cannot visit; a family that the estimator chose by itself is visited on processors then.
 
     Raises
     ------
     TypeError
         If the likelihood or the rows given are of no kind that a device computes.
     """
-    if device_of(estimator.device, X) is None:
-        return
-    trouble = refusal(model.kind, model.likelihood, isinstance(source, SparseSource))
-    if trouble is None:
-        return
-    if isinstance(source, SparseSource) or estimator.likelihood != "auto":
+    trouble = _trouble(estimator, X, model, source)
+    if trouble is not None and (isinstance(source, SparseSource) or estimator.likelihood != "auto"):
         raise TypeError(f"device={estimator.device!r}: {trouble}")
+
+
+def warn_of_processors(estimator: Any, X: Any, model: Model, source: ArraySource) -> None:
+    """Say where the family that an estimator chose by itself is visited, if that is not on its device."""
+    if _trouble(estimator, X, model, source) is None:
+        return
     name = type(model.likelihood).__name__
     warnings.warn(
         f'likelihood="auto" chose {name}, which is visited on processors, not on device={estimator.device!r}; '
@@ -38,6 +40,13 @@ def check_visits(estimator: Any, X: Any, model: Model, source: ArraySource) -> N
         UserWarning,
         stacklevel=4,
     )
+
+
+def _trouble(estimator: Any, X: Any, model: Model, source: ArraySource) -> str | None:
+    """Why a device does not visit these rows; None where it does, or where there is none."""
+    if device_of(estimator.device, X) is None:
+        return None
+    return refusal(model.kind, model.likelihood, isinstance(source, SparseSource))
 
 
 def reading_kind(estimator: Any, likelihood: Likelihood, source: ArraySource) -> Kind:

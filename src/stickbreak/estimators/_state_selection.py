@@ -47,9 +47,7 @@ FAR = 0.25  # nats for each row, by which a family of another kind may be behind
 WITH_HISTORY = 0.9  # of the rows, the least share that must have one for autoregressive rows to be tried
 
 
-def decide_family(
-    estimator: Any, source: SequenceSource, session: Session, seed: int, alike: bool
-) -> Choice:
+def decide_family(estimator: Any, source: SequenceSource, session: Session, seed: int, alike: bool) -> Choice:
     """The family of the states of a fit, or the contest that whole fits are to settle.
 
     alike : whether the bounds of fits are those of the rows alone, and of all of them, so that they may be compared
@@ -202,7 +200,9 @@ class StateContest(Contest):
         steps = chains.lags(likelihood)
         rows = sequences.collapsed(self.whole if steps == self.lags else self.whole.with_fewer_lags(steps))
         model, total = fit.outcome.model, fit.outcome.total
-        seen = visit(model, model.parameters(total, rows.dtype), rows, rows.batches(1)[0], self.session.executor).summary
+        seen = visit(
+            model, model.parameters(total, rows.dtype), rows, rows.batches(1)[0], self.session.executor
+        ).summary
         bound = begun(Found(model, seen), 1.0, _learnt(likelihood), steps).bound
         known = entry.candidate
         candidate = Candidate(known.family, bound, total.K, known.seconds + fit.seconds)

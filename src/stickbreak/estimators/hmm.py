@@ -23,6 +23,7 @@ from . import _chains as chains
 from . import _choices as choices
 from . import _sequences as sequences
 from ._chosen import Choice
+from ._devices import warn_of_processors
 from ._merged import Again, merged
 from ._selection import recalled, remember
 from ._sequence_reading import SequenceReading
@@ -406,6 +407,7 @@ class HMM(ClusterMixin, SequenceReading):
             self._close(session, outcome)
             self._name_classes(None if classes is None else classes.names)
             self.data_check_ = found.findings
+            warn_of_processors(self, X, found.prior, found.source)
             self.selection_ = family.candidates
             self._set_fitted(outcome.model, outcome.total, source.dtype, outcome.history, self._table(0))
             labels = None if in_files(X) else partial(self._paths, found.visited, found.columns, executor)
