@@ -9,10 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from stickbreak import Mixture
 from stickbreak.data import ArraySource
 from stickbreak.estimators import _whole_fits, mixture
-from stickbreak.estimators._chosen import Candidate, Entry
-from stickbreak.estimators._selection import RowContest
+from stickbreak.estimators._chosen import Candidate, Entry, Found
+from stickbreak.estimators._selection import RowContest, begun
 from stickbreak.inference import LearningSearch
 from stickbreak.likelihoods import REGISTRY, Gaussian, StudentT
+from stickbreak.model.learning import OF_LIKELIHOOD
 
 SMALL = {"random_state": 0, "n_jobs": 1}
 FIRST, SECOND = "gaussian", "student_t"
@@ -228,3 +229,15 @@ def test_a_checkpoint_goes_on_with_the_second_fit(monkeypatch, tmp_path):
         assert found.model_.bound(found.summary_) == whole.model_.bound(whole.summary_)
         bounds = [[(c.family, c.lower_bound, c.n_clusters) for c in one.selection_] for one in (found, whole)]
         assert bounds[0] == bounds[1]
+
+
+def test_one_cluster_with_heavy_tails_competes_with_several_gaussians():
+    """Two clusters with tails, into which those of Gaussians turn, are further behind than one."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((100, 2)) * np.sqrt(2.0 / rng.chisquare(2, (100, 1)))
+    found = Mixture(**SMALL).fit(X)
+    tails = next(candidate for candidate in found.selection_ if candidate.family == "student_t")
+    one = Mixture(StudentT(), moves=(), **SMALL).fit(X)
+    learnt = [OF_LIKELIHOOD + name for name in StudentT().not_given()]
+    assert tails.n_clusters == 1
+    assert tails.lower_bound == pytest.approx(begun(Found(one.model_, one.summary_), 1.0, learnt).bound, abs=0.5)
