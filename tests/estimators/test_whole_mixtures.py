@@ -91,7 +91,10 @@ def test_no_family_that_is_far_behind_is_fitted(monkeypatch):
     assert len(families) == 3  # one, and two: the second is no better
 
 
-@pytest.mark.parametrize("given", [{"moves": ()}, {"init": "k-means++"}, {"n_init": 2}, {"algorithm": "stochastic"}])
+@pytest.mark.parametrize(
+    "given",
+    [{"moves": ()}, {"init": "k-means++"}, {"n_init": 2}, {"algorithm": "stochastic"}, {"seeds": {"a": [[0.0, 0.0]]}}],
+)
 def test_given_starts_and_other_algorithms_have_one_fit(monkeypatch, given):
     monkeypatch.setattr(_whole_fits, "NEAR", np.inf)
     families = setups(monkeypatch)

@@ -37,8 +37,8 @@ def decide_family(
     contest = _contest(estimator, rows, sample_rows(rows), session, rng)
     choose(contest, ways)
     goes_on = choices.searches_freely(estimator) and estimator.n_init == 1
-    alike = told.classes is None and told.links is None and isinstance(choices.algorithm(estimator), Memoized)
-    if goes_on and alike and contest.is_whole:
+    plain = told.classes is None and told.links is None and estimator.seeds is None  # bounds are those of rows alone
+    if goes_on and plain and contest.is_whole and isinstance(choices.algorithm(estimator), Memoized):
         return contest
     family = contest.family()
     return family if goes_on else replace(family, found=None)

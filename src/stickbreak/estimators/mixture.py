@@ -59,8 +59,8 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
     likelihood : str or likelihood object, default "auto"
         The family of the clusters.  "auto": by what each column holds; for columns of numbers the ELBO of searches of a sample
         chooses between families, and which columns are on the log scale, unless a simpler family needs more than twice as many
-        clusters as a fuller one; where rows are no more than 5,000, families that come close are fitted to the end, and the best
-        of these fits is kept; sparse rows are counts of words, "multinomial"; with a model as ``init``, the family of that.
+        clusters as a fuller one; of no more than 5,000 rows families that come close are fitted to the end, and the best of
+        these fits is kept; sparse rows are counts of words, "multinomial"; with a model as ``init``, the family of that.
         Columns that name the rows are left out, with a warning, as if they were not there: draws and missing values of theirs
         stay missing.  Or a name in `stickbreak.likelihoods.REGISTRY` such as "gaussian" or "bernoulli", with a default prior,
         or an object such as ``Gaussian(scale=0.5)``.
@@ -166,9 +166,9 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         The names of the levels of columns that held categories, by the number of the column; none of columns left out.
     selection_ : list of Candidate
         With ``likelihood="auto"`` and several families or scales for the columns of numbers: each, such as "gaussian, log
-        scale: income", with its ELBO, less what learning costs, clusters and seconds: on a sample (all rows, where they are few),
-        or of a fit to the end, where several were compared; the one chosen first, then the others, best first.  Empty where
-        there was nothing to choose.
+        scale: income", with its ELBO, less what learning costs, clusters and seconds: on a sample (all rows, where they are
+        few), or of a fit to the end, where several were compared; the one chosen first, then the others, best first.  Empty
+        where there was nothing to choose.
     labels_ : array (N,)
         The most probable cluster of each row; of a sampler that in the partition nearest to its draws.  Not of a fit to files.
     draws_ : `stickbreak.inference.Draws`
