@@ -155,6 +155,20 @@ def test_a_family_is_fitted_that_is_near_or_behind_by_what_short_searches_miss(m
     assert (None if following_entry is None else following_entry.candidate.family) == following
 
 
+@pytest.mark.parametrize(
+    ("bound", "K", "best"), [(-9.0, 1, "student_t"), (-9.0, 3, "gaussian"), (-7.5, 3, "student_t")]
+)
+def test_clusters_that_a_later_fit_has_more_must_be_worth_a_nat_each(bound, K, best):
+    made = contest(gaussian=(-10.0, 1), student_t=(bound, K))
+    assert made.best_fit(["gaussian", "student_t"]) is made.entries[best]
+    assert made.best_fit(["student_t", "gaussian"]) is made.entries["student_t"]
+
+
+def test_a_fuller_family_is_better_whatever_pieces_explain():
+    made = contest(diagonal_gaussian=(-5.0, 7), gaussian=(-10.0, 3))
+    assert made.best_fit(["diagonal_gaussian", "gaussian"]) is made.entries["gaussian"]
+
+
 def test_a_fit_that_is_no_better_is_the_last():
     made = contest(gaussian=(-10.0, 3), student_t=(-11.0, 3), diagonal_gaussian=(-10.5, 3))
     assert made.next({"gaussian": None, "student_t": None}, made.entries["student_t"]) is None

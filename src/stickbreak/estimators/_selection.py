@@ -18,6 +18,7 @@ from ..likelihoods import DiagonalGaussian, Likelihood, LogScale, Sample
 from ..likelihoods.features import features
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
+from ..moves.better import accepts
 from ._automatic import CORRELATED, INDEPENDENT, Reading
 from ._choices import MOVES
 from ._chosen import Ascend, Candidate, Entry, Family, Fit, Found, P
@@ -96,6 +97,16 @@ class Contest(ABC):
     @abstractmethod
     def next(self, fits: Fits, last: Entry) -> Entry | None:
         """The family to fit next, if any is to be, once others have followed the clusters of the last fit."""
+
+    def best_fit(self, fits: Iterable[str]) -> Entry:
+        """The best of whole fits, in their order: clusters that a later one has more must be worth a nat each, as for moves."""
+        best: Entry | None = None
+        for name in fits:
+            entry = self.entries[name]
+            if best is None or (self.best_of([best.candidate.family, name]) is entry and _is_worth(entry, best)):
+                best = entry
+        assert best is not None
+        return best
 
     def fit(self, prepare: Callable[[Family], P], ascend: Ascend) -> tuple[Family, Fit[P]]:
         """The best of whole fits."""
@@ -263,7 +274,7 @@ class RowContest(Contest):
         where clusters overlap is chance.
         """
         known = self.entries[last.candidate.family]
-        best = self.best_of(fits)
+        best = self.best_fit(fits)
         if best is not known:
             return None
         rival = self.rival(known.found)
@@ -327,6 +338,13 @@ def choose(contest: RowContest, ways: Sequence[Reading]) -> None:
         if contest.preferred.candidate.family in reading.families(logs, CORRELATED):
             contest.enter(reading.families(judged, CORRELATED))
     contest.reconsider()
+
+
+def _is_worth(entry: Entry, best: Entry) -> bool:
+    """Whether a fit that is preferred has no more clusters than its bound pays for."""
+    gain = entry.candidate.lower_bound - best.candidate.lower_bound
+    more = entry.candidate.n_clusters - best.candidate.n_clusters
+    return gain <= 0.0 or accepts(gain, more, best.candidate.lower_bound)
 
 
 def _better(candidate: Candidate, fuller: Candidate) -> bool:

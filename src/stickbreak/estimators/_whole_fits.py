@@ -30,6 +30,10 @@ class Open(Protocol):
         """The best of some."""
         ...
 
+    def best_fit(self, fits: Iterable[str]) -> Entry:
+        """The best of whole fits, in their order."""
+        ...
+
     def opened(self, entry: Entry) -> Family:
         """A family, and what a fit with it begins with."""
         ...
@@ -105,7 +109,7 @@ class WholeFits(Generic[P]):
     @property
     def _best(self) -> Entry:
         """The family with the best fit."""
-        return self.contest.best_of(self.fits)
+        return self.contest.best_fit(self.fits)
 
 
 def near(best: Candidate, other: Candidate) -> bool:
