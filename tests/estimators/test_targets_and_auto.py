@@ -259,9 +259,12 @@ def families(found):
 
 def test_given_clusters_and_moves_do_not_change_the_family():
     X, found, labels = chosen()
+    searched = families(fit("auto", X, moves=(), init=labels))
+    assert searched[0][0] == found.selection_[0].family
+    assert {name for name, _ in searched} == {candidate.family for candidate in found.selection_}
     for parameters in ({"init": labels}, {"init": "k-means++", "n_init_clusters": 5}, {}):
         other = fit("auto", X, moves=(), **parameters)
-        assert families(other) == families(found)
+        assert families(other) == searched
         assert other.n_clusters_ == (5 if parameters else 1)
 
 
