@@ -83,10 +83,10 @@ class StateSearch(ExcursionSearch):
         return self.learnt if _bound(self.learnt, start) > _bound(self.model, start) else self.model
 
     def _learn_to_the_limit(self) -> None:
-        """At last the best prior of states that hardly vary, of those whose scores can be computed (`at_limit`).
+        """End with the best prior under which scores can be computed, where states hardly vary (`at_limit`).
 
-        It is no matter for the number of states: rows near the origin allow narrower states, so that more of them would seem to
-        explain columns better that depend on each other exactly.
+        It has no say in the number of states: rows near the origin allow narrower states, and where columns depend on each other
+        exactly, more states would seem to explain them better.
         """
         best = self.outcome
         options = self.options.at_last
