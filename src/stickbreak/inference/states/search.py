@@ -85,8 +85,8 @@ class StateSearch(ExcursionSearch):
     def _learn_to_the_limit(self) -> None:
         """End with the best prior under which scores can be computed, where states hardly vary (`at_limit`).
 
-        It has no say in the number of states: rows near the origin allow narrower states, and where columns depend on each other
-        exactly, more states would seem to explain them better.
+        It has no say in the number of states: rows near the origin allow narrower states, and where columns depend on each
+        other exactly, more states would seem to explain them better.
         """
         best = self.outcome
         options = self.options.at_last
