@@ -178,6 +178,16 @@ def test_a_constant_is_what_costs_least(varying, value, kinds_of_parts):
     assert kinds(next(iter(families.values()))) == kinds_of_parts
 
 
+@pytest.mark.parametrize("D", [1, 3])
+def test_a_column_that_does_not_vary_makes_no_clusters(D):
+    """One variance for all columns would follow it, and cut the others into pieces as narrow."""
+    X = np.random.default_rng(0).standard_normal((200, D))
+    found = fit("auto", np.column_stack([X, np.full(200, 2.5)]))
+    assert found.n_clusters_ == 1
+    assert "spherical_gaussian" not in {candidate.family for candidate in found.selection_}
+    assert "spherical_gaussian" in automatic(ArraySource(X), {}) or D == 1
+
+
 def test_zeros_and_ones_need_no_choice():
     found = fit("auto", np.eye(6), max_laps=3)
     assert found.selection_ == []

@@ -44,6 +44,7 @@ INDEPENDENT = "diagonal_gaussian"
 FULL = "gaussian"
 NETWORK = "gaussian_network"
 SCALED = "student_t"
+EQUAL = "spherical_gaussian"
 WHOLE = (FULL, SCALED)  # with covariances of all columns
 CORRELATED = (NETWORK, *WHOLE)
 FEW_CORRELATED, MOST_CORRELATED = 200, 300  # columns of numbers of which all covariances are tried: always, and ever
@@ -64,6 +65,7 @@ class Reading:
 
     kinds : (D,) what each holds: a name in `PARTS`, or `ASIDE`
     missing : (D,) the columns with missing values
+    constant : (D,) those of one value
     long_tailed : (D,) columns of positive numbers that the log scale may suit
     names : of the columns
     n_rows : N
@@ -75,6 +77,7 @@ class Reading:
 
     kinds: NDArray[Any]
     missing: NDArray[np.bool_]
+    constant: NDArray[np.bool_]
     long_tailed: NDArray[np.bool_]
     names: Sequence[str]
     n_rows: int
@@ -103,6 +106,8 @@ class Reading:
             fit -= {NETWORK}
         if not (self.latent and numbers.all()):  # no part of a Product has latent variables
             fit -= {SCALED}
+        if self.constant[numbers].any():  # variances that are all the same would follow the column that does not vary
+            fit -= {EQUAL}
         families = {name: family for name, family in NUMBERS.items() if name in fit}
         return {self._name(name, logs): self._likelihood(family(), logs) for name, family in families.items()}
 
@@ -178,12 +183,13 @@ def readings(
             positive = (facts.least > 0.0) & long_tailed(sample)
     shown = [str(d) if names is None else str(names[d]) for d in range(len(kinds))]
     gaps = None if sample is None else np.isnan(sample.X)
-    first = Reading(kinds, facts.missing, positive & (kinds == "numbers"), shown, source.n_rows, gaps=gaps)
+    tailed = positive & (kinds == "numbers")
+    first = Reading(kinds, facts.missing, constant, tailed, shown, source.n_rows, gaps=gaps)
     if "counts" not in kinds:
         return [first]
     measured = np.where(kinds == "counts", "numbers", kinds)  # counts may as well be measurements, such as grey values
     as_numbers = positive & (measured == "numbers")
-    second = Reading(measured, facts.missing, as_numbers, shown, source.n_rows, ", counts too", gaps=gaps)
+    second = Reading(measured, facts.missing, constant, as_numbers, shown, source.n_rows, ", counts too", gaps=gaps)
     return [first, second]
 
 
