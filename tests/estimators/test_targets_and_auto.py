@@ -185,7 +185,7 @@ def test_a_column_that_does_not_vary_makes_no_clusters(D):
     found = fit("auto", np.column_stack([X, np.full(200, 2.5)]))
     assert found.n_clusters_ == 1
     assert "spherical_gaussian" not in {candidate.family for candidate in found.selection_}
-    assert "spherical_gaussian" in automatic(ArraySource(X), {}) or D == 1
+    assert ("spherical_gaussian" in automatic(ArraySource(X), {})) == (D > 1)  # which the other columns alone may have
 
 
 def test_zeros_and_ones_need_no_choice():
