@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack lint types examples bench papers docs gallery wheel
+.PHONY: help demo test long attack lint types examples bench papers docs gallery wheel
 .NOTPARALLEL:
 
 help:
 	@echo "make demo      cluster handwritten digits; the picture is demo/digits.png"
-	@echo "make test      run the tests"
+	@echo "make test      run the tests but for long ones"
+	@echo "make long      run the tests that search or sample for seconds, whose small versions are in make test"
 	@echo "make attack    run hostile fits, files, signals and threads for an hour; ATTACK=\"--minutes 5 --only fits\""
 	@echo "make lint      check style and format"
 	@echo "make types     check types"
@@ -25,7 +26,10 @@ demo: $(VENV)/.demo
 	@$(BIN)/stickbreak demo --out demo
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
+
+long: $(VENV)/.test
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
 attack: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -m hostile.attack $(ATTACK)

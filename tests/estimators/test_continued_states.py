@@ -69,6 +69,7 @@ def test_what_was_given_stays_as_given():
     assert again.stickiness_ == 3.0
 
 
+@pytest.mark.long
 def test_one_state_goes_on_with_the_prior_that_was_learnt_for_it():
     """Of one state other ascents learn another prior here, a local optimum."""
     rng = np.random.default_rng(0)

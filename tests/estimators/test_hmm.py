@@ -109,6 +109,7 @@ def test_scikit_learn_conventions_where_the_family_is_chosen(estimator, check):
 # What is found ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_search_among_few_rows_ends_before_its_laps_do():
     """The laps of all excursions count; a warning would say that the bound has not settled."""
     rng = np.random.default_rng(0)
@@ -635,6 +636,7 @@ def test_weak_states_are_found(seed):
     assert found.lower_bound_ > -290.0
 
 
+@pytest.mark.long
 def test_processes_that_overlap_are_told_apart_in_short_sequences():
     """Two of four states explain each other's rows nearly as well; a fit of three is a local optimum, 6 nats below."""
     rng = np.random.default_rng([1, 4])
@@ -676,6 +678,7 @@ def test_states_that_differ_where_a_prior_learnt_for_two_says_that_none_do():
     assert found.lower_bound_ > known.lower_bound_ - 1.0
 
 
+@pytest.mark.long
 def test_states_that_no_sequence_leaves_are_left_where_that_gains():
     """Under a stickiness learnt from states that last as long as their sequences, none is ever left."""
     rng = np.random.default_rng(2)
@@ -734,6 +737,7 @@ def test_lengths_in_the_place_of_labels_are_named():
             HMM("gaussian").fit(X, y)
 
 
+@pytest.mark.long
 def test_states_of_one_duration_are_several_that_pass_in_order():
     """Three states in turn, each for seven rows: a chain of 21 knows when the next one comes."""
     t = np.arange(2100)

@@ -172,6 +172,7 @@ def test_steps_of_expectation_maximisation_raise_the_log_marginals(family, naive
             likelihood = ways[-1]
 
 
+@pytest.mark.long
 def test_the_columns_in_which_means_differ_are_the_best_of_all_sets():
     """All sets of 5 columns, and precisions where means differ, by densities that scipy has."""
     rng = np.random.default_rng(3)
@@ -205,7 +206,7 @@ def test_the_columns_in_which_means_differ_are_the_best_of_all_sets():
     assert value - before == pytest.approx(values[kappa, chosen] - values[1e-3, (True,) * D], abs=1e-6)
 
 
-@pytest.mark.parametrize(("n", "D"), [(200, 300), (60, 1000)])
+@pytest.mark.parametrize(("n", "D"), [(200, 300), pytest.param(60, 1000, marks=pytest.mark.long)])
 def test_noise_alone_has_no_columns_that_tell_clusters_apart(n, D):
     X = np.random.default_rng(2).normal(size=(n, D))
     found = Mixture("diagonal_gaussian", random_state=2, n_jobs=1).fit(X)
@@ -340,7 +341,7 @@ def test_the_bound_of_rounded_values_is_one_on_the_probability_of_their_steps():
         ("categorical", 4, lambda rng: rng.integers(4, size=(20, 3))),
         ("categorical", 13, lambda rng: rng.integers(4, size=(20, 3))),
         ("poisson", 8, lambda rng: rng.poisson(3.0, (20, 3))),
-        ("auto", 2, lambda rng: rng.poisson(100.0, (20, 3))),
+        pytest.param("auto", 2, lambda rng: rng.poisson(100.0, (20, 3)), marks=pytest.mark.long),
     ],
 )
 def test_clusters_are_worth_more_than_one_with_a_prior_of_its_own(name, seed, draw):
@@ -473,6 +474,7 @@ def test_scores_of_usual_clusters_stay_in_float32():
     assert model.model_.parameters(model.summary_, X.dtype).W.dtype == np.float32
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("likelihood", [Gaussian(), DiagonalGaussian(), SphericalGaussian()])
 def test_priors_of_clusters_that_hardly_vary_end_alike(likelihood):
     """The bound rises with ever narrower priors: to where scores can just be computed, wherever learning begins."""
@@ -504,6 +506,7 @@ def narrow_clusters(width, columns=4, n=800):
     return 5.0 * np.eye(columns)[labels] + width * rng.standard_normal((n, columns)), labels
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("likelihood", [Gaussian(), DiagonalGaussian(), SphericalGaussian()])
 def test_priors_of_narrow_clusters_end_alike_wherever_learning_begins(likelihood):
     """Those that are learnt one by one stop where scores can just be computed, up to hundreds of nats below."""

@@ -128,6 +128,7 @@ def test_other_priors_and_algorithms(options):
     assert [nearest[found.seeded_topics_[name]] for name in ("late", "early")] == [3, 0]
 
 
+@pytest.mark.long
 def test_a_fit_with_seeds_is_taken_up_again(tmp_path, monkeypatch, topics):
     monkeypatch.setattr(checkpoint, "SHARE", np.inf)
     given = {"seeds": SEEDS, "vocabulary": np.array(WORDS), "random_state": 0, "n_jobs": 1}

@@ -120,6 +120,7 @@ def test_topics_are_compared_with_those_that_are_most_like_them():
     assert np.mean(best) < 0.9
 
 
+@pytest.mark.long
 def test_documents_without_topics_have_one_that_every_fit_finds():
     counts = np.random.default_rng(4).poisson(1.0, (40, 30))
     found = TopicModel(**SMALL).fit(counts).stability(counts, n_fits=2)

@@ -85,6 +85,7 @@ def test_the_fit_is_that_of_the_family_given(models, family):
     assert given.lower_bounds_ == models[family].lower_bounds_
 
 
+@pytest.mark.long
 def test_one_column_may_be_autoregressive():
     assert isinstance(of_one_column().model_.likelihood, AutoregressiveGaussian)
     column = levels([[1.0]])
@@ -244,6 +245,7 @@ def test_the_states_of_a_model_decide_which_families_are_tried(models):
     assert {candidate.family for candidate in found.selection_} == {"gaussian", "diagonal_gaussian"}
 
 
+@pytest.mark.long
 def test_states_that_differ_in_one_of_many_columns_are_not_taken_for_a_process():
     """No birth divides them, and one state of rows that follow their history would explain them better than one without."""
     rng = np.random.default_rng(0)
@@ -254,6 +256,7 @@ def test_states_that_differ_in_one_of_many_columns_are_not_taken_for_a_process()
     assert found.n_states_ == 2
 
 
+@pytest.mark.long
 def test_families_are_compared_with_the_states_that_the_best_of_them_finds():
     """Six states that differ in variance alone: a short search with any family may miss some."""
     rng = np.random.default_rng(1)
@@ -313,7 +316,7 @@ def test_families_that_are_far_behind_are_not(monkeypatch):
     assert found[-1] not in looked
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, 7.0])
+@pytest.mark.parametrize("value", [0.0, *(pytest.param(v, marks=pytest.mark.long) for v in (0.1, 7.0))])
 def test_a_constant_column_decides_no_family(value):
     x = swings(1)
     X = np.hstack([x, np.full_like(x, value)])

@@ -267,6 +267,7 @@ def families(found):
     return [(candidate.family, candidate.lower_bound) for candidate in found.selection_]
 
 
+@pytest.mark.long
 def test_given_clusters_and_moves_do_not_change_the_family():
     X, found, labels = chosen()
     searched = families(fit("auto", X, moves=(), init=labels))
@@ -295,6 +296,7 @@ def test_a_model_of_other_columns_is_refused_by_default_too():
         fit("auto", X[:, :4], init=found)
 
 
+@pytest.mark.long
 def test_values_that_the_family_of_the_start_cannot_use_are_refused_with_a_way_out():
     X = np.exp(np.random.default_rng(0).normal(size=(300, 1)))
     found = fit("auto", X)
@@ -432,6 +434,7 @@ def test_what_parameters_explain_of_a_sample_by_chance_does_not_count():
     )
 
 
+@pytest.mark.long
 def test_a_sample_ranks_families_as_all_rows_do():
     """Correlated columns, and a sample with fewer rows in each cluster than its covariance has numbers."""
     rng = np.random.default_rng(0)
@@ -454,6 +457,7 @@ def test_a_sample_ranks_families_as_all_rows_do():
     assert diagonal + 5000.0 < full < most
 
 
+@pytest.mark.long
 def test_columns_of_noise_hide_no_clusters():
     """150 rows: 3 clusters in 3 of 63 columns."""
     rng = np.random.default_rng(0)

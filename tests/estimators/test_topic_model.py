@@ -78,7 +78,7 @@ def test_topics_are_found_from_any_number(n_init_topics, allocation):
     assert 0.2 < found.document_concentration_ < 3.0
 
 
-@pytest.mark.parametrize(("seed", "n_init_topics"), [(0, 50), (1, 1)])
+@pytest.mark.parametrize(("seed", "n_init_topics"), [(0, 50), pytest.param(1, 1, marks=pytest.mark.long)])
 def test_the_toy_bars(seed, n_init_topics):
     """Thesis 5.6.1, at a quarter of its size and a fifth of its documents: exactly the ten bars."""
     rng = np.random.default_rng(seed)

@@ -83,6 +83,7 @@ def sawtooth(n=200, period=16):
     return (2.5 * (np.arange(n) % period) / period + noise)[:, None]
 
 
+@pytest.mark.long
 def test_the_best_of_another_kind_than_the_first_two_is_fitted_too():
     found = HMM(**SMALL).fit(sawtooth())
     best, second, third = found.selection_
@@ -168,6 +169,7 @@ def test_an_error_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch, er
     assert_first(found)
 
 
+@pytest.mark.long
 def test_a_checkpoint_goes_on_with_the_second_fit(monkeypatch, tmp_path):
     X = wave(80)
     path = tmp_path / "fit.safetensors"

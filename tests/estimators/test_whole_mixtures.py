@@ -190,7 +190,7 @@ def interrupt_second(monkeypatch, late):
     monkeypatch.setattr(LearningSearch, "run", interrupted)
 
 
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_an_interrupt_of_the_second_fit_keeps_the_better_so_far(monkeypatch, late):
     interrupt_second(monkeypatch, late)
     found = Mixture(**SMALL)
@@ -222,7 +222,13 @@ def test_an_interrupt_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch
     assert_first(found, monkeypatch)
 
 
-@pytest.mark.parametrize("error", [MemoryError("no room"), ValueError("no rows"), TypeError("no device")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("no room"),
+        *(pytest.param(error, marks=pytest.mark.long) for error in (ValueError("no rows"), TypeError("no device"))),
+    ],
+)
 def test_an_error_while_the_second_fit_is_set_up_keeps_the_first(monkeypatch, error):
     setups(monkeypatch, error)
     found = Mixture(**SMALL)

@@ -89,6 +89,7 @@ def alone(overlapping):
     return searched(overlapping, restarts=False)
 
 
+@pytest.mark.long
 def test_crossings_find_what_rounds_do_not(overlapping, alone):
     crossing = searched(overlapping, restarts=True)
     assert crossing.outcome.bound > alone.outcome.bound + 1.0

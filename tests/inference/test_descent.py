@@ -164,6 +164,7 @@ def test_excursions_follow_on_all_rows_after_a_sample(monkeypatch, limits, learn
     assert model.n_states_ == 4
 
 
+@pytest.mark.long
 def test_states_that_a_sample_does_not_tell_apart_are_told_apart_on_all_rows(monkeypatch):
     """What neither rows nor segments show, pieces of rows do, which have an early turn."""
     K = 14

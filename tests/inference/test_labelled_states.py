@@ -101,6 +101,7 @@ def test_all_labels_and_one_state_for_each_class_is_the_closed_form():
     assert model.lower_bound_ == pytest.approx(closed, rel=1e-9)
 
 
+@pytest.mark.long
 def test_classes_have_several_states_and_labels_of_missing_rows_do_not_count(fitted):
     model, X, y, z = fitted
     assert model.n_states_ == 4

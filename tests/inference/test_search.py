@@ -270,6 +270,7 @@ def test_samples_fit_into_memory_and_tell_clusters_apart():
     assert sample_rows(10**8, 300, 45_450) == 0
 
 
+@pytest.mark.long
 def test_splits_that_chance_explains_are_no_excursion():
     """Any split of few rows has a chance; a tail of ten rows may still pass."""
     hopeful = 0

@@ -253,7 +253,7 @@ uninterrupted = cache(fit_that_begins_on_a_sample)
 
 
 @pytest.mark.filterwarnings("ignore:interrupted")
-@pytest.mark.parametrize("ascent", [1, 3])
+@pytest.mark.parametrize("ascent", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_a_search_that_was_interrupted_on_a_sample_is_taken_up_again(ascent, monkeypatch):
     """The lap that makes the sample's model one of all rows is not part of the search."""
     whole = uninterrupted()

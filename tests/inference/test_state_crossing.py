@@ -112,6 +112,7 @@ def test_elsewhere_a_search_of_many_rows_begins_on_a_sample(long_laps, monkeypat
     assert fit.history_[0].sample_rows > 0
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:not converged")
 def test_where_pairs_left_few_states_excursions_follow(long_laps, monkeypatch):
     """What pairs do not tell apart, all rows may."""

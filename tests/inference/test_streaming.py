@@ -64,6 +64,7 @@ def test_a_stream_of_one_cluster_has_one(D):
     assert [model.partial_fit(rng.normal(size=(300, D))).n_clusters_ for _ in range(12)] == [1] * 12
 
 
+@pytest.mark.long
 def test_no_cluster_is_split_into_a_few_rows_with_a_cluster_each():
     """A few rows of many columns are explained at no cost by a cluster that is narrow around them."""
     rng = np.random.default_rng(1)

@@ -154,7 +154,7 @@ def test_documents_are_not_mixed_at_the_end_where_each_has_one_topic():
     assert laps_of(found, "documents mixed") == 0
 
 
-@pytest.mark.parametrize("times", [0, 1000])
+@pytest.mark.parametrize("times", [0, pytest.param(1000, marks=pytest.mark.long)])
 def test_documents_of_one_topic_each_come_before_fewer_topics_unless_laps_are_very_fast(monkeypatch, times):
     monkeypatch.setattr(search, "TUNING", replace(search.TUNING, very_fast=times))
     rng = np.random.default_rng(0)
@@ -249,6 +249,7 @@ def mixing_documents(seed, K, share, sparsity):
     return rng.multinomial(80, rng.dirichlet(np.full(K, share), 200) @ topics), topics
 
 
+@pytest.mark.long
 def test_some_topics_are_found_although_one_is_better_than_many():
     X, topics = mixing_documents(0, 20, 0.5, 0.05)
     many, one, truth = (
@@ -260,6 +261,7 @@ def test_some_topics_are_found_although_one_is_better_than_many():
     assert fitted_up_to(best, TopicModel(random_state=0, n_jobs=1), X).lower_bound_ > best
 
 
+@pytest.mark.long
 def test_documents_that_mix_many_topics_are_not_kept_to_few_by_a_small_alpha():
     """The refit of a fit from the true topics is no better."""
     X, topics = mixing_documents(3, 15, 0.3, 0.08)
@@ -271,6 +273,7 @@ def test_documents_that_mix_many_topics_are_not_kept_to_few_by_a_small_alpha():
     assert found.document_concentration_ > 7.0
 
 
+@pytest.mark.long
 def test_no_topic_is_missed_of_documents_that_mix_many_evenly():
     """A fit from the true topics, and its refit, are no better."""
     rng = np.random.default_rng([11, 11])
@@ -289,6 +292,7 @@ def mixed_evenly(seed, K, V, D, words, alpha, eta):
     return rng.multinomial(words, rng.dirichlet(np.full(K, alpha), D) @ topics)
 
 
+@pytest.mark.long
 def test_topics_that_documents_mix_evenly_are_found_although_those_of_one_topic_each_seem_better(monkeypatch):
     """Alpha follows topics that are poor as yet: it is held while words settle."""
     monkeypatch.setattr(search.TopicSearch, "_try_fewer", lambda *given: None)  # chance may find some of them before
@@ -299,6 +303,7 @@ def test_topics_that_documents_mix_evenly_are_found_although_those_of_one_topic_
     assert found.document_concentration_ > 10.0
 
 
+@pytest.mark.long
 def test_several_topics_are_no_worse_than_one_that_has_learnt_its_words(monkeypatch):
     """What is learnt late is learnt of one topic only at the end: before, several may seem better."""
     for name in ("_restart_all", "_split_at_last", "_mix_evenly"):  # they take long and are not asked about
@@ -342,6 +347,7 @@ def uneven_topics():
     return rng.multinomial(lengths, shares / shares.sum(axis=1, keepdims=True) @ topics)
 
 
+@pytest.mark.long
 def test_no_topic_is_missed_that_a_fit_from_the_result_finds():
     X = uneven_topics()
     found = TopicModel(random_state=0, n_jobs=1).fit(X)

@@ -181,6 +181,7 @@ def test_damaged_files_are_compiled_anew(compiled, ready, damage):
         assert hits == expected
 
 
+@pytest.mark.long
 def test_processes_that_compile_at_once_do_not_mix_up_types(installed, ready):
     kinds = ["f8", "f4"]
     with ThreadPoolExecutor(len(kinds)) as pool:
@@ -290,6 +291,7 @@ print(sum("stickbreak" in name for name in names), any("single_topic" in name fo
 """
 
 
+@pytest.mark.long
 def test_code_of_parts_is_in_the_kernel_that_calls_them(installed, ready):
     """Else several files have code of the same name, of which that of the first file loaded would run."""
     assert lines(ready(PARTS, installed)) == ["1 False"]

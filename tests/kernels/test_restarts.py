@@ -86,7 +86,7 @@ def test_fits_and_readings_with_restarts(tmp_path):
     assert model.score(X) >= few.score(X)
 
 
-@pytest.mark.parametrize("fast", [ascents.TUNING.fast, 1 << 12])
+@pytest.mark.parametrize("fast", [pytest.param(ascents.TUNING.fast, marks=pytest.mark.long), 1 << 12])
 def test_documents_have_left_topics_at_the_end_of_a_fit(fast, monkeypatch):
     """Also where laps take long: restarts in every lap then find next to nothing more."""
     rng = np.random.default_rng(0)

@@ -94,6 +94,7 @@ def test_starts_are_the_word_as_it_is_spread_in_one_topic_and_without_each_of_it
     assert starts == [n.tolist(), [1.5] * 4, *alone, *without]
 
 
+@pytest.mark.long
 def test_a_fit_ends_with_words_where_they_are_best():
     X, topics = corpus()
     found = fit(X)

@@ -145,6 +145,7 @@ def test_impossible_numbers_of_parents_are_refused(n_parents):
         Mixture(GaussianNetwork(n_parents=n_parents)).fit(correlated(7))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:not converged")
 def test_a_mixture_finds_clusters_whose_columns_follow_each_other(tmp_path):
     rng = np.random.default_rng(8)

@@ -259,7 +259,7 @@ def test_parts_of_a_product_add_up(naive):
 # What mixtures find
 
 
-@pytest.mark.parametrize("share", [0.1, 0.4])
+@pytest.mark.parametrize("share", [0.1, pytest.param(0.4, marks=pytest.mark.long)])
 def test_clusters_are_found_and_the_family_is_chosen(share):
     Y, _, z = clusters(6, n=450, share=share)
     fitted = Mixture(random_state=0, n_jobs=1).fit(Y)

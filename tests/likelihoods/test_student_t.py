@@ -240,6 +240,7 @@ def heavy_rows(seed, tails=3.0, n=3000, D=4, K=6):
     return centers[z] + rng.standard_normal((n, D)) * widths[:, None], z
 
 
+@pytest.mark.long
 def test_heavy_tails_are_one_cluster_each():
     X, _ = heavy_rows(0, n=900)
     fitted = Mixture("student_t", random_state=0, n_jobs=1).fit(X)

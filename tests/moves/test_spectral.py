@@ -90,6 +90,7 @@ def test_rare_rows_that_meet_once_hide_no_states():
     assert all(spectral_states(model, source, np.random.default_rng(seed), 8).K >= 6 for seed in range(4))
 
 
+@pytest.mark.long
 def test_short_sequences_of_rows_of_their_own_hide_no_states():
     """The two rows of each are near each other alone: by their own degrees theirs are the largest eigenvalues, all one."""
     X, z, lengths = symbols(6, 60, 1, 3000, 0.95, 0)
@@ -113,6 +114,7 @@ def test_rows_alone_are_no_states():
     assert spectral_states(model, source, np.random.default_rng(0)) is None
 
 
+@pytest.mark.long
 def test_all_that_pairs_tell_beyond_chance_is_seen():
     X, _, lengths = symbols(16, 100, 1, 4000, 0.95, 0)
     model, source = problem(X, lengths)

@@ -15,22 +15,22 @@ NEAR = 1.0  # nats
 CASES = [  # data and the seed of the fit
     (grown(2, 1, 5000, 1.0, "equal"), 0),
     (grown(8, 1, 1000, 1.0, "equal"), 0),
-    (of_family("product", 3000, 1), 0),
+    pytest.param(of_family("product", 3000, 1), 0, marks=pytest.mark.long),
     (grown(1, 2, 5000, 3.0, "equal"), 0),
     (grown(1, 2, 5000, 4.0, "unequal"), 1),
     (grown(1, 2, 5000, 3.0, "equal", "diagonal_gaussian"), 1),
     (grown(1, 3, 5000, 3.5, "equal"), 0),
     (grown(2, 2, 5000, 3.0, "equal"), 0),
-    (grown(2, 2, 5000, 8.0, "1%"), 0),
-    (grown(2, 20, 2000, 6.0, "equal"), 0),
+    pytest.param(grown(2, 2, 5000, 8.0, "1%"), 0, marks=pytest.mark.long),
+    pytest.param(grown(2, 20, 2000, 6.0, "equal"), 0, marks=pytest.mark.long),
     (grown(4, 4, 1000, 3.0, "equal"), 0),
-    (grown(4, 10, 2000, 5.0, "unequal", "diagonal_gaussian"), 0),
-    (grown(16, 4, 2000, 10.0, "1%"), 0),
+    pytest.param(grown(4, 10, 2000, 5.0, "unequal", "diagonal_gaussian"), 0, marks=pytest.mark.long),
+    pytest.param(grown(16, 4, 2000, 10.0, "1%"), 0, marks=pytest.mark.long),
     (of_family("Bernoulli", 2000, 4), 0),
     (of_family("categorical", 2000, 4), 0),
     (of_family("Poisson", 2000, 10, "unequal"), 0),
     (of_family("multinomial (CSR)", 2000, 4), 0),
-    (tables(1000, 4), 0),
+    pytest.param(tables(1000, 4), 0, marks=pytest.mark.long),
 ]
 
 
@@ -48,6 +48,7 @@ def behind_truth(X, truth):
     return best - fitted_up_to(best - NEAR, Mixture("gaussian", random_state=1, n_jobs=1), X).lower_bound_
 
 
+@pytest.mark.long
 def test_clusters_that_overlap_are_told_apart():
     """A split of two that overlap shows only after many steps."""
     assert behind_truth(*close_pairs(4, 10_000, 2.2).rows()) < NEAR

@@ -187,6 +187,7 @@ def test_laps_look_as_near_as_little_is_lost(small, monkeypatch, far):
     assert near.lower_bound_ == pytest.approx(every.lower_bound_, abs=0.05)
 
 
+@pytest.mark.long
 def test_searches_with_all_moves_do_not_depend_on_threads(small):
     X, _ = blobs(1.5)
     fits = [Mixture("gaussian", candidates=3, n_batches=2, random_state=0, n_jobs=n).fit(X) for n in (1, 3)]

@@ -33,7 +33,7 @@ def _of_mixture(found, X):
     return Mixture(found.model_.likelihood, random_state=0, n_jobs=1).fit(X).lower_bound_ - orders
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_corpus_without_topics_has_one(seed):
     rng = np.random.default_rng(seed)
     X = rng.multinomial(50, rng.dirichlet(np.ones(100)), size=200)
@@ -68,7 +68,7 @@ def test_one_topic_of_next_to_no_words(scale, alpha):
     assert np.isfinite(found.lower_bound_)
 
 
-@pytest.mark.parametrize(("K", "seed"), [(3, 0), (5, 1)])
+@pytest.mark.parametrize(("K", "seed"), [(3, 0), pytest.param(5, 1, marks=pytest.mark.long)])
 def test_no_rival_has_a_higher_bound(K, seed):
     X, topics = corpus(K, seed)
     found = fit(X)
@@ -79,6 +79,7 @@ def test_no_rival_has_a_higher_bound(K, seed):
     assert found.lower_bound_ >= fit(X, init=found).lower_bound_ - 1.0 * K
 
 
+@pytest.mark.long
 def test_starts_agree():
     X, _ = corpus(5, 3, D=200)
     bounds = []
@@ -117,7 +118,7 @@ def bursty_documents():
     return rng.multinomial(100, rng.dirichlet(20.0 * rng.dirichlet(np.full(300, 0.5)), 60))
 
 
-@pytest.mark.parametrize("documents", [repeated_documents, bursty_documents])
+@pytest.mark.parametrize("documents", [pytest.param(repeated_documents, marks=pytest.mark.long), bursty_documents])
 def test_documents_of_one_topic_each_lack_no_cluster_of_their_mixture(documents):
     X = documents()
     found = fit(X)
@@ -126,6 +127,7 @@ def test_documents_of_one_topic_each_lack_no_cluster_of_their_mixture(documents)
     assert fit(X, init=found).lower_bound_ < found.lower_bound_ + 5.0
 
 
+@pytest.mark.long
 def test_growth_from_one_topic_goes_as_far_as_from_many():
     X, _ = corpus(6, 1, D=300, alpha=1.0)
     starts = ({"init": "k-means++", "n_init_topics": 1}, {})

@@ -89,6 +89,7 @@ def test_a_truncated_process_is_sampled_as_it_is(naive, known_families, concentr
     assert p.max() < 0.6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("begin", [WHOLE, partial(BlockedSteps.begin, 12)], ids=["collapsed", "blocked"])
 def test_a_concentration_with_a_prior_is_drawn_along(naive, known_families, begin):
     """Partitions and the mean concentration against the enumerated posterior, summed over a grid of concentrations."""
@@ -228,6 +229,7 @@ def test_a_seating_is_a_distribution_over_partitions(seating):
         assert all((seating.log_weights(N)[-1] == -np.inf) == (len(N) >= M) for N in sizes)
 
 
+@pytest.mark.long
 def test_the_sampler_leaves_the_joint_distribution_of_rows_and_partitions_as_it_is(naive, known_families):
     """Geweke (2004): rows drawn given the partition, and the partition given the rows, in turn, go on as the prior does."""
     family = known_families["bernoulli-given"]

@@ -110,6 +110,7 @@ def test_states_are_drawn_from_the_posterior(chain):
     np.testing.assert_array_equal(drawn.n_clusters, drawn.labels.max(axis=1) + 1)
 
 
+@pytest.mark.long
 def test_a_concentration_with_a_prior_is_drawn_along():
     """Its posterior mean against a grid of concentrations, each with the evidence of all paths."""
     prior, n_draws = GammaConcentration(2.0, 1.0), 1200
@@ -137,6 +138,7 @@ def test_the_chance_of_shares_agrees_with_urns():
         assert steps.partition.log_joint == pytest.approx(log_path(z, beta, STICKY) + log_data(z), rel=1e-12)
 
 
+@pytest.mark.long
 def test_the_sampler_leaves_the_joint_distribution_of_rows_states_and_shares_as_it_is():
     """Geweke (2004): rows drawn given states, then shares and states given rows, in turn, go on as the prior does."""
     rng, rounds, L = np.random.default_rng(5), 2000, 3
