@@ -15,11 +15,13 @@ from ...moves.better import WORTH
 from ..laps import Laps
 from ..merging import MergingSearch
 from ..state import Options
+from .dissolving import Dissolving
 from .survey import DocumentSurvey, document_survey
 from .word_restarts import words_restarted
 
 Array = NDArray[np.floating]
 
+UNUSED = np.random.default_rng(0)  # for ascents that draw nothing
 ALPHA = "document_concentration"  # as it is named among what is learnt
 
 
@@ -44,6 +46,8 @@ class Tuning:
         and the largest alpha
     longest_mixed : the most laps of such an ascent before it settles
     most_merged : merges that are looked at, beyond those that gain most together
+    dear : a topic is dissolved on trial if that seems to lose less than so many times what its parameters cost
+    dissolving_trials : topics in a row that were dissolved in vain, after which no other is
     """
 
     longest_step: float = 0.5
@@ -60,6 +64,8 @@ class Tuning:
     most_mixed: float = 1e4
     longest_mixed: int = 200
     most_merged: int = 100
+    dear: float = 3.0
+    dissolving_trials: int = 2
 
 
 TUNING = Tuning()
@@ -160,6 +166,37 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         mixed.polish(fine)
         self._restart_documents(mixed)
         self._restart(mixed, fine)
+
+    def _dissolve(self) -> bool:
+        """Ascents from the best topics alone, ever more of them dissolved; whether one gains.  Those that lose least come first.
+
+        Merges and deletes move the tokens of a topic by their words.  Where growth went too far, small topics have what many
+        documents have left over of many topics: words that no other topic explains any more.
+        """
+        best = self._in_hand
+        counts = best.counts if "delete" in self.moves and self.total.K > 1 else None
+        if counts is None or not isinstance(self.source, BagSource):
+            return False
+        dissolving = Dissolving.of(best.posterior, counts)
+        gains = dissolving.gains(self.source)
+        gains[best.model.named(best.total)] = -np.inf
+        order = np.argsort(-gains, kind="stable")
+        gone: list[int] = []
+        in_vain = 0
+        for k in order[gains[order] > -TUNING.dear * best.posterior.cost[order]]:
+            if in_vain == TUNING.dissolving_trials or self._laps_left <= 0 or len(gone) + 2 > best.total.K:
+                break
+            patience = TUNING.fresh_patience
+            trial = self._laps(
+                best.model, (), self.options, self._in_hand, origin="dissolved", patience=patience, rng=UNUSED
+            )
+            trial.run(dissolving.start([*gone, int(k)]))
+            if self._keep(self._in_hand, trial) > 0.0:
+                gone.append(int(k))
+                in_vain = 0
+            else:
+                in_vain += 1
+        return bool(gone)
 
     @property
     def _learns_alpha(self) -> bool:

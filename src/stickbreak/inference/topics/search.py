@@ -77,6 +77,20 @@ class TopicSearch(LongAscents):
             self._settle_one_topic()
         if chain is not None and (self.total.K == 1 or self._unmixed is not None):
             self._mix_evenly(chain)
+        if self._is_fast():
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """What a fit that is started from the best model could find.
+
+        Topics of documents of one topic each are split, and others are dissolved while that gains.
+        """
+        if self._unmixed is not None:
+            self._split_at_last()
+        while self._unmixed is None and self._dissolve():
+            self._settle()
+            self._restart_all(self.options)
+            self._split_at_last()
 
     def _mix_evenly(self, chain: Chain) -> None:
         """Look for topics that documents mix evenly, where none that they mix were found and laps are very fast.

@@ -1,0 +1,91 @@
+"""Topics dissolved: each document shares out its tokens of a topic among its other topics, in proportion to these."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data import BagSource
+from ...likelihoods import Multinomial
+from ...model import Posterior, Summary
+
+Array = NDArray[np.floating]
+
+NUMBERS = 1 << 20  # entries of documents times topics that are looked at together
+LEAST = 1e-6  # tokens that a document has of any topic, at least: one of a single topic shares out its tokens, too
+
+
+class Dissolving(NamedTuple):
+    """What becomes of topics where some of them are dissolved.
+
+    posterior : of all documents
+    counts : (K, N) N_dk of the documents, with their pseudo-counts
+    """
+
+    posterior: Posterior
+    counts: Array
+
+    @classmethod
+    def of(cls, posterior: Posterior, counts: Array) -> Self:
+        """The same, of counts (K, N) alone."""
+        prior = posterior.step.prior
+        assert prior is not None
+        return cls(posterior, np.maximum(counts + prior[: len(counts), None], LEAST))
+
+    def handed(self, gone: Sequence[int]) -> Array:
+        """Tokens of topics that are dissolved together and which topics get them, (g, K): sum_d N_dk N_dj / sum_i N_di.
+
+        The last sum is over the topics that are left.
+        """
+        ours = self.counts[list(gone)]
+        rest = np.maximum(self.counts.sum(axis=0) - ours.sum(axis=0), LEAST)
+        handed = np.asarray((ours / rest) @ self.counts.T)
+        handed[:, list(gone)] = 0.0
+        return handed
+
+    def start(self, gone: Sequence[int]) -> Summary:
+        """The topics that are left, alone, with what they are handed: words of all documents on average."""
+        start = self.posterior.summary.as_start
+        kept = np.setdiff1d(np.arange(start.K), gone)
+        shares = self.handed(gone)[:, kept]
+        shares /= shares.sum(axis=1, keepdims=True)
+        left = start.take(kept)
+        return replace(left, N=left.N + start.N[list(gone)] @ shares, S=left.S + shares.T @ start.S[list(gone)])
+
+    def gains(self, source: BagSource) -> Array:
+        """What dissolving each topic alone gains, about, (K,).
+
+        It is what the parameters of the topic cost, and sum_dv x_dv (log q_dv - log p_dv) with the probabilities of word v in
+        document d at the mean of all parameters, with the topic and without it:
+
+            p_dv = sum_j pi_dj phi_jv,    q_dv = sum_j!=k pi_dj / (1 - pi_dk) ((1 - w_j) phi_jv + w_j phi_kv)
+
+        where w_j is the share of what j is handed in its tokens and pseudo-counts then.  So it leaves out what laps gain from
+        there, and the documents' proportions are not integrated out.
+        """
+        total = self.posterior.summary
+        likelihood = self.posterior.model.likelihood
+        plain = likelihood.plain
+        assert isinstance(plain, Multinomial)
+        K = total.K
+        X = source.X
+        phi = likelihood.posterior(total.N, total.S).probabilities[:, : X.shape[1]].T
+        sizes = self.counts.sum(axis=0)
+        pi = (self.counts / sizes).T
+        log_rest = np.log(np.maximum(sizes - self.counts, LEAST) / sizes).T
+        handed = np.concatenate([self.handed([k]) for k in range(K)])
+        new = handed / (handed + total.N + plain.concentration.sum())
+        old = 1.0 - new - np.eye(K)
+        from_k = pi @ new.T
+        documents = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        gains = self.posterior.cost.astype(np.float64)
+        some = max(1, NUMBERS // K)
+        for i in range(0, len(documents), some):
+            d = documents[i : i + some]
+            v = X.indices[i : i + some]
+            parts = pi[d] * phi[v]
+            without = parts @ old.T + phi[v] * from_k[d]
+            gains += X.data[i : i + some] @ (np.log(without / parts.sum(axis=1, keepdims=True)) - log_rest[d])
+        return np.asarray(gains)
