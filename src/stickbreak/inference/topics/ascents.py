@@ -168,7 +168,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         self._restart(mixed, fine)
 
     def _dissolve(self) -> bool:
-        """Ascents from the best topics alone, ever more of them dissolved; whether one gains.  Those that lose least come first.
+        """Ascents from the best topics alone, ever more of them dissolved, the least missed first; whether one gains.
 
         Merges and deletes move the tokens of a topic by their words.  Where growth went too far, small topics have what many
         documents have left over of many topics: words that no other topic explains any more.

@@ -60,7 +60,7 @@ class Dissolving(NamedTuple):
         It is what the parameters of the topic cost, and sum_dv x_dv (log q_dv - log p_dv) with the probabilities of word v in
         document d at the mean of all parameters, with the topic and without it:
 
-            p_dv = sum_j pi_dj phi_jv,    q_dv = sum_j!=k pi_dj / (1 - pi_dk) ((1 - w_j) phi_jv + w_j phi_kv)
+            p_dv = sum_j pi_dj phi_jv,    q_dv = sum_j!=k pi_dj / (1 - pi_dk) ((1 - w_j) phi_jv + w_j S_kv / N_k)
 
         where w_j is the share of what j is handed in its tokens and pseudo-counts then.  So it leaves out what laps gain from
         there, and the documents' proportions are not integrated out.
@@ -72,6 +72,7 @@ class Dissolving(NamedTuple):
         K = total.K
         X = source.X
         phi = likelihood.posterior(total.N, total.S).probabilities[:, : X.shape[1]].T
+        own = (total.S[:, : X.shape[1]] / np.maximum(total.N, LEAST)[:, None]).T
         sizes = self.counts.sum(axis=0)
         pi = (self.counts / sizes).T
         log_rest = np.log(np.maximum(sizes - self.counts, LEAST) / sizes).T
@@ -86,6 +87,6 @@ class Dissolving(NamedTuple):
             d = documents[i : i + some]
             v = X.indices[i : i + some]
             parts = pi[d] * phi[v]
-            without = parts @ old.T + phi[v] * from_k[d]
+            without = parts @ old.T + own[v] * from_k[d]
             gains += X.data[i : i + some] @ (np.log(without / parts.sum(axis=1, keepdims=True)) - log_rest[d])
         return np.asarray(gains)
