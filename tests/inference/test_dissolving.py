@@ -1,4 +1,4 @@
-"""What dissolving topics gains, against sums over documents one by one."""
+"""Topics that are dissolved: what that gains, against sums over documents one by one, and what it finds."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from scipy import sparse
 from stickbreak import TopicModel
 from stickbreak.data import BagSource
 from stickbreak.inference.topics.dissolving import Dissolving
+from stickbreak.inference.topics.search import TopicSearch
 
 K = 4
 
@@ -55,3 +56,22 @@ def test_the_gain_is_that_of_the_likelihood_of_words_and_the_cost_of_parameters(
             @ likelihood.posterior(S.sum(axis=1), S).probabilities
         )
         assert gains[k] == pytest.approx((X * np.log(without / (pi @ phi))).sum() + posterior.cost[k])
+
+
+def test_topics_of_words_that_others_have_left_over_are_dissolved(monkeypatch):
+    """Eight topics without their rare words, and two of these words: a fit from the true topics is no better."""
+    for name in ("_restart_all", "_split_at_last", "_split_while_better"):  # they take long and are not asked about
+        monkeypatch.setattr(TopicSearch, name, lambda *given: None)
+    rng = np.random.default_rng(3)
+    zipf = 1.0 / (np.arange(1, 401) + 2.7) ** 1.05
+    own = zipf[:100] / zipf[:100].sum()
+    topics = np.tile(0.2 * zipf / zipf.sum(), (8, 1))
+    for topic in topics:
+        topic[rng.permutation(400)[:100]] += 0.8 * own
+    X = rng.multinomial(250, rng.dirichlet(np.full(8, 0.4), 80) @ topics)
+    rare = np.where(topics < 0.003, topics, 0.0)
+    start = np.vstack([topics - rare, rare[::2].sum(axis=0), rare[1::2].sum(axis=0)])
+    found = TopicModel(init=start / start.sum(axis=1, keepdims=True), random_state=0, n_jobs=1).fit(X)
+    truth = TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X)
+    assert found.n_topics_ == 8
+    assert found.lower_bound_ > truth.lower_bound_

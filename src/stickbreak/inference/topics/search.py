@@ -77,17 +77,14 @@ class TopicSearch(LongAscents):
             self._settle_one_topic()
         if chain is not None and (self.total.K == 1 or self._unmixed is not None):
             self._mix_evenly(chain)
-        if self._is_fast():
-            self._look_again()
+        self._dissolve_at_last()
 
-    def _look_again(self) -> None:
-        """What a fit that is started from the best model could find.
+    def _dissolve_at_last(self) -> None:
+        """Dissolve topics of the best model while that gains, and look again for what is better beside those that are left.
 
-        Topics of documents of one topic each are split, and others are dissolved while that gains.
+        Not topics of documents of one topic each, which have no others to share out their tokens among.
         """
-        if self._unmixed is not None:
-            self._split_at_last()
-        while self._unmixed is None and self._dissolve():
+        while self._is_fast() and self._unmixed is None and self._dissolve():
             self._settle()
             self._restart_all(self.options)
             self._split_at_last()
