@@ -168,7 +168,7 @@ SETS |= {
 }
 SETS |= {
     f"uneven-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: uneven(K, D, n, seed))
-    for K, D, n in ((8, 100, 200), (10, 100, 200))
+    for K, D, n in ((8, 100, 200), (10, 100, 200), (20, 300, 200))
 }
 SETS |= {
     f"mixing-k{K}": (lambda seed, K=K, D=D, n=n, share=share, x=sparsity: mixing(K, D, n, share, x, seed))
