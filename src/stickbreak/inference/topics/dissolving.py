@@ -1,6 +1,6 @@
 """Topics dissolved: each document shares out its tokens of a topic among its other topics, in proportion to these."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Self
 
@@ -69,24 +69,29 @@ class Dissolving(NamedTuple):
         likelihood = self.posterior.model.likelihood
         plain = likelihood.plain
         assert isinstance(plain, Multinomial)
-        K = total.K
-        X = source.X
-        phi = likelihood.posterior(total.N, total.S).probabilities[:, : X.shape[1]].T
-        own = (total.S[:, : X.shape[1]] / np.maximum(total.N, LEAST)[:, None]).T
+        V = source.n_columns
+        phi = likelihood.posterior(total.N, total.S).probabilities[:, :V].T
+        own = (total.S[:, :V] / np.maximum(total.N, LEAST)[:, None]).T
         sizes = self.counts.sum(axis=0)
         pi = (self.counts / sizes).T
         log_rest = np.log(np.maximum(sizes - self.counts, LEAST) / sizes).T
-        handed = np.concatenate([self.handed([k]) for k in range(K)])
+        handed = np.concatenate([self.handed([k]) for k in range(total.K)])
         new = handed / (handed + total.N + plain.concentration.sum())
-        old = 1.0 - new - np.eye(K)
+        old = 1.0 - new - np.eye(total.K)
         from_k = pi @ new.T
-        documents = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         gains = self.posterior.cost.astype(np.float64)
-        some = max(1, NUMBERS // K)
-        for i in range(0, len(documents), some):
-            d = documents[i : i + some]
-            v = X.indices[i : i + some]
+        for d, v, x in _words(source, max(1, NUMBERS // total.K)):
             parts = pi[d] * phi[v]
             without = parts @ old.T + own[v] * from_k[d]
-            gains += X.data[i : i + some] @ (np.log(without / parts.sum(axis=1, keepdims=True)) - log_rest[d])
+            gains += x @ (np.log(without / parts.sum(axis=1, keepdims=True)) - log_rest[d])
         return np.asarray(gains)
+
+
+def _words(source: BagSource, n: int) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer], Array]]:
+    """Documents, words and counts x_dv > 0, at most n at a time: documents may be mapped or far."""
+    for chunk in source.batches(1)[0]:
+        X, _ = source.read(chunk)
+        documents = chunk.start + np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        for i in range(0, len(documents), n):
+            yield documents[i : i + n], X.indices[i : i + n], X.data[i : i + n]
+        source.release()
