@@ -157,15 +157,13 @@ class Search(ABC):
         many: bool = True,
         pause: int = 0,
         draws: bool | None = None,
-        rng: np.random.Generator | None = None,
     ) -> Laps:
         """An ascent; ``floor`` is the one with the best model so far, where it begins with a change of that.
 
-        The rest are attributes of `Laps` and of its `Schedule`; ``draws`` is that of the search if it is None, and ``rng`` is
-        one of its own: how many laps one ascent takes must not change the next.
+        The rest are attributes of `Laps` and of its `Schedule`; ``draws`` is that of the search if it is None.
         """
         draws = self.draws if draws is None else draws
-        rng = self.rng.spawn(1)[0] if rng is None else rng
+        rng = self.rng.spawn(1)[0]  # of its own: how many laps one ascent takes must not change the next
         laps = Laps(
             model,
             self.source,

@@ -21,7 +21,6 @@ from .word_restarts import words_restarted
 
 Array = NDArray[np.floating]
 
-UNUSED = np.random.default_rng(0)  # for ascents that draw nothing
 ALPHA = "document_concentration"  # as it is named among what is learnt
 
 
@@ -187,9 +186,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
             if in_vain == TUNING.dissolving_trials or self._laps_left <= 0 or len(gone) + 2 > best.total.K:
                 break
             patience = TUNING.fresh_patience
-            trial = self._laps(
-                best.model, (), self.options, self._in_hand, origin="dissolved", patience=patience, rng=UNUSED
-            )
+            trial = self._laps(best.model, (), self.options, self._in_hand, origin="dissolved", patience=patience)
             trial.run(dissolving.start([*gone, int(k)]))
             if self._keep(self._in_hand, trial) > 0.0:
                 gone.append(int(k))
