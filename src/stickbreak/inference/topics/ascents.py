@@ -75,6 +75,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     """Ascents from topics of documents (see `stickbreak.inference.search.Search` and `MergingSearch`)."""
 
     _unmixed: Model | None = None  # that of documents of one topic each, if the best ascent began with such; else None
+    _gained_by_restarts: float = 0.0  # nats that a round of restarts of all words and documents has gained at most
 
     def _is_fast(self) -> bool:
         """Whether laps with the topics in hand are fast; otherwise they take long."""
@@ -134,7 +135,9 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
             self._restart(self.outcome, options)
             if self._unmixed is None:
                 self._restart_all_mixed(options)
-            again = self._is_fast() and self.outcome.bound > bound + WORTH * self.total.K
+            gain = self.outcome.bound - bound
+            self._gained_by_restarts = max(self._gained_by_restarts, gain)
+            again = self._is_fast() and gain > WORTH * self.total.K
 
     def _restart_all_mixed(self, options: Options) -> None:
         """Restarts of the best topics alone, documents mixing ever more at first."""
