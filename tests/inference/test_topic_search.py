@@ -354,3 +354,34 @@ def test_no_topic_is_missed_that_a_fit_from_the_result_finds():
     again = TopicModel(init=found, random_state=0, n_jobs=1).fit(X)
     assert found.n_topics_ == again.n_topics_ == 8
     assert again.lower_bound_ < found.lower_bound_ + 1.0 * found.n_topics_
+
+
+def unequal_topics(seed):
+    """Documents (500, 500) of 100 words that mix ten topics, the last of them a hundred times rarer than the first."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(500, 0.05), 10)
+    sizes = 0.6 ** np.arange(10)
+    return rng.multinomial(100, rng.dirichlet(2.0 * sizes / sizes.sum(), 500) @ topics)
+
+
+@pytest.mark.long
+def test_no_split_is_missed_that_only_restarts_make_better():
+    X = unequal_topics(2)
+    found = TopicModel(random_state=2, n_jobs=1).fit(X)
+    again = TopicModel(init=found, random_state=2, n_jobs=1).fit(X)
+    assert again.lower_bound_ < found.lower_bound_ + 1.0 * found.n_topics_
+
+
+def test_splits_that_are_behind_by_less_than_restarts_gained_have_restarts(monkeypatch):
+    behind = []
+    restart = search.TopicSearch._restart
+
+    def restarted(self, laps, options):
+        if laps.origin == "splits" and laps is not self.outcome:
+            behind.append((self.outcome.bound - laps.bound, self._gained_by_restarts))
+        restart(self, laps, options)
+
+    monkeypatch.setattr(search.TopicSearch, "_restart", restarted)
+    TopicModel(random_state=0, n_jobs=1).fit(uneven_topics()[:30])
+    assert behind
+    assert all(0.0 <= nats < gained for nats, gained in behind)
