@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 help:
 	@echo "make demo      cluster handwritten digits; the picture is demo/digits.png"
 	@echo "make test      run the tests but for long ones"
-	@echo "make long      run the tests that search or sample for seconds, whose small versions are in make test"
+	@echo "make long      run the tests that search or sample for seconds; continuous integration leaves them out"
 	@echo "make attack    run hostile fits, files, signals and threads for an hour; ATTACK=\"--minutes 5 --only fits\""
 	@echo "make lint      check style and format"
 	@echo "make types     check types"
