@@ -25,6 +25,7 @@ class Tuning:
     cheap : topics are there twice if merging them, as they are, costs less than this share of what their parameters cost
     few, twins : shares of the topics: if more than the first are there twice, the next ascent begins without these, but with no
         more than the second left out
+    more : times as many topics in an ascent before those, while it gains and laps do not take seconds
     last_share : where laps take long, the search ends when a lap gains less than this share of what the parameters of all
         topics cost
     again_sweeps : sweeps of annealing before each long ascent, where laps take long
@@ -36,6 +37,7 @@ class Tuning:
     cheap: float = 0.5
     few: float = 0.02
     twins: float = 0.1
+    more: float = 1.15
     last_share: float = 1e-3
     again_sweeps: int = 60
 
@@ -71,17 +73,29 @@ class LongAscents(TopicGrowth):
         """Long ascents in a row where laps take long, each from the best topics, without those that are there twice.
 
         They end when the model in hand was not bettered.  Of those that begin with no topic twice there are `Tuning.rounds` at
-        most, one where a lap takes seconds, and another only follows one that gained enough.
+        most, one where a lap takes seconds, and another only follows one that gained enough.  Before each, until that is no
+        better, one from a few more topics: how many growth asks for varies by chance, as the ascents do that it compares.
         """
         rounds = 1 if self._takes_seconds() else TUNING.rounds
+        grows = not self._takes_seconds() and self._may_grow()
         best = None
         while rounds > 0 and self._laps_left > 0 and self._in_hand is not best:
+            once = self._without_twins()
+            if once is None and grows:
+                grows = self._ascend_from_more(chain, options)
             best = self._in_hand
             bound = best.bound
-            once = self._without_twins()
             self._ascend_long(chain, self.total if once is None else once, options, TUNING.again_sweeps)
             if once is None:
                 rounds = rounds - 1 if self.outcome.bound > bound + TUNING.again * self.total.K else 0
+
+    def _ascend_from_more(self, chain: Chain, options: Options) -> bool:
+        """A long ascent from a few more topics than the best model has, the largest split; whether it is better."""
+        best = self._in_hand
+        wanted = self._times(TUNING.more)
+        if wanted > self.total.K:
+            self._ascend_from(chain, self._with_split(chain, wanted, TUNING.again_sweeps), options)
+        return self._in_hand is not best
 
     def _without_twins(self) -> Summary | None:
         """The topics of the best model without those that it has twice, merged as they are; None where it has next to none.
