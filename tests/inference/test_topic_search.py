@@ -117,6 +117,17 @@ def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkey
     assert found.lower_bound_ > TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X).lower_bound_
 
 
+def test_long_ascents_begin_with_more_topics_where_growth_asks_for_too_few(monkeypatch):
+    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))
+    monkeypatch.setattr(growth, "TUNING", replace(growth.TUNING, fewest=20))
+    monkeypatch.setattr(Tried, "rises", lambda tried: False)
+    start = {"init": "k-means++", "n_init_topics": 20}
+    found = TopicModel(**start, random_state=0, n_jobs=1, max_laps=110).fit(corpus(30, 200, 600, 100)[0])
+    annealed = [lap.explored_clusters for lap in found.history_ if lap.origin == "annealing"]
+    assert annealed[0] == 20
+    assert found.n_topics_ >= 26
+
+
 @pytest.mark.parametrize(("bounds", "pace"), [((-9, -3), 2.0), ((-9, -5, -2), 2.0), ((-9, -3, -1.9), 1.25)])
 def test_growth_goes_little_beyond_the_top(bounds, pace):
     found = Tried(dict(zip((64, 128, 256), bounds)))

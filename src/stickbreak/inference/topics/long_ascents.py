@@ -74,20 +74,20 @@ class LongAscents(TopicGrowth):
 
         They end when the model in hand was not bettered.  Of those that begin with no topic twice there are `Tuning.rounds` at
         most, one where a lap takes seconds, and another only follows one that gained enough.  Before each, until that is no
-        better, one from a few more topics: how many growth asks for varies by chance, as the ascents do that it compares.
+        better or topics are left out, one from a few more: what growth asks for varies by chance.
         """
         rounds = 1 if self._takes_seconds() else TUNING.rounds
-        grows = not self._takes_seconds() and self._may_grow()
+        grows = not self._takes_seconds() and self._may_grow() and self._wanted <= self.total.K
         best = None
         while rounds > 0 and self._laps_left > 0 and self._in_hand is not best:
-            once = self._without_twins()
-            if once is None and grows:
-                grows = self._ascend_from_more(chain, options)
             best = self._in_hand
-            bound = best.bound
+            once = self._without_twins()
+            grows = grows and once is None and self._ascend_from_more(chain, options)
+            bound = self.outcome.bound
             self._ascend_long(chain, self.total if once is None else once, options, TUNING.again_sweeps)
             if once is None:
-                rounds = rounds - 1 if self.outcome.bound > bound + TUNING.again * self.total.K else 0
+                gained = self.outcome.bound > bound + TUNING.again * self.total.K
+                rounds = rounds - 1 if grows or gained else 0
 
     def _ascend_from_more(self, chain: Chain, options: Options) -> bool:
         """A long ascent from a few more topics than the best model has, the largest split; whether it is better."""
