@@ -1,5 +1,6 @@
 """What fits with other random numbers have in common."""
 
+import pickle
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -79,6 +80,31 @@ def test_it_is_cut_and_repeats_and_leaves_the_model_alone(clear, of_three_fits):
     assert model.lower_bound_ == before
     with pytest.raises(FrozenInstanceError):
         found.agreement = 1.0
+
+
+def test_the_same_fits_are_cut_again(clear, of_three_fits):
+    model, X = clear
+    found = model.stability(X, 2, n_fits=3)
+    cut = of_three_fits.cut(2)
+    assert cut.agreement == found.agreement
+    np.testing.assert_array_equal(cut.agreements, found.agreements)
+    np.testing.assert_array_equal(cut.overlaps, found.overlaps)
+    assert cut.n_clusters == of_three_fits.n_clusters
+    assert cut.cut(model.summary_.K).agreement == of_three_fits.agreement
+    for n in (0, model.summary_.K + 1, 1.5):
+        with pytest.raises(ValueError, match="n must be"):
+            of_three_fits.cut(n)
+
+
+def test_levels_that_all_fits_have_in_common_are_found_without_another_fit():
+    X = np.random.default_rng(6).uniform(-1.0, 1.0, (300, 2))
+    X[:150] += 18.0
+    estimator = Mixture("gaussian", init="random", n_init_clusters=8, moves=(), learn=False, **SMALL).fit(X)
+    found = estimator.stability(X, n_fits=3)
+    again = pickle.loads(pickle.dumps(found)).cut(2)
+    assert found.agreement < 0.9
+    assert again.agreement == 1.0
+    assert again.lower_bounds == found.lower_bounds
 
 
 @pytest.mark.parametrize("arguments", [{"n": 0}, {"n": 99}, {"n_fits": 1}, {"n_fits": 2.5}, {"n_fits": None}])

@@ -81,12 +81,6 @@ class TopicWords(DocumentReading):
             raise TypeError(f"topics of a {type(self.model_.likelihood).__name__} have no words.")
         return np.asarray(self.topics_)
 
-    def _grouped(self, groups: NDArray[np.intp]) -> Array:
-        """Posterior mean probabilities of the words in groups of topics, given the group of each (K,), (n, V)."""
-        of = np.eye(groups.max() + 1)[groups].T
-        summary = self.summary_
-        return np.asarray(self.model_.likelihood.posterior(of @ summary.N, of @ summary.S).probabilities)
-
     def _vocabulary(self, vocabulary: Sequence[str] | None) -> Sequence[str] | None:
         if vocabulary is not None:
             return vocabulary

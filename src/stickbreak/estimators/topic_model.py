@@ -24,7 +24,7 @@ from ._answers import answers_to, asked, require_answers
 from ._continued import known, no_lower
 from ._document_setup import document_setup
 from ._merged import Again, merged
-from ._stability import OF_TOPICS, Stability, stability
+from ._stability import Stability, stability_of_topics
 from ._streams import Continuation, begin_stream, learn_more, renewing
 from ._topic_start import first_topics
 from ._topic_words import TopicWords
@@ -363,9 +363,7 @@ class TopicModel(TopicWords):
         require_answers(self, y)
         with self._executor(X) as executor:
             self._source(X, None, executor)  # refuses other words, before anything is fitted
-        return stability(
-            self, n, n_fits, lambda model: model.fit(X, y), lambda model, groups: model._grouped(groups), OF_TOPICS
-        )
+        return stability_of_topics(self, n, n_fits, lambda model: model.fit(X, y))
 
     def summary(self, n_topics: int = 20, vocabulary: Sequence[str] | None = None) -> None:
         """Print a table of the largest topics and their top words, by name where words are known or given."""
