@@ -98,7 +98,7 @@ def test_the_same_fits_are_cut_again(clear, of_three_fits):
 
 def test_levels_that_all_fits_have_in_common_are_found_without_another_fit():
     X = np.random.default_rng(6).uniform(-1.0, 1.0, (300, 2))
-    X[:150] += 18.0
+    X[:, 0] += np.repeat([-9.0, 9.0], 150)
     estimator = Mixture("gaussian", init="random", n_init_clusters=8, moves=(), learn=False, **SMALL).fit(X)
     found = estimator.stability(X, n_fits=3)
     again = pickle.loads(pickle.dumps(found)).cut(2)
