@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ._jit import jit as _jit
 from ._jit import part as _part
+from ._jit import part_apart as _part_apart
 
 Array = NDArray[np.floating]
 
@@ -27,51 +28,52 @@ LEAST = -650.0  # of log likelihoods
 NOTHING = np.exp(-345.0)  # of forward messages
 
 
-@_part
-def _times(X, at, A, Y, v):
-    """The products Y[v : v + 4] of rows at[v : v + 4] of X (n, Kp) with A (Kp, Kp): four rows of A at a time, read once."""
+@_part_apart
+def times(x, A, y):
+    """The product y of x (Kp,) with A (Kp, Kp): four rows of A at a time."""
     K = A.shape[0]
-    w = v + 1
-    x = v + 2
-    y = v + 3
-    p = at[v]
-    q = at[w]
-    r = at[x]
-    s = at[y]
     for k in range(K):
-        Y[v, k] = 0.0
-        Y[w, k] = 0.0
-        Y[x, k] = 0.0
-        Y[y, k] = 0.0
+        y[k] = 0.0
     for i in range(0, K, 4):
-        j = i + 1
-        m = i + 2
-        n = i + 3
-        pi = X[p, i]
-        pj = X[p, j]
-        pm = X[p, m]
-        pn = X[p, n]
-        qi = X[q, i]
-        qj = X[q, j]
-        qm = X[q, m]
-        qn = X[q, n]
-        ri = X[r, i]
-        rj = X[r, j]
-        rm = X[r, m]
-        rn = X[r, n]
-        si = X[s, i]
-        sj = X[s, j]
-        sm = X[s, m]
-        sn = X[s, n]
+        a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for k in range(K):
+            y[k] += a * A[i, k] + b * A[i + 1, k] + c * A[i + 2, k] + d * A[i + 3, k]
+
+
+@_part_apart
+def _times_four(p, q, r, s, A, v, w, x, y):
+    """The products v, w, x and y of p, q, r and s with A (Kp, Kp): rows of A are read once."""
+    K = A.shape[0]
+    for k in range(K):
+        v[k] = 0.0
+        w[k] = 0.0
+        x[k] = 0.0
+        y[k] = 0.0
+    for i in range(0, K, 4):
+        pi, pj, pm, pn = p[i], p[i + 1], p[i + 2], p[i + 3]
+        qi, qj, qm, qn = q[i], q[i + 1], q[i + 2], q[i + 3]
+        ri, rj, rm, rn = r[i], r[i + 1], r[i + 2], r[i + 3]
+        si, sj, sm, sn = s[i], s[i + 1], s[i + 2], s[i + 3]
         for k in range(K):
             ik = A[i, k]
-            jk = A[j, k]
-            mk = A[m, k]
-            nk = A[n, k]
-            Y[v, k] += pi * ik + pj * jk + pm * mk + pn * nk
-            Y[w, k] += qi * ik + qj * jk + qm * mk + qn * nk
-            Y[x, k] += ri * ik + rj * jk + rm * mk + rn * nk
-            Y[y, k] += si * ik + sj * jk + sm * mk + sn * nk
+            jk = A[i + 1, k]
+            mk = A[i + 2, k]
+            nk = A[i + 3, k]
+            v[k] += pi * ik + pj * jk + pm * mk + pn * nk
+            w[k] += qi * ik + qj * jk + qm * mk + qn * nk
+            x[k] += ri * ik + rj * jk + rm * mk + rn * nk
+            y[k] += si * ik + sj * jk + sm * mk + sn * nk
+
+
+@_part
+def _times_rows(X, at, A, Y):
+    """The products Y of rows ``at`` of X (n, Kp) with A (Kp, Kp)."""
+    fours = at.size - at.size % 4
+    for v in range(0, fours, 4):
+        p, q, r, s = X[at[v]], X[at[v + 1]], X[at[v + 2]], X[at[v + 3]]
+        _times_four(p, q, r, s, A, Y[v], Y[v + 1], Y[v + 2], Y[v + 3])
+    for v in range(fours, at.size):
+        times(X[at[v]], A, Y[v])
 
 
 @_part
@@ -117,17 +119,13 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
     """
     lanes = edges.size - 1
     K = L.shape[1]
-    fours = -(-lanes // 4) * 4
-    Y = np.empty((fours, K))
-    at = np.empty(fours, np.int64)
-    for i in range(lanes, fours):
-        at[i] = 0
+    Y = np.empty((lanes, K))
+    at = np.empty(lanes, np.int64)
     for step in range(_longest(edges)):
         for i in range(lanes):
             t = edges[i] + step
             at[i] = i + (t if t < edges[i + 1] else edges[i + 1])
-        for v in range(0, fours, 4):
-            _times(alpha, at, A, Y, v)
+        _times_rows(alpha, at, A, Y)
         for i in range(lanes):
             t = edges[i] + step
             if t >= edges[i + 1]:
@@ -140,7 +138,7 @@ def forward(L, codes, first, edges, start, A, alpha, scale):
             scale[t] = normalise(message)
 
 
-@_part
+@_part_apart
 def combine(alpha, likelihood, beta, r, g):
     """Smoothed probabilities r of a row, and g = likelihood * beta, all (Kp,)."""
     for k in range(r.size):
@@ -154,7 +152,7 @@ def combine(alpha, likelihood, beta, r, g):
         r[k] *= rescale
 
 
-@_part
+@_part_apart
 def hand_back(alpha, y, g, beta):
     """Scale g so that sum_jk alpha_j A_jk g_k = 1, and y = A g to the message ``beta`` to the row before, all (Kp,)."""
     both = 0.0
@@ -184,11 +182,8 @@ def backward(L, codes, first, edges, At, alpha, beta, R, G):
     """
     lanes = edges.size - 1
     K = L.shape[1]
-    fours = -(-lanes // 4) * 4
-    Y = np.empty((fours, K))
-    at = np.empty(fours, np.int64)
-    for i in range(lanes, fours):
-        at[i] = 0
+    Y = np.empty((lanes, K))
+    at = np.empty(lanes, np.int64)
     for i in range(lanes):
         at[i] = 0
         _fill(G[edges[i + 1] + i], 0.0)
@@ -199,8 +194,7 @@ def backward(L, codes, first, edges, At, alpha, beta, R, G):
                 continue
             at[i] = t + i
             combine(alpha[t + i + 1], L[codes[t]], beta[i], R[t], G[t + i])
-        for v in range(0, fours, 4):
-            _times(G, at, At, Y, v)
+        _times_rows(G, at, At, Y)
         for i in range(lanes):
             t = edges[i + 1] - 1 - step
             if t < edges[i]:

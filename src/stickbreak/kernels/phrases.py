@@ -9,25 +9,10 @@ phrase; so what is below exp(-650) there is less than what comes to the same sta
 import numpy as np
 
 from ._jit import jit as _jit
-from ._jit import part as _part
-from .markov import LEAST, advance, combine, hand_back, normalise
+from .markov import LEAST, advance, combine, hand_back, normalise, times
 from .vectors import place_of_largest
 
 _SMALLEST = np.exp(LEAST)  # of matrices
-
-
-@_part
-def _through(x, B, y):
-    """The product x B for x (Kp,) and B (Kp, Kp), four rows of B at a time; y (Kp,) out."""
-    for k in range(y.size):
-        y[k] = 0.0
-    for i in range(0, x.size, 4):
-        a = x[i]
-        b = x[i + 1]
-        c = x[i + 2]
-        d = x[i + 3]
-        for k in range(y.size):
-            y[k] += a * B[i, k] + b * B[i + 1, k] + c * B[i + 2, k] + d * B[i + 3, k]
 
 
 @_jit
@@ -46,13 +31,13 @@ def forward_symbols(L, symbols, first, start, A, B, alpha, scale):
         symbol = symbols[t]
         message = alpha[t + 1]
         if symbol >= U:
-            _through(alpha[t], B[symbol - U], message)
+            times(alpha[t], B[symbol - U], message)
         else:
             if first[t]:
                 for k in range(K):
                     ahead[k] = start[k]
             else:
-                _through(alpha[t], A, ahead)
+                times(alpha[t], A, ahead)
             row = L[symbol]
             for k in range(K):
                 message[k] = ahead[k] * row[k]
@@ -82,7 +67,7 @@ def backward_symbols(L, symbols, first, At, Bt, alpha, beta, counts, begins, G):
         if symbol >= U:
             for k in range(K):
                 g[k] = beta[k]
-            _through(g, Bt[symbol - U], before)
+            times(g, Bt[symbol - U], before)
         else:
             combine(alpha[t + 1], L[symbol], beta, smooth, g)
             own = counts[symbol]
@@ -94,7 +79,7 @@ def backward_symbols(L, symbols, first, At, Bt, alpha, beta, counts, begins, G):
                     g[k] = 0.0
                     beta[k] = 1.0 / K
                 continue
-            _through(g, At, before)
+            times(g, At, before)
         hand_back(alpha[t], before, g, beta)
 
 
