@@ -57,7 +57,10 @@ class SequenceSummary(Summary):
     @property
     def transitions(self) -> Array:
         """First states and transitions, (K + 1, K)."""
-        return np.ascontiguousarray(np.vstack([self.begins, self.M]))
+        counted = np.empty((self.K + 1, self.K))
+        counted[0] = self.begins
+        counted[1:] = self.M
+        return counted
 
     @classmethod
     def of(cls, summary: Summary, M: Array, begins: Array) -> Self:
