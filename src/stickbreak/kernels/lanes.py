@@ -9,7 +9,7 @@ import math
 from ._jit import part as _part
 from ._jit import part_apart as _part_apart
 
-LANES = 4
+LANES = 8
 
 
 @_part_apart
