@@ -150,8 +150,8 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     def _may_restart(self) -> bool:
         return self._laps_left > 0 and bool(self.moves) and self.total.K > 1
 
-    def _restart_mixed(self, times: float, options: Options) -> None:
-        """An ascent from the best topics alone with so many times their alpha, and restarts from there.
+    def _restart_mixed(self, times: float, options: Options) -> float:
+        """An ascent from the best topics alone with so many times their alpha, and restarts from there; its bound.
 
         Documents of few topics make alpha small, and a small alpha keeps them so: laps leave that optimum by little at a time.
         """
@@ -163,11 +163,12 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
         mixed = self._laps(self._with_alpha(best.model, alpha), (), within, best, origin="documents mixed")
         mixed.run(self.total.as_start)
         if not mixed.converged and not mixed.beats(best):  # alpha comes down by little at a time
-            return
+            return mixed.bound
         fine = self._with_short_steps(self.options, best.total.K)
         mixed.polish(fine)
         self._restart_documents(mixed)
         self._restart(mixed, fine)
+        return mixed.bound
 
     def _dissolve(self) -> bool:
         """Ascents from the best topics alone, ever more of them dissolved, the least missed first; whether one gains.

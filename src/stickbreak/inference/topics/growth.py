@@ -161,7 +161,8 @@ class TopicGrowth(TopicAscents):
         """Excursions from twice as many topics, until these gain too little; then ``_wanted`` is what all of them tell.
 
         Where laps take long, no further than the number that seems best.  Where one takes seconds, the fewest topics are wanted
-        that lack no more than ascents are compared to.
+        that lack no more than ascents are compared to.  Where laps are fast, topics may be far too many although no merges of
+        them gain.
         """
         self._note(self.outcome)
         while self._is_fast() or self._tried.rises():
@@ -170,7 +171,7 @@ class TopicGrowth(TopicAscents):
             enough = self._grow(chain, self._times(times), options)
             if not enough and (self._is_fast() or self.total.K == K or len(self._tried.sizes) > 2):
                 break
-        if not self._is_fast():
+        if not self._is_fast() or self._is_of_growth():
             self._halve(chain, options)
         lacking = ascents.TUNING.coarse_topics if self._takes_seconds() else 0.0
         self._wanted = self._tried.best_number(self._most, lacking)
@@ -181,7 +182,11 @@ class TopicGrowth(TopicAscents):
             wanted = self.total.K // 2
             if wanted < TUNING.least:
                 break
-            self._excursion(self._at_random(chain, wanted), options, merges=False)
+            self._excursion(self._at_random(chain, wanted), options, merges=self._is_fast())
+
+    def _is_of_growth(self) -> bool:
+        """Whether the best model is that of an ascent of the growth as it is: merges of its topics were no better."""
+        return self._began is not None and self._began[0] is self._in_hand
 
     def _note(self, laps: Laps) -> None:
         """Keep the bound of an ascent of the growth."""

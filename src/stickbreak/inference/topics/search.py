@@ -10,9 +10,10 @@ from ...data import BagSource, SparseSource
 from ...model import DocumentSummary, Summary
 from ...moves import Schedule
 from ...moves.agglomeration import with_groups
+from ...moves.better import WORTH
 from ..laps import Laps
 from ..state import Options
-from . import ascents, growth
+from . import ascents, growth, long_ascents
 from .gibbs import Annealed, Chain
 from .long_ascents import LongAscents
 from .one_topic import OneTopicEach, OneTopicSearch
@@ -30,6 +31,7 @@ class Tuning:
     split_tries : splits of settled topics, of documents drawn anew, that gain nothing, after which there are no more
     very_fast : laps are, if those with so many times the topics of the first excursion are fast
     unmixed : alpha from which documents of one topic each begin
+    mixing_a_little : times that alpha from which documents are mixed at the end, in turn
     fewest_unmixed : topics from which mixtures of documents are fitted first, then from twice as many, and so on
     """
 
@@ -39,6 +41,7 @@ class Tuning:
     split_tries: int = 2
     very_fast: int = 4
     unmixed: float = 1e-4
+    mixing_a_little: tuple[float, ...] = (10.0, 100.0, 1000.0)
     fewest_unmixed: int = 16
 
 
@@ -68,9 +71,11 @@ class TopicSearch(LongAscents):
         if chain is None or self._is_fast():
             self._restart_all(self.options)
         if chain is not None and self._is_fast() and self._unmixed is None:
-            self._split_at_last()
+            self._split_and_anneal(chain)
         if self._mixture is not None and self._is_fast() and self._may_grow():
             self._unmix_at_last(*self._mixture)
+        if chain is not None and self._is_fast() and self._unmixed is not None:
+            self._mix_a_little(chain)
         if chain is not None and chain.seeds is None and self._may_merge() and self._is_fast():
             self._try_one_topic()
         if self.total.K == 1 and self._laps_left > 0:
@@ -104,7 +109,7 @@ class TopicSearch(LongAscents):
             self._grow_on(chain, self.options)
             self._ascend_long_while_merging(chain, self._compared(self.total.K))
             self._restart_all(self.options)
-            self._split_at_last()
+            self._split_and_anneal(chain)
 
     def _try_one_topic(self) -> None:
         """One topic in place of all, which has learnt what is learnt late: growth compared others with one that had not."""
@@ -188,6 +193,39 @@ class TopicSearch(LongAscents):
                 in_vain = 0
                 self._settle()
                 self._restart_all(self.options)
+
+    def _split_and_anneal(self, chain: Chain) -> None:
+        """Look once more for topics, and if there are more, anneal all of them: those that splits have found were not annealed.
+
+        None of them is left out.  Where sizes are very unequal, small topics are, wherever they are annealed before.
+        """
+        K = self.total.K
+        self._split_at_last()
+        if self.total.K <= K or self._laps_left <= 0:
+            return
+        best = self.outcome
+        trial = self._laps(
+            best.model, self._removals, self.options, best, settle=long_ascents.TUNING.settle, origin="annealing"
+        )
+        trial.run(self._annealed(chain, best.total, growth.TUNING.last_sweeps).summary)
+        self._restart(trial, self.options)
+        if self.outcome is not best:
+            self._restart_all(self.options)
+
+    def _mix_a_little(self, chain: Chain) -> None:
+        """Ascents from topics of documents of one each, mixing ever more of them at first, until one gains or loses by that.
+
+        Laps hardly move an alpha next to zero, and the first alpha may be far above that of documents that mix a little.
+        """
+        bound = found = self.outcome.bound
+        near = WORTH * self.total.K
+        for times in TUNING.mixing_a_little if self._learns_alpha else ():
+            if abs(found - bound) <= near and self._may_restart():
+                found = self._restart_mixed(times, self.options)
+        if self.outcome.bound > bound + near:
+            self._unmixed = None
+            self._restart_all(self.options)
+            self._split_and_anneal(chain)
 
     def _run_with_annealing(self, chain: Chain, start: Summary) -> None:
         """Search for topics of words: growth, documents of one topic each, long ascents, and the end.
