@@ -9,7 +9,7 @@ import numpy as np
 
 from ._jit import jit as _jit
 from ._jit import part as _part
-from .special import log_gamma, rise
+from .special import log_gamma, log_gamma_beside, rise
 
 _SMALLEST = 1e-300
 _MANY = 1e-3  # transitions, at least, and pseudo-counts below
@@ -68,47 +68,56 @@ def transition_merges(counted, m, alpha, kappa, first, a, b, merged, gains):
     K = counted.shape[1]
     into = np.empty((K, K + 1))  # columns of M
     columns = np.empty((K, K + 1))  # of log p, without kappa
+    log = np.empty(K)  # of Gamma(alpha m), which the transitions from all other states share
     rows = np.empty(K)
     total = np.empty(K)
     known = np.zeros(K, np.bool_)
     whole = alpha + kappa
+    for k in range(K):
+        log[k] = _log_gamma(alpha * m[k])
     for i in range(a.size):
         x = a[i]
         y = b[i]
         for k in (x, y):
             if not known[k]:
                 known[k] = True
-                _alone(counted, m, alpha, kappa, first, k, into, columns, rows, total)
+                _alone(counted, m, alpha, kappa, first, k, log, into, columns, rows, total)
         gain = -rows[x] - rows[y]
         share = merged[i]
+        below = _log_gamma(alpha * share)
         inside = counted[x + 1, x] + counted[y + 1, y] + counted[x + 1, y] + counted[y + 1, x]
         gain += _gamma_rise(inside, alpha * share + kappa) - _gamma_rise(total[x] + total[y], whole)
-        for j in range(K + 1):
+        count = into[x, 0] + into[y, 0]
+        if count > 0.0:
+            gain += _gamma_rise(count, first * share) - columns[x, 0] - columns[y, 0]
+        for j in range(1, K + 1):
             count = into[x, j] + into[y, j]
             if count > 0.0 and j not in (x + 1, y + 1):
-                strength = first if j == 0 else alpha
-                gain += _gamma_rise(count, strength * share) - columns[x, j] - columns[y, j]
+                gain += _rise_from(count, alpha * share, below) - columns[x, j] - columns[y, j]
         for k in range(K):
             count = counted[x + 1, k] + counted[y + 1, k]
             if count > 0.0 and k not in (x, y):
-                gain += _gamma_rise(count, alpha * m[k])
+                gain += _rise_from(count, alpha * m[k], log[k])
         gains[i] = gain
 
 
 @_part
-def _alone(counted, m, alpha, kappa, first, k, into, columns, rows, total):
+def _alone(counted, m, alpha, kappa, first, k, log, into, columns, rows, total):
     """Column k of the terms of log p without kappa, row k of log p, and the transitions from k."""
     K = counted.shape[1]
-    for j in range(K + 1):
+    into[k, 0] = counted[0, k]
+    columns[k, 0] = _gamma_rise(counted[0, k], first * m[k])
+    for j in range(1, K + 1):
         into[k, j] = counted[j, k]
-        columns[k, j] = _gamma_rise(counted[j, k], (first if j == 0 else alpha) * m[k])
+        columns[k, j] = _rise_from(counted[j, k], alpha * m[k], log[k])
     count = 0.0
     row = 0.0
     for i in range(K):
         count += counted[k + 1, i]
-        row += _gamma_rise(counted[k + 1, i], alpha * m[i] + kappa if i == k else alpha * m[i])
+        if i != k:
+            row += _rise_from(counted[k + 1, i], alpha * m[i], log[i])
     total[k] = count
-    rows[k] = row - _gamma_rise(count, alpha + kappa)
+    rows[k] = row + _gamma_rise(counted[k + 1, k], alpha * m[k] + kappa) - _gamma_rise(count, alpha + kappa)
 
 
 @_part
@@ -117,6 +126,24 @@ def _gamma_rise(count, prior):
     if count == 0.0:
         return 0.0
     return rise(count, max(prior, _SMALLEST))[0]
+
+
+@_part
+def _log_gamma(x):
+    """Log Gamma(x) for x that may be zero."""
+    log, product = log_gamma_beside(max(x, _SMALLEST))
+    return log - math.log(product)
+
+
+@_part
+def _rise_from(count, prior, below):
+    """`_gamma_rise` where log Gamma(prior) is ``below``; to the rounding of that where it is not large."""
+    prior = max(prior, _SMALLEST)
+    if count <= _NOTHING * prior and count <= _NOTHING:
+        return 0.0
+    if prior < _SMALL:
+        return _log_gamma(prior + count) - below
+    return rise(count, prior)[0]
 
 
 @_jit
