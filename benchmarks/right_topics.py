@@ -4,7 +4,8 @@ Corpora are of a number of topics, each over 2,000 words from Dirichlet(0.05), i
 from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; those of "few-..." are few documents of
 topics with frequencies of words by Zipf's law, a fifth of them in common, and those of "uneven-..." are of very unequal lengths
 and mix such topics evenly, some of them more than others; without topics, of 500 words with probabilities
-from Dirichlet(1).  Those of "mixing-..." are a few hundred documents of 300 words that mix many topics.
+from Dirichlet(1).  Those of "mixing-..." are a few hundred documents of 300 words that mix
+many topics; in those of "stop-..." half of the words of every document are from a topic that all share.
 Those of "repeated-..." are documents of 30 words without topics, each of them several times; in those of
 "bursty-..." each document has frequencies of its own around those of all: few words, said again and again.  BBC is the BBC
 news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups are six random words of a document
@@ -108,6 +109,19 @@ def uneven(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(rng.multinomial(lengths, shares @ truth)), truth)
 
 
+def stop_words(K: int, documents: int, words: int, seed: int) -> Corpus:
+    """Documents of ``words`` words, half of them of a topic that all share, which mix K topics of 150 words each."""
+    rng = np.random.default_rng(seed)
+    zipf = 1.0 / (np.arange(1, 3001) + 2.7)
+    truth = np.zeros((K + 1, 3000))
+    truth[0] = zipf / zipf.sum()
+    for topic in truth[1:]:
+        topic[rng.permutation(3000)[:150]] = zipf[:150] / zipf[:150].sum()
+    shares = 0.5 * rng.dirichlet(np.full(K, 0.1), documents)
+    shares = np.hstack([np.full((documents, 1), 0.5), shares])
+    return Corpus(sparse.csr_array(rng.multinomial(words, shares @ truth)), truth)
+
+
 def repeated(documents: int, times: int, seed: int) -> Corpus:
     """So many documents of 30 words without topics, each of them several times."""
     X = no_topics(seed, 200, documents, 30).X
@@ -173,6 +187,10 @@ SETS |= {
 SETS |= {
     f"mixing-k{K}": (lambda seed, K=K, D=D, n=n, share=share, x=sparsity: mixing(K, D, n, share, x, seed))
     for K, D, n, share, sparsity in ((15, 200, 80, 0.3, 0.08), (20, 200, 80, 0.5, 0.05), (30, 400, 150, 0.6, 0.08))
+}
+SETS |= {
+    f"stop-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: stop_words(K, D, n, seed))
+    for K, D, n in ((20, 1000, 100), (50, 4000, 100))
 }
 SETS |= {f"repeated-d{D}-x{n}": (lambda seed, D=D, n=n: repeated(D, n, seed)) for D, n in ((60, 3),)}
 SETS |= {f"bursty-d{D}-w{n}": (lambda seed, D=D, n=n: bursty(D, n, seed)) for D, n in ((60, 60), (100, 100))}

@@ -355,6 +355,21 @@ def test_topics_that_documents_mix_evenly_are_found_although_those_of_one_topic_
     assert found.document_concentration_ > 10.0
 
 
+@pytest.mark.parametrize(
+    ("tokens", "K", "patience"), [(1e4, 3, np.inf), (1e4, 1, np.inf), (5e5, 1, 30.0), (5e5, 3, None), (6e5, 1, None)]
+)
+def test_documents_mix_evenly_on_trial_where_one_topic_is_best_and_laps_are_fast(tokens, K, patience):
+    """Or where laps are very fast; for long only there."""
+    tried = []
+    found = SimpleNamespace(_may_grow=lambda: True, _learns_alpha=True, _first_of_growth=64, _in_hand=None)
+    found.total = SimpleNamespace(K=K)
+    found._is_fast_with = lambda K: tokens * K <= ascents.TUNING.fast
+    found._try_mixing = lambda attempt: attempt()
+    found._try_even = lambda chain, patience: tried.append(patience)
+    search.TopicSearch._mix_evenly(found, None)
+    assert tried == ([] if patience is None else [patience])
+
+
 @pytest.mark.long
 def test_several_topics_are_no_worse_than_one_that_has_learnt_its_words(monkeypatch):
     """What is learnt late is learnt of one topic only at the end: before, several may seem better."""

@@ -83,18 +83,18 @@ class TopicGrowth(TopicAscents):
         settled, times = (self.options, 1.0 / TUNING.growth) if self._is_fast() else (options, TUNING.fewer)
         self._try_others(chain, self._tried.sizes[0], times, settled, ascents.TUNING.fresh_patience)
 
-    def _try_even(self, chain: Chain) -> None:
+    def _try_even(self, chain: Chain, patience: float) -> None:
         """Excursions from ever fewer topics that documents mix evenly, while these get better and are not too far below."""
         K = self._first_of_growth
         bound = -np.inf
         better = True
         while better and TUNING.growth * TUNING.fewest_even <= K and self._laps_left > 0:
             K = int(np.ceil(K / TUNING.growth))
-            found = self._mixed_evenly(chain, K)
+            found = self._mixed_evenly(chain, K, patience)
             better = found > bound
             bound = found
 
-    def _mixed_evenly(self, chain: Chain, K: int) -> float:
+    def _mixed_evenly(self, chain: Chain, K: int, patience: float) -> float:
         """The bound of an ascent from so many annealed topics that documents mix evenly at first; -inf if that is hopeless.
 
         Alpha is not learnt until words have begun in other topics: it would follow topics that are poor as yet, of which
@@ -107,8 +107,11 @@ class TopicGrowth(TopicAscents):
         options = self._compared(K)
         most = min(options.max_laps, len(self.history) + ascents.TUNING.longest_mixed)
         held = replace(options, max_laps=most, learn=tuple(name for name in options.learn if name != ALPHA))
-        trial = self._laps(self._with_alpha(self.model, alpha), (), held, best, origin="mixed evenly")
+        model = self._with_alpha(self.model, alpha)
+        trial = self._laps(model, (), held, best, origin="mixed evenly", patience=patience)
         trial.run(annealed.summary)
+        if trial.gave_up:
+            return -np.inf
         trial = self._with_words_restarted(trial, held)
         if trial.bound < best.bound - TUNING.near_even * self.source.n_rows:
             return -np.inf

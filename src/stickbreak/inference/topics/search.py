@@ -95,16 +95,18 @@ class TopicSearch(LongAscents):
             self._split_at_last()
 
     def _mix_evenly(self, chain: Chain) -> None:
-        """Look for topics that documents mix evenly, where none that they mix were found and laps are very fast.
+        """Look for topics that documents mix evenly, where none that they mix were found and laps are fast.
 
         Alpha follows topics from the first lap: those of such documents seem to be worth nothing until words settle in them.
+        Unless laps are very fast, only where one topic is best, and not for long if that is far better.
         """
-        if not (
-            self._may_grow() and self._learns_alpha and self._is_fast_with(TUNING.very_fast * self._first_of_growth)
-        ):
+        very_fast = self._is_fast_with(TUNING.very_fast * self._first_of_growth)
+        alone = self.total.K == 1 and self._is_fast_with(self._first_of_growth // 2)
+        if not (self._may_grow() and self._learns_alpha and (very_fast or alone)):
             return
         best = self._in_hand
-        self._try_mixing(lambda: self._try_even(chain))
+        patience = np.inf if very_fast else ascents.TUNING.fresh_patience
+        self._try_mixing(lambda: self._try_even(chain, patience))
         if self._in_hand is not best:
             self._grow_on(chain, self.options)
             self._ascend_long_while_merging(chain, self._compared(self.total.K))
