@@ -222,8 +222,9 @@ class TopicSearch(LongAscents):
         bound = found = self.outcome.bound
         near = WORTH * self.total.K
         for times in TUNING.mixing_a_little if self._learns_alpha else ():
-            if abs(found - bound) <= near and self._may_restart():
-                found = self._restart_mixed(times, self.options)
+            if abs(found - bound) > near or not self._may_restart():
+                break
+            found = self._restart_mixed(times, self.options)
         if self.outcome.bound > bound + near:
             self._unmixed = None
             self._restart_all(self.options)
