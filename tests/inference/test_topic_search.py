@@ -57,10 +57,25 @@ def test_growth_goes_on_where_laps_are_fast_until_it_gains_too_little(fast):
     found._note = found._halve = lambda *given: None
     found._times = lambda times: int(times * 256)
     found._takes_seconds = lambda: False
-    found._is_of_growth = lambda: False
     found._grow = grow
     growth.TopicGrowth._double(found, None, None)
     assert grown == ([512] if fast else [])
+
+
+@pytest.mark.parametrize(("K", "excursions"), [(33, [(64, 0.5), (64, 0.8)]), (32, [])])
+def test_far_fewer_topics_are_tried_where_the_best_model_has_more_than_half_of_the_fewest(K, excursions):
+    tried = []
+    found = SimpleNamespace(_tried=Tried({64: -9.0, 128: -12.0}), total=SimpleNamespace(K=K), _in_hand=None)
+    found._may_grow = lambda: True
+    found._try_mixing = lambda attempt: attempt()
+    found._try_others = lambda chain, K, times, options, patience: tried.append((K, times))
+    search.TopicSearch._try_far_fewer(found, None, None)
+    assert tried == excursions
+
+
+def test_other_numbers_of_topics_end_where_the_next_is_the_same():
+    found = SimpleNamespace(_tried=Tried({4: -9.0}), _may_grow=lambda: True, _most=100)
+    growth.TopicGrowth._try_others(found, None, 4, 0.8, None, np.inf)  # an excursion would need what is not there
 
 
 def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_three():
@@ -449,6 +464,6 @@ def test_splits_that_are_behind_by_less_than_restarts_gained_have_restarts(monke
         restart(self, laps, options)
 
     monkeypatch.setattr(search.TopicSearch, "_restart", restarted)
-    TopicModel(random_state=0, n_jobs=1).fit(uneven_topics()[:30])
+    TopicModel(random_state=0, n_jobs=1).fit(uneven_topics()[:24])
     assert behind
     assert all(0.0 <= nats < gained for nats, gained in behind)

@@ -23,6 +23,7 @@ class Tuning:
     fewest, least : topics of the first excursion, and of any, where laps take long
     growth, fine_growth : times as many topics in the next excursion: at first, and where laps are fast, once that is too many
     fewer : times as many topics in the next excursion where one topic is better than more of them, and laps take long
+    fine_fewer : the same where laps are fast, once half as many are too few
     coarse_growth : where laps take long, ascents of the growth are compared when settled to this tolerance, in nats a topic
     worthwhile_topic : share of what the parameters of a topic cost: an excursion is the last if each topic that it adds gains
         less
@@ -37,6 +38,7 @@ class Tuning:
     growth: float = 2.0
     fine_growth: float = 1.125
     fewer: float = 0.25
+    fine_fewer: float = 0.8
     coarse_growth: float = 10.0
     worthwhile_topic: float = 0.02
     even: float = 1.0
@@ -155,17 +157,17 @@ class TopicGrowth(TopicAscents):
         better = self._tried.bounds[K]
         while better > bound and self._may_grow():
             bound = better
-            K = int(np.ceil(times * K))
-            if not 1 < K <= self._most:
+            wanted = int(np.ceil(times * K))
+            if wanted == K or not 1 < wanted <= self._most:
                 break
+            K = wanted
             better = self._excursion(self._at_random(chain, K), options, patience=patience).bound
 
     def _double(self, chain: Chain, options: Options) -> None:
         """Excursions from twice as many topics, until these gain too little; then ``_wanted`` is what all of them tell.
 
         Where laps take long, no further than the number that seems best.  Where one takes seconds, the fewest topics are wanted
-        that lack no more than ascents are compared to.  Where laps are fast, topics may be far too many although no merges of
-        them gain.
+        that lack no more than ascents are compared to.
         """
         self._note(self.outcome)
         while self._is_fast() or self._tried.rises():
@@ -174,7 +176,7 @@ class TopicGrowth(TopicAscents):
             enough = self._grow(chain, self._times(times), options)
             if not enough and (self._is_fast() or self.total.K == K or len(self._tried.sizes) > 2):
                 break
-        if not self._is_fast() or self._is_of_growth():
+        if not self._is_fast():
             self._halve(chain, options)
         lacking = ascents.TUNING.coarse_topics if self._takes_seconds() else 0.0
         self._wanted = self._tried.best_number(self._most, lacking)
@@ -185,11 +187,7 @@ class TopicGrowth(TopicAscents):
             wanted = self.total.K // 2
             if wanted < TUNING.least:
                 break
-            self._excursion(self._at_random(chain, wanted), options, merges=self._is_fast())
-
-    def _is_of_growth(self) -> bool:
-        """Whether the best model is that of an ascent of the growth as it is: merges of its topics were no better."""
-        return self._began is not None and self._began[0] is self._in_hand
+            self._excursion(self._at_random(chain, wanted), options, merges=False)
 
     def _note(self, laps: Laps) -> None:
         """Keep the bound of an ascent of the growth."""

@@ -250,6 +250,8 @@ class TopicSearch(LongAscents):
             self._ascend_long_while_merging(chain, coarse)
         else:
             self._ascend_long_in_a_row(chain, coarse)
+        if self._is_fast():
+            self._try_far_fewer(chain, coarse)
         if not self._is_fast():
             self._keep(self._in_hand, self._with_words_restarted(self.outcome, coarse))
             self._finish(options=coarse)
@@ -258,6 +260,22 @@ class TopicSearch(LongAscents):
             self.outcome.polish(last)
         while self._is_fast() and self._unmixed is None and self._grows_at_last(chain, coarse):
             self._settle()
+
+    def _try_far_fewer(self, chain: Chain, options: Options) -> None:
+        """Excursions from half as many topics as were tried, if the best model has more than that, and then more finely.
+
+        Merges of topics of which there are far too many may gain nothing: those of documents that are there twice.  Where sizes
+        are uneven, many topics are merged as they settle, which leaves small ones that splits of few would not find.  So this
+        comes after long ascents.
+        """
+        if not self._may_grow() or self.total.K <= self._tried.sizes[0] // growth.TUNING.growth:
+            return
+        best = self._in_hand
+        for times in (1.0 / growth.TUNING.growth, growth.TUNING.fine_fewer):
+            self._try_mixing(lambda: self._try_others(chain, self._tried.best, times, options, np.inf))
+        if self._in_hand is not best:
+            self._grow_on(chain, options)
+            self._ascend_long_while_merging(chain, options)
 
     def _find_number(self, chain: Chain, options: Options) -> Options:
         """Growth, and documents of one topic each; how far annealed ascents settle that are compared then.

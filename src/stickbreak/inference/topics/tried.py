@@ -50,6 +50,11 @@ class Tried:
         """The numbers of topics, in order."""
         return sorted(self.bounds)
 
+    @property
+    def best(self) -> int:
+        """The number of topics with the highest bound."""
+        return max(self.bounds, key=lambda K: self.bounds[K])
+
     def rises(self) -> bool:
         """Whether many more topics than were tried are likely to be better; so it is until three numbers were tried."""
         sizes = self.sizes
