@@ -268,11 +268,15 @@ class TopicSearch(LongAscents):
         are uneven, many topics are merged as they settle, which leaves small ones that splits of few would not find.  So this
         comes after long ascents.
         """
-        if not self._may_grow() or self.total.K <= self._tried.sizes[0] // growth.TUNING.growth:
-            return
+
+        def attempt() -> None:
+            for times in (1.0 / growth.TUNING.growth, growth.TUNING.fine_fewer):
+                self._try_others(chain, self._tried.best, times, options, np.inf)
+
         best = self._in_hand
-        for times in (1.0 / growth.TUNING.growth, growth.TUNING.fine_fewer):
-            self._try_mixing(lambda: self._try_others(chain, self._tried.best, times, options, np.inf))
+        half = self._tried.sizes[0] / growth.TUNING.growth
+        if self.total.K > half:
+            self._try_mixing(attempt)
         if self._in_hand is not best:
             self._grow_on(chain, options)
             self._ascend_long_while_merging(chain, options)
