@@ -275,7 +275,7 @@ class TopicSearch(LongAscents):
 
         best = self._in_hand
         half = self._tried.sizes[0] / growth.TUNING.growth
-        if self.total.K > half:
+        if half < self.total.K:
             self._try_mixing(attempt)
         if self._in_hand is not best:
             self._grow_on(chain, options)
