@@ -274,8 +274,7 @@ class TopicSearch(LongAscents):
                 self._try_others(chain, self._tried.best, times, options, np.inf)
 
         best = self._in_hand
-        half = self._tried.sizes[0] / growth.TUNING.growth
-        if half < self.total.K:
+        if self._may_grow() and self._tried.sizes[0] < growth.TUNING.growth * self.total.K:
             self._try_mixing(attempt)
         if self._in_hand is not best:
             self._grow_on(chain, options)
