@@ -454,16 +454,35 @@ def test_no_split_is_missed_that_only_restarts_make_better():
     assert again.lower_bound_ < found.lower_bound_ + 1.0 * found.n_topics_
 
 
-def test_splits_that_are_behind_by_less_than_restarts_gained_have_restarts(monkeypatch):
-    behind = []
+@pytest.mark.parametrize(
+    ("documents", "origins"), [(24, {"splits"}), pytest.param(40, {"splits", "dissolved"}, marks=pytest.mark.long)]
+)
+def test_excursions_that_are_behind_by_less_than_restarts_gained_have_restarts(monkeypatch, documents, origins):
+    behind = {}
     restart = search.TopicSearch._restart
 
     def restarted(self, laps, options):
-        if laps.origin == "splits" and laps is not self.outcome:
-            behind.append((self.outcome.bound - laps.bound, self._gained_by_restarts))
+        if laps.origin in origins and laps is not self.outcome:
+            behind.setdefault(laps.origin, []).append(self.outcome.bound - laps.bound - self._gained_by_restarts)
         restart(self, laps, options)
 
     monkeypatch.setattr(search.TopicSearch, "_restart", restarted)
-    TopicModel(random_state=0, n_jobs=1).fit(uneven_topics()[:24])
-    assert behind
-    assert all(0.0 <= nats < gained for nats, gained in behind)
+    TopicModel(random_state=0, n_jobs=1).fit(uneven_topics()[:documents])
+    assert behind.keys() == origins
+    assert all(nats < 0.0 for excursions in behind.values() for nats in excursions)
+
+
+@pytest.mark.parametrize(("ahead", "restarts"), [(-9.0, 1), (-11.0, 0), (1.0, 0)])
+def test_restarts_decide_on_an_excursion_that_is_behind_by_less_than_they_gained(ahead, restarts):
+    restarted = []
+    best = SimpleNamespace(bound=-100.0)
+    found = SimpleNamespace(_in_hand=best, _gained_by_restarts=10.0)
+
+    def keep(best, trial):
+        found._in_hand = trial if trial.bound > best.bound else best
+
+    found._keep = keep
+    found._restart = lambda trial, options: restarted.append(trial)
+    kept = search.TopicSearch._keep_with_restarts(found, SimpleNamespace(bound=-100.0 + ahead), None)
+    assert len(restarted) == restarts
+    assert kept == (ahead > 0.0)

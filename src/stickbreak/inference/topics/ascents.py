@@ -192,7 +192,7 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
             patience = TUNING.fresh_patience
             trial = self._laps(best.model, (), self.options, self._in_hand, origin="dissolved", patience=patience)
             trial.run(dissolving.start([*gone, int(k)]))
-            if self._keep(self._in_hand, trial) > 0.0:
+            if self._keep_with_restarts(trial, self.options):
                 gone.append(int(k))
                 in_vain = 0
             else:
@@ -228,6 +228,14 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
             laps = self._with_words_restarted(laps, options)
             self._restart_documents(laps)
             self._keep(self._in_hand, laps)
+
+    def _keep_with_restarts(self, trial: Laps, options: Options) -> bool:
+        """Keep an excursion if it is better, after restarts if it is behind by less than these have gained; whether it is."""
+        best = self._in_hand
+        self._keep(best, trial)
+        if self._in_hand is best and trial.bound > best.bound - self._gained_by_restarts:
+            self._restart(trial, options)
+        return self._in_hand is not best
 
     def _with_words_restarted(self, laps: Laps, options: Options) -> Laps:
         """The last ascent that gains from words that begin in other topics, the first from those of ``laps``."""

@@ -157,10 +157,7 @@ class TopicSearch(LongAscents):
         self._settle()
 
     def _split_while_better(self, laps: Laps, options: Options) -> None:
-        """Excursions from all promising splits at once of the topics of an ascent, then of the last excursion.
-
-        If the best model has gained by restarts, an excursion that is behind by less has restarts, too, before it is judged.
-        """
+        """Excursions from all promising splits at once of the topics of an ascent, then of the last excursion."""
         while self._may_grow():
             start = self._split(laps)
             if start is None:
@@ -169,9 +166,7 @@ class TopicSearch(LongAscents):
             settle = TUNING.settle
             trial = self._laps(best.model, self._removals, options, best, settle=settle, origin="splits", draws=True)
             trial.run(start)
-            self._keep(best, trial)
-            if self.outcome is best and trial.bound > best.bound - self._gained_by_restarts:
-                self._restart(trial, options)
+            self._keep_with_restarts(trial, options)
             if self.outcome.bound - best.bound <= TUNING.worthwhile * self.options.tol * self.total.K:
                 break
             laps = self.outcome
