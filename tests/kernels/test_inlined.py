@@ -1,6 +1,8 @@
-"""Parts of kernels have no machine code of their own."""
+"""Parts of kernels have no machine code of their own, and that of kernels does not depend on others."""
 
 import importlib
+import math
+import re
 from types import SimpleNamespace
 
 import numba
@@ -49,6 +51,54 @@ def test_only_kernels_have_machine_code(monkeypatch):
     assert a_kernel()(np.arange(4.0)) == 12.0
     assert "twice" in seen
     assert "total" not in seen
+
+
+def nested_kernels():
+    """A kernel that is long enough not to be inlined, and one that calls it in a part, neither compiled before."""
+
+    @_jit.jit
+    def inner(x):
+        for _ in range(9):
+            s = math.sin(x) + math.cos(x) * math.lgamma(x) + math.atan(x) - math.exp(x) * math.tanh(x) + math.log1p(x)
+            t = math.sinh(s) * math.erf(s) + math.cosh(s) - math.atan(s) * math.erfc(s) + math.sin(s) * math.expm1(s)
+            x = 1.0 + abs(math.atan(t)) + abs(math.tanh(s + t))
+        return x
+
+    @_jit.part
+    def middle(x):
+        return inner(x) + inner(x + 1.0)
+
+    @_jit.jit
+    def outer(x):
+        return middle(x) * middle(2.0 * x)
+
+    for kernel in (inner, outer):
+        kernel._cache._cache.load_overload = lambda *arguments: None
+    return inner, outer
+
+
+def intermediate_code(kernel):
+    """What LLVM made of a kernel, without the numbers that its names have in this process."""
+    (code,) = kernel.inspect_llvm().values()
+    return re.sub(r"v\d+B", "vB", code)
+
+
+def test_who_is_compiled_first_does_not_matter():
+    first, second = nested_kernels(), nested_kernels()
+    for kernel in (*first, *reversed(second)):
+        kernel(2.0)
+    for one, other in zip(first, second, strict=True):
+        assert intermediate_code(one) == intermediate_code(other)
+
+
+def test_no_kernel_runs_the_copy_in_another():
+    """Neither the copy of what it calls nor that of itself."""
+    inner, outer = nested_kernels()
+    assert outer(2.0) == pytest.approx((inner(2.0) + inner(3.0)) * (inner(4.0) + inner(5.0)), rel=1e-12)
+    code = intermediate_code(outer)
+    assert re.search(r"^define internal .*inner", code, re.MULTILINE)
+    assert "linkonce" not in code
+    assert "linkonce" not in intermediate_code(inner)
 
 
 @pytest.mark.skipif(not numba.config.LOOP_VECTORIZE, reason="loops are not vectorised")

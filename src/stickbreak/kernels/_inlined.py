@@ -1,9 +1,10 @@
-"""Compilation of functions that are always inlined: no machine code of their own, and optimised only within their callers.
+"""Compilation of kernels, and of functions that are always inlined: without machine code of their own, optimised in their callers.
 
 It is made of parts of numba that another release may not have, or may use in another way: then the import of this file fails.
 """
 
 import numba
+from llvmlite.binding import Linkage
 from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
@@ -17,6 +18,7 @@ _NEEDED = (
     JITCodeLibrary._ensure_finalized,
     JITCodeLibrary._finalize_dynamic_globals,
     JITCodeLibrary._finalize_final_module,
+    JITCodeLibrary._get_module_for_linking,
     JITCodeLibrary._optimize_final_module,
 )
 
@@ -55,6 +57,27 @@ class InlinedCompiler(CompilerBase):
     def define_pipelines(self):
         codegen = self.state.targetctx.codegen()
         self.state.library = _Inlined(codegen, self.state.func_id.func_qualname)
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+class _Kernel(JITCodeLibrary):
+    """The code of one kernel, with a copy of all that it calls that no other kernel runs."""
+
+    def _finalize_final_module(self):
+        self._finalized = True
+        self._get_module_for_linking()  # a copy, in which others find what is called by name
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
+        super()._finalize_final_module()
+
+
+class KernelCompiler(CompilerBase):
+    """Numba's pipeline of passes, into a library of this kind."""
+
+    def define_pipelines(self):
+        self.state.library = _Kernel(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
 

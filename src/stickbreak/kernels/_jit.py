@@ -27,11 +27,13 @@ _CURE = "so every process compiles its loops again, which takes a while; set NUM
 _INCOMPATIBLE = (ImportError, AttributeError, TypeError, NotImplementedError)
 
 try:
-    from ._inlined import ApartCompiler, InlinedCompiler
+    from ._inlined import ApartCompiler, InlinedCompiler, KernelCompiler
 
+    _KERNEL: Any = {"pipeline_class": KernelCompiler}
     _ONLY_INLINED: Any = {"pipeline_class": InlinedCompiler}
     _APART: Any = {"pipeline_class": ApartCompiler}
 except _INCOMPATIBLE:
+    _KERNEL = {}
     _ONLY_INLINED = {}
     _APART = {}
 
@@ -41,10 +43,14 @@ _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": _SAFE_MATH, 
 def jit(function: Any) -> Any:
     """Compile a function without the interpreter's lock and keep its machine code, if there is a place for it.
 
+    What a kernel calls is copied into its own machine code, and no other kernel runs that copy: copies are optimised for where
+    they are, and differ in the last bits.  Nor does a kernel called by others inherit from the first that it is always inlined.
+    So results do not depend on the order in which kernels were compiled or are loaded.
+
     No loop may both store to an array and sum numbers.  Vectorised, it adds them in another order, and it runs vectorised only
     if its arrays pass a check at run time, which fails if they lie close together in memory: the sum would depend on where.
     """
-    compiled: Any = numba.njit(**_OPTIONS)(function)
+    compiled: Any = numba.njit(forceinline=False, **_OPTIONS, **_KERNEL)(function)
     if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT
         compiled.compile = paused()(without_unrolling()(compiled.compile))
         try:
@@ -68,8 +74,7 @@ def _cache_of(function: Any, compiled: Any) -> Any:
 def part(function: Any) -> Any:
     """Let kernels call a function, of which each then has a copy; called from Python, it stays as it is.
 
-    It is always inlined.  Otherwise its machine code would be in the files of all kernels that call it, compiled along with
-    each, and which of them runs, and so the last bits of results, would depend on the order in which they are loaded.
+    It is always inlined, and optimised only there.
     """
     inlined: Any = register_jitable(forceinline=True, **_OPTIONS, **_ONLY_INLINED)
     return inlined(function)
