@@ -1,4 +1,4 @@
-"""Compilation of kernels, and of functions that are always inlined: without machine code of their own, optimised in their callers.
+"""Compilation of kernels, and of parts that are always inlined: no machine code of their own, optimised in their callers alone.
 
 It is made of parts of numba that another release may not have, or may use in another way: then the import of this file fails.
 """
