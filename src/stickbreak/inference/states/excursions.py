@@ -53,6 +53,7 @@ class Tuning:
     hopeless: float = 10.0
     most_quiet: int = 2
     few: float = 0.3
+    cells: tuple[int, ...] = (2, 4, 8)
 
 
 TUNING = Tuning()
@@ -179,9 +180,12 @@ class ExcursionSearch(Search):
     def _kinds_at_the_end(self) -> list[ExcursionKind]:
         """Those with which the search ends, unless one of them pays: they can only raise the bound of all that came before."""
         kinds = self.kinds
+        found = [kinds.neighbours(-1), kinds.neighbours(1)]
+        if not self.sampled or self.sample_rows:
+            found += [kinds.cells(self.given, n) for n in TUNING.cells]
         if not self.options.learn + self.options.learn_late:
-            return []
-        found = [kinds.transitions_as_given]
+            return found
+        found.append(kinds.transitions_as_given)
         if self._learns:
             found.append(kinds.one_state)
             if not self.sampled or self.sample_rows:

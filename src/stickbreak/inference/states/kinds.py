@@ -2,19 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...data import SequenceSource
-from ...model import Summary
+from ...model import Model, Summary
 from ...moves import states
-from ...moves.agglomeration import with_groups
+from ...moves.agglomeration import reduced, with_groups
 from ...moves.blocks import block_states
+from ...moves.contexts import apart_by_neighbour, cell_states
 from ...moves.durations import best_phases, in_order
 from ...moves.segments import alike, halved, in_pieces, own_states, regrouped, segments_of
 from ...moves.spectral import spectral_states
+from ..descent import of_states
 from ..executor import Executor
 from ..laps import Laps
 from ..paths import best_paths
@@ -31,6 +34,7 @@ class Tuning:
     """
 
     several: int = 3
+    contexts: float = 2.0
     blocks: int = 4
     block_rows: int = 20
 
@@ -171,6 +175,18 @@ class ExcursionKinds:
         """All rows in one state, under the prior that is learnt for it: elsewhere none is learnt of one state."""
         return ExcursionKind("one state", self._as_one, Terms(at_last=True))
 
+    def cells(self, given: Model, n: int) -> ExcursionKind:
+        """From one state: as many of rows that are alike, whatever their neighbours are, since states need not last.
+
+        given : with the prior of rows as it was given; under that of one state all rows may be alike
+        """
+        return ExcursionKind("cells of rows", partial(self._in_cells, given, n), Terms(slow=True))
+
+    def neighbours(self, step: int) -> ExcursionKind:
+        """States are apart by the state before (-1) or after (1) them."""
+        name = "before" if step < 0 else "after"
+        return ExcursionKind(f"states {name}", partial(self._by_neighbour, step), Terms(slow=True))
+
     def merged_anew(self, laps: Laps) -> Summary:
         """Start of the kind `regrouped`."""
         among = np.ones(laps.total.K, np.bool_)
@@ -240,6 +256,16 @@ class ExcursionKinds:
     def _as_one(self, laps: Laps) -> Summary | None:
         K = laps.total.K
         return with_groups(laps.total, [list(range(K))]) if K > 1 else None
+
+    def _in_cells(self, given: Model, n: int, laps: Laps) -> Summary | None:
+        return cell_states(given, self.source, n, self.rng.spawn(1)[0]) if laps.total.K == 1 else None
+
+    def _by_neighbour(self, step: int, laps: Laps) -> Summary | None:
+        K = laps.total.K
+        if K == 1:
+            return None
+        apart = apart_by_neighbour(laps.model, self.source, self._path(laps), step)
+        return reduced(of_states(laps.model, apart.K), apart, int(TUNING.contexts * K))
 
     def _path(self, laps: Laps) -> NDArray[np.intp]:
         """The most probable state of every row, given all rows, (T,)."""
