@@ -737,6 +737,20 @@ def test_lengths_in_the_place_of_labels_are_named():
             HMM("gaussian").fit(X, y)
 
 
+def test_states_that_never_last_are_found_though_their_rows_overlap():
+    """Rows of two states in turn are too near each other for rows, or for segments, to show more than one."""
+    rng = np.random.default_rng(0)
+    z = np.concatenate([(np.arange(6) + rng.integers(2)) % 2 for _ in range(120)])
+    X = 1.2 * z[:, None] + rng.standard_normal((720, 1))
+    found, known = (
+        HMM("gaussian", n_jobs=1, random_state=0, **given).fit(X, lengths=[6] * 120)
+        for given in ({"max_laps": 400}, {"init": z, "moves": ()})
+    )
+    assert found.n_states_ == known.n_states_ == 2
+    assert found.lower_bound_ > known.lower_bound_ - 1.0
+    assert np.diag(found.transition_matrix_).max() < 0.1
+
+
 @pytest.mark.long
 def test_states_of_one_duration_are_several_that_pass_in_order():
     """Three states in turn, each for seven rows: a chain of 21 knows when the next one comes."""

@@ -38,6 +38,8 @@ class Tuning:
     hopeless : an excursion is over if it would take more laps than this, each like the last, to reach the model in hand
     most_quiet : quiet laps, after which moves that are left are not tried
     few : share of the states from which another ascent begins
+    cells : of rows alike, that may be states where there would be one
+    context_cells : the same of rows that are told apart by those of their neighbours
     """
 
     patience: int = 14
@@ -53,7 +55,8 @@ class Tuning:
     hopeless: float = 10.0
     most_quiet: int = 2
     few: float = 0.3
-    cells: tuple[int, ...] = (2, 4, 8)
+    cells: tuple[int, ...] = (2, 4, 32)
+    context_cells: int = 4
 
 
 TUNING = Tuning()
@@ -180,16 +183,17 @@ class ExcursionSearch(Search):
     def _kinds_at_the_end(self) -> list[ExcursionKind]:
         """Those with which the search ends, unless one of them pays: they can only raise the bound of all that came before."""
         kinds = self.kinds
-        found = [kinds.neighbours(-1), kinds.neighbours(1)]
-        if not self.sampled or self.sample_rows:
-            found += [kinds.cells(self.given, n) for n in TUNING.cells]
-        if not self.options.learn + self.options.learn_late:
-            return found
-        found.append(kinds.transitions_as_given)
+        found = []
+        if self.options.learn + self.options.learn_late:
+            found.append(kinds.transitions_as_given)
         if self._learns:
             found.append(kinds.one_state)
             if not self.sampled or self.sample_rows:
                 found += [kinds.halves.as_given, kinds.pieces.as_given]
+        found += [kinds.in_context(steps) for steps in ((-1, 1), (-1,), (1,))]
+        if not self.sampled or self.sample_rows:
+            found += [kinds.cells(self.given, n) for n in TUNING.cells]
+            found.append(kinds.cells(self.given, TUNING.context_cells, (-1, 1)))
         return found
 
     @cached_property

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ...data import SequenceSource
 from ...model import Model, Summary
+from ...model.sequences import labelled
 from ...moves import states
 from ...moves.agglomeration import reduced, with_groups
 from ...moves.blocks import block_states
-from ...moves.contexts import apart_by_neighbour, cell_states
+from ...moves.contexts import cells_of_rows, in_contexts
 from ...moves.durations import best_phases, in_order
 from ...moves.segments import alike, halved, in_pieces, own_states, regrouped, segments_of
 from ...moves.spectral import spectral_states
@@ -31,12 +32,13 @@ class Tuning:
     ----------
     several : states, of which a part is not all
     blocks, block_rows : from which another ascent begins where a few states would be one, and their rows
+    contexts : times as many states, at most, where they are apart by their neighbours
     """
 
     several: int = 3
-    contexts: float = 2.0
     blocks: int = 4
     block_rows: int = 20
+    contexts: float = 3.0
 
 
 TUNING = Tuning()
@@ -175,17 +177,18 @@ class ExcursionKinds:
         """All rows in one state, under the prior that is learnt for it: elsewhere none is learnt of one state."""
         return ExcursionKind("one state", self._as_one, Terms(at_last=True))
 
-    def cells(self, given: Model, n: int) -> ExcursionKind:
-        """From one state: as many of rows that are alike, whatever their neighbours are, since states need not last.
+    def cells(self, given: Model, n: int, steps: tuple[int, ...] = ()) -> ExcursionKind:
+        """From one state: up to n of rows that are alike, which need not last; or of rows whose neighbours are, too.
 
-        given : with the prior of rows as it was given; under that of one state all rows may be alike
+        given : with the prior of rows as it was given: under that of one state all rows may be alike
+        steps : to the neighbours
         """
-        return ExcursionKind("cells of rows", partial(self._in_cells, given, n), Terms(slow=True))
+        origin = "rows in context" if steps else "rows alike"
+        return ExcursionKind(origin, partial(self._in_cells, given, n, steps), Terms(slow=True))
 
-    def neighbours(self, step: int) -> ExcursionKind:
-        """States are apart by the state before (-1) or after (1) them."""
-        name = "before" if step < 0 else "after"
-        return ExcursionKind(f"states {name}", partial(self._by_neighbour, step), Terms(slow=True))
+    def in_context(self, steps: tuple[int, ...]) -> ExcursionKind:
+        """States are apart by those so many steps away, such as the one before (-1) and the one after (1)."""
+        return ExcursionKind("states in context", partial(self._by_neighbours, steps), Terms(slow=True))
 
     def merged_anew(self, laps: Laps) -> Summary:
         """Start of the kind `regrouped`."""
@@ -257,15 +260,22 @@ class ExcursionKinds:
         K = laps.total.K
         return with_groups(laps.total, [list(range(K))]) if K > 1 else None
 
-    def _in_cells(self, given: Model, n: int, laps: Laps) -> Summary | None:
-        return cell_states(given, self.source, n, self.rng.spawn(1)[0]) if laps.total.K == 1 else None
+    def _in_cells(self, given: Model, n: int, steps: tuple[int, ...], laps: Laps) -> Summary | None:
+        if laps.total.K > 1:
+            return None
+        cells = cells_of_rows(given, self.source, n, self.rng.spawn(1)[0])
+        return self._labelled(given, in_contexts(self.source, cells, steps) if steps else cells)
 
-    def _by_neighbour(self, step: int, laps: Laps) -> Summary | None:
+    def _by_neighbours(self, steps: tuple[int, ...], laps: Laps) -> Summary | None:
         K = laps.total.K
         if K == 1:
             return None
-        apart = apart_by_neighbour(laps.model, self.source, self._path(laps), step)
+        apart = self._labelled(laps.model, in_contexts(self.source, self._path(laps), steps))
         return reduced(of_states(laps.model, apart.K), apart, int(TUNING.contexts * K))
+
+    def _labelled(self, model: Model, labels: NDArray[np.intp]) -> Summary:
+        total = labelled(model.likelihood, self.source, labels)
+        return total.take(np.flatnonzero(total.N > 0.0))
 
     def _path(self, laps: Laps) -> NDArray[np.intp]:
         """The most probable state of every row, given all rows, (T,)."""
