@@ -18,7 +18,7 @@ from ..laps import Laps
 from ..search import Search
 from ..state import Options
 from .kinds import USUAL, ExcursionKind, ExcursionKinds, Terms
-from .sizes import has_long_laps
+from .sizes import has_long_laps, has_many_rows
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,9 @@ class ExcursionSearch(Search):
     states whose durations vary little are in several phases; or some states are in two at random.  What does not pay is then
     merged or deleted.  When none has paid for a while, all states are halved, others are in two at random, then all rows are
     given to the states as if they had no neighbours, and then the prior of rows is learnt anew.  Where none of these pays, the
-    prior of transitions is learnt anew, all rows are one state, and states are divided under the prior of rows as it was given;
-    where none of these pays either, the search ends.
+    prior of transitions is learnt anew, all rows are one state, states are divided under the prior of rows as it was given, and
+    states, or where there is one, rows that are alike, are told apart by their neighbours; where none of these pays either, the
+    search ends.
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     sampled : whether the search began with the outcome of another: of a sample, or from pairs of rows
@@ -190,8 +191,8 @@ class ExcursionSearch(Search):
             found.append(kinds.one_state)
             if not self.sampled or self.sample_rows:
                 found += [kinds.halves.as_given, kinds.pieces.as_given]
-        found += [kinds.in_context(steps) for steps in ((-1, 1), (-1,), (1,))]
-        if not self.sampled or self.sample_rows:
+        if not has_many_rows(self._sequences):
+            found += [kinds.in_context(steps) for steps in ((-1, 1), (-1,), (1,))]
             found += [kinds.cells(self.given, n) for n in TUNING.cells]
             found.append(kinds.cells(self.given, TUNING.context_cells, (-1, 1)))
         return found
