@@ -77,7 +77,7 @@ def test_where_fits_take_long_there_is_one_unless_another_family_is_near(monkeyp
     assert len(setups) == (3 if rows == 200 else 1)
 
 
-def sawtooth(n=200, period=16):
+def sawtooth(n=220, period=16):
     """A sawtooth with noise: its levels are states in order, of which short searches find two."""
     noise = 0.3 * np.random.default_rng(2).standard_normal(n)
     return (2.5 * (np.arange(n) % period) / period + noise)[:, None]
