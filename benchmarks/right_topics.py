@@ -5,7 +5,7 @@ from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; th
 topics with frequencies of words by Zipf's law, a fifth of them in common, and those of "uneven-..." are of very unequal lengths
 and mix such topics evenly, some of them more than others; without topics, of 500 words with probabilities
 from Dirichlet(1).  Those of "mixing-..." are a few hundred documents of 300 words that mix
-many topics; in those of "stop-..." half of the words of every document are from a topic that all share.
+many topics; those of "weighted-..." and "tfidf-..." have fractions of counts; in those of "stop-..." half of the words of every document are from a topic that all share.
 Those of "repeated-..." are documents of 30 words without topics, each of them several times; in those of
 "bursty-..." each document has frequencies of its own around those of all: few words, said again and again.  BBC is the BBC
 news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups are six random words of a document
@@ -31,7 +31,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from common import DATA, newsgroups, report
 from stickbreak import Mixture, TopicModel
@@ -122,6 +122,19 @@ def stop_words(K: int, documents: int, words: int, seed: int) -> Corpus:
     return Corpus(sparse.csr_array(rng.multinomial(words, shares @ truth)), truth)
 
 
+def weighted(K: int, documents: int, words: int, seed: int) -> Corpus:
+    """Documents that mix K topics (`topics`), each with a weight from 0.2 to 2: their counts are fractions."""
+    X, truth = topics(K, documents, words, seed)
+    weights = np.random.default_rng(seed + 100).uniform(0.2, 2.0, documents)
+    return Corpus(sparse.csr_array(sparse.diags_array(weights) @ X), truth)
+
+
+def tf_idf(K: int, documents: int, words: int, seed: int) -> Corpus:
+    """Documents that mix K topics (`topics`), as tf-idf values of length one."""
+    X, truth = topics(K, documents, words, seed)
+    return Corpus(sparse.csr_array(TfidfTransformer().fit_transform(X)), truth)
+
+
 def repeated(documents: int, times: int, seed: int) -> Corpus:
     """So many documents of 30 words without topics, each of them several times."""
     X = no_topics(seed, 200, documents, 30).X
@@ -192,6 +205,10 @@ SETS |= {
     f"stop-k{K}-d{D}-w{n}": (lambda seed, K=K, D=D, n=n: stop_words(K, D, n, seed))
     for K, D, n in ((20, 1000, 100), (50, 4000, 100))
 }
+SETS |= {
+    "weighted-k10-d800-w80": lambda seed: weighted(10, 800, 80, seed),
+    "tfidf-k10-d2000-w200": lambda seed: tf_idf(10, 2000, 200, seed),
+}
 SETS |= {f"repeated-d{D}-x{n}": (lambda seed, D=D, n=n: repeated(D, n, seed)) for D, n in ((60, 3),)}
 SETS |= {f"bursty-d{D}-w{n}": (lambda seed, D=D, n=n: bursty(D, n, seed)) for D, n in ((60, 60), (100, 100))}
 SETS |= {"bbc": bbc, "windows": windows, "newsgroups-windows": newsgroups_windows}
@@ -212,6 +229,7 @@ SMALL = ("none", "k1-d500-w100", "k3-d500-w100", "k5-d1000-w100", "k5-d5000-w30"
 def fitted(X: sparse.csr_array, **parameters: Any) -> TopicModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "X holds", UserWarning)  # fractions of counts are meant
         return TopicModel(**{"random_state": 0, **parameters}).fit(X)
 
 

@@ -155,3 +155,21 @@ def test_pseudo_counts_beyond_single_precision(source):
     with Threads(1) as threads:
         found = chain.from_topics(np.zeros(len(chain.words), np.int32), K, gibbs.Sweeps(5), threads).summary
     assert found.S.sum() == source.total_weight
+
+
+def test_whole_counts_are_tokens_and_draw_nothing():
+    rng = np.random.default_rng(0)
+    tokens = gibbs._whole(np.array([3.0, 0.0, 7.0], np.float32), rng)
+    np.testing.assert_array_equal(tokens, [3, 0, 7])
+    assert rng.integers(1000) == np.random.default_rng(0).integers(1000)
+
+
+def test_counts_that_are_whole_multiples_of_the_smallest_are_these_multiples():
+    tokens = gibbs._whole(np.array([0.5, 0.0, 1.5, 1.0]), np.random.default_rng(0))
+    np.testing.assert_array_equal(tokens, [1, 0, 3, 2])
+
+
+def test_tokens_are_in_proportion_to_other_counts_and_four_on_average_at_most():
+    counts = np.repeat([0.001, 0.2, 0.7], 20_000)
+    tokens = gibbs._whole(counts, np.random.default_rng(0)).reshape(3, -1).mean(axis=1)
+    np.testing.assert_allclose(tokens, np.array([0.001, 0.2, 0.7]) * 4.0 / counts.mean(), rtol=0.02, atol=0.003)

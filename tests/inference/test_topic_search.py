@@ -194,6 +194,17 @@ def test_documents_that_mix_topics_a_little_are_not_left_with_one_each():
     assert found.document_concentration_ > 0.005
 
 
+def test_fractions_of_counts_are_annealed_too():
+    rng = np.random.default_rng(1)
+    topics = rng.dirichlet(np.full(200, 0.05), 6)
+    X = rng.multinomial(40, rng.dirichlet(np.full(6, 0.2), 150) @ topics) * rng.uniform(0.2, 2.0, (150, 1))
+    with pytest.warns(UserWarning, match="not whole"):
+        truth = TopicModel(init=topics, moves=(), random_state=0, n_jobs=1).fit(X)
+    with pytest.warns(UserWarning, match="not whole"):
+        found = fitted_up_to(truth.lower_bound_, TopicModel(random_state=0, n_jobs=1), X)
+    assert found.lower_bound_ > truth.lower_bound_
+
+
 @pytest.mark.long
 def test_fewer_topics_follow_where_merges_of_many_gain_nothing():
     """Documents that are there twice keep many topics apart."""

@@ -39,6 +39,11 @@ class BagSource(SparseSource):
         """The number of tokens."""
         return float(self.sizes.sum())
 
+    @property
+    def n_tokens(self) -> float:
+        """What work grows with: tokens, but at least one for each count, since fractions of one take as long."""
+        return max(self.total_weight, float(self.X.nnz))
+
     @cached_property
     def sizes(self) -> Array:
         """The number of tokens of each document, (N,)."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..data import ArraySource, BagSource, GroupSource, SparseSource
+from ..data import BagSource, GroupSource, SparseSource
 from ..data.document_files import open_documents
 from ..data.frames import Encoded, as_frame
 from ..data.opening import as_data, is_path
@@ -116,11 +116,6 @@ def check_counts(source: BagSource | GroupSource) -> None:
         UserWarning,
         stacklevel=2,
     )
-
-
-def whole_counts(source: ArraySource) -> bool:
-    """Whether a source holds bags, and all counts are whole numbers."""
-    return isinstance(source, BagSource) and source.whole
 
 
 def fingerprint(source: BagSource | GroupSource) -> str | None:

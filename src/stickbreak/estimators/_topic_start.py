@@ -19,7 +19,6 @@ from ..model import DocumentSummary, Model, Summary
 from ..model.seeding import hard_summary
 from . import _choices as choices
 from . import _hyperparameters as hyperparameters
-from ._documents import whole_counts
 from ._start import OfModel, Translation, label_codes
 
 FIRST = 64  # topics at the start where more can be born
@@ -38,7 +37,7 @@ def choose_start(
     """The summary that ``estimator.init`` stands for; ``learn`` names the hyperparameters to learn."""
     init = estimator.init
     K = estimator.n_init_topics
-    if whole_counts(source):
+    if isinstance(source, BagSource):
         K = first_topics(estimator)
     K = min(K, model.allocation.max_clusters)
     if isinstance(init, type(estimator)):
@@ -83,9 +82,9 @@ def make_chain(
 ) -> Chain | None:
     """The sampler that finds the first topics of words before laps.
 
-    None if ``init`` is not a name or the data are not whole counts.
+    None if ``init`` is not a name or the data are rows in groups.
     """
-    if isinstance(estimator.init, str) and whole_counts(source):
+    if isinstance(estimator.init, str) and isinstance(source, BagSource):
         return Chain(model, source, rng, "document_concentration" in learn)
     return None
 
@@ -96,7 +95,7 @@ def _by_name(init: str, model: Model, source: BagSource | GroupSource, K: int, r
             raise ValueError('init="anchor" takes counts of words; use "k-means++" for rows in groups.')
         topics = anchor_topics(source.X, K, rng)
         return _from_array(topics, model, source)
-    if init == "random" and whole_counts(source):
+    if init == "random" and isinstance(source, BagSource):
         return model.start(np.ones(K), np.zeros((K, source.n_columns)))
     return from_seeds(model, source.flat, K, init == "k-means++", rng)
 

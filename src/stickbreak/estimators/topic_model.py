@@ -399,8 +399,9 @@ class TopicModel(TopicWords):
     def _sized(self, sizes: Sizes, source: Any) -> Sizes:
         if isinstance(source, GroupSource):
             return replace(sizes, footprint=GroupedRows())
-        annealed = isinstance(self.init, str) and choices.algorithm(self).searches and source.whole
-        return replace(sizes, footprint=Documents(), tokens=source.total_weight if annealed else 0.0)
+        annealed = isinstance(self.init, str) and choices.algorithm(self).searches
+        tokens = source.n_tokens if annealed else 0.0
+        return replace(sizes, footprint=Documents(), tokens=tokens)
 
     def _fit(self, X: Any, y: Any, lengths: Any) -> str | None:
         """Fit, set the attributes, and say what there is to warn of."""

@@ -77,17 +77,22 @@ class TopicAscents(MergingSearch[DocumentSurvey]):
     _unmixed: Model | None = None  # that of documents of one topic each, if the best ascent began with such; else None
     _gained_by_restarts: float = 0.0  # nats that a round of restarts of all words and documents has gained at most
 
+    @property
+    def _tokens(self) -> float:
+        """What laps take time for: tokens, or rows of groups."""
+        return self.source.n_tokens if isinstance(self.source, BagSource) else self.source.total_weight
+
     def _is_fast(self) -> bool:
         """Whether laps with the topics in hand are fast; otherwise they take long."""
         return self._is_fast_with(self.total.K)
 
     def _is_fast_with(self, K: int) -> bool:
         """Whether laps with so many topics are."""
-        return bool(self.source.total_weight * K <= TUNING.fast)
+        return self._tokens * K <= TUNING.fast
 
     def _takes_seconds(self) -> bool:
         """Whether a lap with the topics in hand takes so long that it takes seconds."""
-        return bool(self.source.total_weight * self.total.K > TUNING.seconds)
+        return self._tokens * self.total.K > TUNING.seconds
 
     def _with_short_steps(self, options: Options, K: int) -> Options:
         """With shorter steps ahead where laps take long: ascents end there before longer steps pay, which are often undone."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import psi
 
 from ...allocations.topics import TopicPrior
-from ...data import ArraySource
+from ...data import BagSource
 from ...kernels.gibbs import gibbs_sweep, prior_gains, word_tables
 from ...likelihoods import Multinomial, Seeded
 from ...model import Model, Summary
@@ -21,6 +21,7 @@ Array = NDArray[np.floating]
 
 TOKENS = 1 << 24  # about the most tokens that are sampled, and counts of words that are read for that
 LONG = 2000, 10_000  # where there are more: the least and the most tokens that long documents keep on average
+MOST_OF_FRACTIONS = 4.0  # tokens for each count on average, where counts are not whole
 MOST_REPEATS = 1000  # of a word in a document; more are sampled as if they were this many
 CHUNK_TOKENS = 1 << 16  # about the tokens of a chunk
 PLENTY = 1_000_000  # with fewer tokens there are more sweeps, by the root of the ratio, but at most `MOST_SWEEPS` times as many
@@ -106,7 +107,7 @@ class Chain:
     learn : whether to learn the sum of the pseudo-counts of topics in a document, which is otherwise that of the model
     """
 
-    def __init__(self, model: Model, source: ArraySource, rng: np.random.Generator, learn: bool) -> None:
+    def __init__(self, model: Model, source: BagSource, rng: np.random.Generator, learn: bool) -> None:
         X, tokens = _sampled(source, rng)
         seen = np.zeros(X.shape[1], np.bool_)
         seen[X.indices[tokens > 0]] = True
@@ -314,20 +315,35 @@ class Chain:
         return np.asarray(new if self.learn else new * (total / new.sum()))
 
 
-def _sampled(source: ArraySource, rng: np.random.Generator) -> tuple[Any, NDArray[np.int64]]:
+def _sampled(source: BagSource, rng: np.random.Generator) -> tuple[Any, NDArray[np.int64]]:
     """Counts of documents (CSR), and how many tokens of each entry are sampled, in all about `TOKENS` at most.
 
     Long documents lose a random share of their tokens first, and documents are left out only then.
     """
-    total = source.total_weight
+    total = source.n_tokens
     mean = total / source.n_rows
     share = min(1.0, float(np.clip(TOKENS / source.n_rows, *LONG)) / mean) if total > TOKENS else 1.0
     per_document = max(share * mean, source.row_size) if share < 1.0 else mean
     X = source.sample(max(1, int(TOKENS / max(per_document, 1.0 / source.n_rows))), rng).X
-    tokens = np.rint(X.data).astype(np.int64)
+    tokens = _whole(X.data, rng)
     if share < 1.0:
         tokens = rng.binomial(tokens, share)
     return X, np.minimum(tokens, MOST_REPEATS)
+
+
+def _whole(counts: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Whole numbers of tokens: counts that are whole as they are, others in proportion.
+
+    Others are multiplied until the smallest is one, if then they are no more than `MOST_OF_FRACTIONS` on average; tokens are
+    one of the two whole numbers next to each, at random, with that mean.
+    """
+    if not (counts % 1.0).any():
+        return counts.astype(np.int64)
+    counts = counts.astype(np.float64)
+    least = counts[counts > 0.0].min()
+    counts *= max(1.0, min(1.0 / least, min(MOST_OF_FRACTIONS * len(counts), TOKENS) / counts.sum()))
+    tokens = np.floor(counts)
+    return np.asarray(tokens + (rng.random(len(counts)) < counts - tokens), dtype=np.int64)
 
 
 def _cuts(indptr: NDArray[np.int64]) -> NDArray[np.int64]:

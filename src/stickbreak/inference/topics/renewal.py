@@ -36,7 +36,7 @@ class TopicRenewal(TopicSearch):
 
     def run(self, start: Summary) -> None:
         """Search from the topics of the stream; the outcome is ``best``."""
-        if not isinstance(self.source, BagSource) or not self.source.whole:
+        if not isinstance(self.source, BagSource):
             self._run_without_annealing(start)
             return
         chain = Chain(self.model, self.source, self.rng.spawn(1)[0], "document_concentration" in self.options.learn)
