@@ -5,11 +5,11 @@ from Dirichlet(max(0.05, 1 / K)), or in those of "one-..." of one topic each; th
 topics with frequencies of words by Zipf's law, a fifth of them in common, and those of "uneven-..." are of very unequal lengths
 and mix such topics evenly, some of them more than others; without topics, of 500 words with probabilities
 from Dirichlet(1).  Those of "mixing-..." are a few hundred documents of 300 words that mix
-many topics; those of "weighted-..." and "tfidf-..." have fractions of counts; in those of "stop-..." half of the words of every document are from a topic that all share.
-Those of "repeated-..." are documents of 30 words without topics, each of them several times; in those of
-"bursty-..." each document has frequencies of its own around those of all: few words, said again and again.  BBC is the BBC
-news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups are six random words of a document
-each.
+many topics; those of "weighted-..." and "tfidf-..." have fractions of counts; in those of "stop-..." half of the words of
+every document are from a topic that all share.  Those of "repeated-..." are documents of 30 words without topics, each of them
+several times; in those of "bursty-..." each document has frequencies of its own around those of all: few words, said again and
+again.  BBC is the BBC news, and the windows are its texts cut into documents of six words; those of 20 Newsgroups are six
+random words of a document each.
 
 A rival is another fit with the same prior: from the true topics; with a fixed number of topics, the true one or, where that
 is unknown, the best of 0.5, 1, 1.5 and 2 times the number found; the fit started from itself; with one topic; and a `Mixture`
