@@ -1,8 +1,9 @@
 """The number of states of sticky chains, not given, beside the start at the true states, one state, and a fit from the fit.
 
 Chains of 1, 4, 8 and 25 states that last 2, 5, 20 or 100 rows on average, in one sequence or in 500 of 20 rows, or with one
-state rarer than the others (0.5% of the rows), and, where asked for, of 200,000 rows, in sequences of 5 or 3, or with states
-that always last 5 rows, so that the true ones are 5 in order for each; rows of numbers in 1, 2 or 10 columns, of processes that
+state rarer than the others (0.5% of the rows), and, where asked for, of 200,000 rows, in sequences of 5 or 3, with states
+that always last 5 rows, so that the true ones are 5 in order for each, or with states that take turns in one order and hardly
+ever last; rows of numbers in 1, 2 or 10 columns, of processes that
 follow one row before or two, of marks (10 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the
 fit less that of the other, in nats: where it is negative, the search has missed something.  "wrong" is the share of rows with a
 wrong label, and "truth wrong" that of the start at the true states.
@@ -34,6 +35,7 @@ class Shape(NamedTuple):
     """Sequences, their rows, the mean number of rows that a state lasts, and the share of the last state, if it is rare.
 
     exact : whether every state lasts so many rows
+    turns : whether states take turns, always in the same order
     """
 
     sequences: int
@@ -41,6 +43,7 @@ class Shape(NamedTuple):
     duration: float
     rare: float | None = None
     exact: bool = False
+    turns: bool = False
 
 
 SHAPES = (
@@ -52,9 +55,10 @@ SHAPES = (
     Shape(300, 5, 5),
     Shape(500, 3, 10),
     Shape(1, 4000, 5, exact=True),
+    Shape(1, 4000, 1.03, turns=True),
 )
 NUMBERS = range(1, 1 + len(SHAPES))
-USUAL = (1, 2, 3, 4)  # not the one that begins on a sample, short sequences and exact durations
+USUAL = (1, 2, 3, 4)  # not the one that begins on a sample, short sequences, exact durations and turns
 SHAPES_HELP = "; ".join(f"{number}: {tuple(shape)}" for number, shape in zip(NUMBERS, SHAPES)) + f"; {USUAL} by default"
 UNSEEN = 200  # rows of a process before the first, which is then no row unlike the others
 STATES, SMALL_STATES = (1, 4, 8, 25), (1, 4, 8)
@@ -72,7 +76,7 @@ def path(K: int, shape: Shape, rng: np.random.Generator) -> np.ndarray:
         for t in range(shape.length):
             if t and K > 1 and (t % shape.duration == 0 if shape.exact else rng.random() < 1.0 / shape.duration):
                 others = np.where(np.arange(K) == state, 0.0, weights)
-                state = rng.choice(K, p=others / others.sum())
+                state = (state + 1) % K if shape.turns else rng.choice(K, p=others / others.sum())
             z[t] = state
         found.append(z)
     return np.concatenate(found)
