@@ -5,9 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from early import fitted_up_to
 from stickbreak import TopicModel
+from stickbreak.data import BagSource
 from stickbreak.inference import LearningSearch, lap, leap
 from stickbreak.inference.topics import ascents, growth, search
 from stickbreak.inference.topics.one_topic import OneTopicSearch
@@ -192,6 +194,11 @@ def test_documents_that_mix_topics_a_little_are_not_left_with_one_each():
     assert laps_of(found, "one topic each") > 0
     assert found.lower_bound_ > truth.lower_bound_
     assert found.document_concentration_ > 0.005
+
+
+def test_fractions_of_counts_take_as_long_as_whole_ones():
+    assert BagSource(sparse.csr_array([[0.1, 0.2], [0.0, 0.1]])).n_tokens == 3.0
+    assert BagSource(sparse.csr_array([[3.0, 2.0]])).n_tokens == 5.0
 
 
 def test_fractions_of_counts_are_annealed_too():
