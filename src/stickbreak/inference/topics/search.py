@@ -257,7 +257,9 @@ class TopicSearch(LongAscents):
             self._settle()
 
     def _try_far_fewer(self, chain: Chain, options: Options) -> None:
-        """Excursions from half as many topics as were tried, if the best model has more than that, and then more finely.
+        """Excursions from half of the topics that were best so far, and so on, and then a fifth fewer each time.
+
+        Only if the best model has more than half of the fewest topics that were tried.
 
         Merges of topics of which there are far too many may gain nothing: those of documents that are there twice.  Where sizes
         are uneven, many topics are merged as they settle, which leaves small ones that splits of few would not find.  So this
