@@ -181,10 +181,6 @@ class Search(ABC):
         self.trial = None if floor is None else laps
         return laps
 
-    def _split(self, laps: Laps) -> Summary | None:
-        """The summary with every cluster split in two where that has a chance; None where it has not."""
-        return self._with_splits(laps, self._promising_splits(laps))
-
     def _with_splits(self, laps: Laps, promising: list[Split]) -> Summary | None:
         """The summary with these splits, as many of them as there may be; None where there are none."""
         total = laps.total

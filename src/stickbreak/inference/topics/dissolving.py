@@ -1,7 +1,7 @@
 """Topics dissolved: each document shares out its tokens of a topic among its other topics, in proportion to these."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -10,11 +10,31 @@ from numpy.typing import NDArray
 from ...data import BagSource
 from ...likelihoods import Multinomial
 from ...model import Posterior, Summary
+from . import ascents
+from .ascents import TopicAscents
+from .restarts import Restarts
 
 Array = NDArray[np.floating]
 
 NUMBERS = 1 << 20  # entries of documents times topics that are looked at together
 LEAST = 1e-6  # tokens that a document has of any topic, at least: one of a single topic shares out its tokens, too
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Chosen by benchmarks/right_topics.py.
+
+    Attributes
+    ----------
+    dear : a topic is dissolved on trial if that seems to lose less than so many times what its parameters cost
+    trials : topics in a row that were dissolved in vain, after which no other is
+    """
+
+    dear: float = 3.0
+    trials: int = 2
+
+
+TUNING = Tuning()
 
 
 class Dissolving(NamedTuple):
@@ -85,6 +105,36 @@ class Dissolving(NamedTuple):
             without = parts @ old.T + own[v] * from_k[d]
             gains += x @ (np.log(without / parts.sum(axis=1, keepdims=True)) - log_rest[d])
         return np.asarray(gains)
+
+
+def dissolve(search: TopicAscents, restarts: Restarts) -> bool:
+    """Ascents from the best topics alone, ever more of them dissolved, the least missed first; whether one gains.
+
+    Merges and deletes move the tokens of a topic by their words.  Where growth went too far, small topics have what many
+    documents have left over of many topics: words that no other topic explains any more.
+    """
+    best = search.outcome
+    counts = best.counts if "delete" in search.moves and best.total.K > 1 else None
+    if counts is None or not isinstance(search.source, BagSource):
+        return False
+    dissolving = Dissolving.of(best.posterior, counts)
+    gains = dissolving.gains(search.source)
+    gains[best.model.named(best.total)] = -np.inf
+    order = np.argsort(-gains, kind="stable")
+    gone: list[int] = []
+    in_vain = 0
+    for k in order[gains[order] > -TUNING.dear * best.posterior.cost[order]]:
+        if in_vain == TUNING.trials or not search.may_lap() or len(gone) + 2 > best.total.K:
+            break
+        start = dissolving.start([*gone, int(k)])
+        patience = ascents.TUNING.fresh_patience
+        trial = search.ascend(best.model, start, search.options, "dissolved", patience=patience)
+        if restarts.keep(trial, search.options):
+            gone.append(int(k))
+            in_vain = 0
+        else:
+            in_vain += 1
+    return bool(gone)
 
 
 def _words(source: BagSource, n: int) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer], Array]]:

@@ -1,12 +1,17 @@
 """The search for topics that goes on from those of a stream, on a sample of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...data import BagSource
 from ...model import Summary
-from . import ascents, growth
-from .gibbs import Chain, Sweeps
-from .search import TopicSearch
+from . import growth
+from .annealing import Annealing
+from .ascents import TopicAscents
+from .gibbs import Chain
+from .growth import Growth
+from .restarts import Restarts
+from .speed import coarse
+from .splits import Splits
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,8 @@ TUNING = Tuning()
 
 
 @dataclass
-class TopicRenewal(TopicSearch):
-    """Whether other topics explain documents better than those that a stream has (see `TopicSearch`).
+class TopicRenewal(TopicAscents):
+    """Whether other topics explain documents better than those that a stream has.
 
     The first ascent is that of these topics.  Excursions then begin with some more: without words, so that they collect what
     the others explain worst, and with topics that are split.
@@ -37,21 +42,21 @@ class TopicRenewal(TopicSearch):
     def run(self, start: Summary) -> None:
         """Search from the topics of the stream; the outcome is ``best``."""
         if not isinstance(self.source, BagSource):
-            self._run_without_annealing(start)
+            Splits(self, Restarts(self)).run(start)
             return
-        chain = Chain(self.model, self.source, self.rng.spawn(1)[0], "document_concentration" in self.options.learn)
-        coarse = replace(self.options, tol=max(ascents.TUNING.coarse_topics, self.options.tol))
+        annealing = Annealing(self, Chain(self.model, self.source, self.rng.spawn(1)[0], self.learns_alpha))
+        excursions = Growth(self, annealing)
+        options = coarse(self.options)
         self.draws = False
-        self.best = self._laps(self.model, (), coarse)
-        self.best.run(start)
-        self._note(self.best)
-        self._merge_all(self.best, coarse)
+        first = self.begin(start, options)
+        excursions.note(first)
+        self.merge_all(first, options)
         K = self.total.K
         blank = min(max(TUNING.least_blank, int(TUNING.blank * K)), self.model.max_clusters - K)
-        if self._may_grow() and blank > 0:
+        if self.may_grow() and blank > 0:
             wider = self.total.as_start.insert_empty(blank)
-            self._excursion(chain.from_summary(wider, Sweeps(growth.TUNING.sweeps), self.executor), coarse)
-            while self._grow(chain, self._times(growth.TUNING.growth), coarse):
+            excursions.excursion(annealing.warm(wider), options)
+            while excursions.grows(excursions.times(growth.TUNING.growth), options):
                 continue
-        self._refresh()
-        self._merge_more(self._in_hand, self.options)
+        self.refresh()
+        self.merge_through_losses(self.options)
