@@ -7,7 +7,8 @@ from scipy import sparse
 from stickbreak import TopicModel
 from stickbreak.data import BagSource
 from stickbreak.inference.topics.dissolving import Dissolving
-from stickbreak.inference.topics.search import TopicSearch
+from stickbreak.inference.topics.restarts import Restarts
+from stickbreak.inference.topics.splits import Splits
 
 K = 4
 
@@ -60,8 +61,8 @@ def test_the_gain_is_that_of_the_likelihood_of_words_and_the_cost_of_parameters(
 
 def test_topics_of_words_that_others_have_left_over_are_dissolved(monkeypatch):
     """Eight topics without their rare words, and two of these words: a fit from the true topics is no better."""
-    for name in ("_restart_all", "_split_at_last", "_split_while_better"):  # they take long and are not asked about
-        monkeypatch.setattr(TopicSearch, name, lambda *given: None)
+    for owner, name in ((Restarts, "all"), (Splits, "at_last"), (Splits, "while_better")):  # they take long
+        monkeypatch.setattr(owner, name, lambda *given: None)
     rng = np.random.default_rng(3)
     zipf = 1.0 / (np.arange(1, 401) + 2.7) ** 1.05
     own = zipf[:100] / zipf[:100].sum()

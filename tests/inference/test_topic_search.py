@@ -11,8 +11,14 @@ from early import fitted_up_to
 from stickbreak import TopicModel
 from stickbreak.data import BagSource
 from stickbreak.inference import LearningSearch, lap, leap
-from stickbreak.inference.topics import ascents, growth, search
+from stickbreak.inference.topics import growth, search, speed
+from stickbreak.inference.topics.growth import Growth
+from stickbreak.inference.topics.one_each import OneEach
 from stickbreak.inference.topics.one_topic import OneTopicSearch
+from stickbreak.inference.topics.restarts import Restarts
+from stickbreak.inference.topics.search import TopicSearch
+from stickbreak.inference.topics.speed import Speed
+from stickbreak.inference.topics.splits import Splits
 from stickbreak.inference.topics.tried import Tried, top
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
@@ -48,36 +54,40 @@ def test_growth_goes_on_while_more_topics_than_were_tried_seem_best(bounds, rise
 
 @pytest.mark.parametrize("fast", [False, True])
 def test_growth_goes_on_where_laps_are_fast_until_it_gains_too_little(fast):
-    grown = []
-
-    def grow(chain, wanted, options):
-        grown.append(wanted)
-        return False
-
-    tried = Tried({64: -9, 128: -3, 256: -2})
-    found = SimpleNamespace(_tried=tried, _is_fast=lambda: fast, total=SimpleNamespace(K=256), outcome=None, _most=1000)
-    found._note = found._halve = lambda *given: None
-    found._times = lambda times: int(times * 256)
-    found._takes_seconds = lambda: False
-    found._grow = grow
-    growth.TopicGrowth._double(found, None, None)
-    assert grown == ([512] if fast else [])
+    wanted = []
+    found = Growth(
+        SimpleNamespace(
+            total=SimpleNamespace(K=256),
+            outcome=SimpleNamespace(total=SimpleNamespace(K=256), bound=-2.0),
+            most=1000,
+            is_fast=lambda: fast,
+            takes_seconds=lambda: False,
+            may_grow=lambda: False,
+        ),
+        annealing=None,
+    )
+    found.tried = Tried({64: -9, 128: -3, 256: -2})
+    found.grows = lambda K, options: wanted.append(K)
+    found.double(None)
+    assert wanted == ([512] if fast else [])
 
 
 @pytest.mark.parametrize(("K", "excursions"), [(33, [(64, 0.5), (64, 0.8)]), (32, [])])
 def test_far_fewer_topics_are_tried_where_the_best_model_has_more_than_half_of_the_fewest(K, excursions):
     tried = []
-    found = SimpleNamespace(_tried=Tried({64: -9.0, 128: -12.0}), total=SimpleNamespace(K=K), _in_hand=None)
-    found._may_grow = lambda: True
-    found._try_mixing = lambda attempt: attempt()
-    found._try_others = lambda chain, K, times, options, patience: tried.append((K, times))
-    search.TopicSearch._try_far_fewer(found, None, None)
+    found = SimpleNamespace(total=SimpleNamespace(K=K), outcome=None)
+    found.may_grow = lambda: True
+    found.try_mixing = lambda attempt: attempt()
+    grown = SimpleNamespace(tried=Tried({64: -9.0, 128: -12.0}))
+    grown.try_others = lambda K, times, options: tried.append((K, times))
+    TopicSearch._try_far_fewer(found, SimpleNamespace(growth=grown), None)
     assert tried == excursions
 
 
 def test_other_numbers_of_topics_end_where_the_next_is_the_same():
-    found = SimpleNamespace(_tried=Tried({4: -9.0}), _may_grow=lambda: True, _most=100)
-    growth.TopicGrowth._try_others(found, None, 4, 0.8, None, np.inf)  # an excursion would need what is not there
+    found = Growth(SimpleNamespace(may_grow=lambda: True, most=100), annealing=None)
+    found.tried = Tried({4: -9.0})
+    found.try_others(4, 0.8, None)  # an excursion would need what is not there
 
 
 def test_noise_in_one_bound_moves_the_best_number_less_by_four_bounds_than_by_three():
@@ -104,7 +114,7 @@ def test_two_sizes_do_not_tell_which_number_is_best():
 
 @pytest.mark.parametrize("start", [2, 5])
 def test_the_number_is_no_multiple_of_the_start_where_laps_take_long(monkeypatch, start):
-    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))
+    monkeypatch.setattr(speed, "TUNING", replace(speed.TUNING, fast=0))
     monkeypatch.setattr(growth, "TUNING", replace(growth.TUNING, fewest=start))
     model = TopicModel(init="k-means++", n_init_topics=start, random_state=0, n_jobs=1)
     found = model.fit(corpus(12, 300, 150, 60)[0])
@@ -122,13 +132,13 @@ def test_steps_ahead_are_short_where_laps_take_long(monkeypatch, fast):
         return leap.leap_from(posterior, before, step, dtype)
 
     monkeypatch.setattr(lap, "leap_from", noted)
-    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=fast))
+    monkeypatch.setattr(speed, "TUNING", replace(speed.TUNING, fast=fast))
     TopicModel(random_state=0, n_jobs=1, max_laps=40).fit(corpus(5, 200, 100, 50)[0])
     assert max(steps) == 0.5 if fast == 0 else max(steps) > 1.0
 
 
 def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkeypatch):
-    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))
+    monkeypatch.setattr(speed, "TUNING", replace(speed.TUNING, fast=0))
     X, topics = corpus(30, 200, 600, 100)
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     assert abs(found.n_topics_ - 30) <= 1
@@ -136,7 +146,7 @@ def test_fewer_topics_follow_where_growth_went_too_far_and_laps_take_long(monkey
 
 
 def test_long_ascents_begin_with_more_topics_where_growth_asks_for_too_few(monkeypatch):
-    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))
+    monkeypatch.setattr(speed, "TUNING", replace(speed.TUNING, fast=0))
     monkeypatch.setattr(growth, "TUNING", replace(growth.TUNING, fewest=20))
     monkeypatch.setattr(Tried, "rises", lambda tried: False)
     start = {"init": "k-means++", "n_init_topics": 20}
@@ -227,8 +237,8 @@ def test_fewer_topics_follow_where_merges_of_many_gain_nothing():
 @pytest.mark.long
 def test_topics_that_splits_have_found_are_annealed(monkeypatch):
     """A small topic is left out wherever topics are annealed before, and found by splits."""
-    for name in ("_restart_all", "_dissolve_at_last"):  # they take long and are not asked about
-        monkeypatch.setattr(search.TopicSearch, name, lambda *given: None)
+    for owner, name in ((Restarts, "all"), (TopicSearch, "_dissolve")):  # they take long and are not asked about
+        monkeypatch.setattr(owner, name, lambda *given: None)
     rng = np.random.default_rng(3)
     topics = rng.dirichlet(np.full(300, 0.05), 5)
     sizes = 0.4 ** np.arange(5)
@@ -279,16 +289,16 @@ def calls(monkeypatch):
 def one_topic_each():
     """A fit of documents of one topic each, its calls, and with how many clusters mixtures of documents begin at its end."""
     begun = []
-    ever_more = search.TopicSearch._ever_more
+    ever_more = OneEach._ever_more
 
-    def noted(self, chain):
-        for start in ever_more(self, chain):
+    def noted(self):
+        for start in ever_more(self):
             begun.append(start.K)
             yield start
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         calls = note_calls(monkeypatch)
-        monkeypatch.setattr(search.TopicSearch, "_ever_more", noted)
+        monkeypatch.setattr(OneEach, "_ever_more", noted)
         found = TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each())
     return SimpleNamespace(found=found, calls=calls, begun=begun)
 
@@ -310,7 +320,7 @@ def test_mixtures_of_documents_end_with_several_times_the_clusters_that_they_hav
 
 
 def test_mixtures_have_no_births_where_laps_take_long(calls, monkeypatch):
-    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=0))
+    monkeypatch.setattr(speed, "TUNING", replace(speed.TUNING, fast=0))
     TopicModel(random_state=0, n_jobs=1).fit(one_topic())
     assert not calls
 
@@ -380,7 +390,7 @@ def mixed_evenly(seed, K, V, D, words, alpha, eta):
 @pytest.mark.long
 def test_topics_that_documents_mix_evenly_are_found_although_those_of_one_topic_each_seem_better(monkeypatch):
     """Alpha follows topics that are poor as yet: it is held while words settle."""
-    monkeypatch.setattr(search.TopicSearch, "_try_fewer", lambda *given: None)  # chance may find some of them before
+    monkeypatch.setattr(Growth, "try_fewer", lambda *given: None)  # chance may find some of them before
     X = mixed_evenly(0, 30, 100, 200, 80, 0.6, 0.08)
     found = TopicModel(random_state=0, n_jobs=1, max_laps=190).fit(X)  # no more than it takes to find them
     assert "mixed evenly" in [lap.origin for lap in found.history_]
@@ -394,20 +404,28 @@ def test_topics_that_documents_mix_evenly_are_found_although_those_of_one_topic_
 def test_documents_mix_evenly_on_trial_where_one_topic_is_best_and_laps_are_fast(tokens, K, patience):
     """Or where laps are very fast; for long only there."""
     tried = []
-    found = SimpleNamespace(_may_grow=lambda: True, _learns_alpha=True, _first_of_growth=64, _in_hand=None)
+    found = SimpleNamespace(
+        may_grow=lambda: True, learns_alpha=True, outcome=None, unmixed="documents of one topic each"
+    )
     found.total = SimpleNamespace(K=K)
-    found._is_fast_with = lambda K: tokens * K <= ascents.TUNING.fast
-    found._try_mixing = lambda attempt: attempt()
-    found._try_even = lambda chain, patience: tried.append(patience)
-    search.TopicSearch._mix_evenly(found, None)
+    found.speed = Speed(tokens)
+    found.try_mixing = lambda attempt: attempt()
+    found._is_very_fast = lambda parts: TopicSearch._is_very_fast(found, parts)
+    even = SimpleNamespace(run=lambda most, patience: tried.append(patience))
+    parts = SimpleNamespace(growth=SimpleNamespace(first=64), even=even)
+    TopicSearch._mix_evenly(found, parts)
     assert tried == ([] if patience is None else [patience])
+
+
+def test_documents_do_not_mix_evenly_on_trial_where_they_mix_several_topics():
+    TopicSearch._mix_evenly(SimpleNamespace(total=SimpleNamespace(K=3), unmixed=None), None)  # a trial would need more
 
 
 @pytest.mark.long
 def test_several_topics_are_no_worse_than_one_that_has_learnt_its_words(monkeypatch):
     """What is learnt late is learnt of one topic only at the end: before, several may seem better."""
-    for name in ("_restart_all", "_split_at_last", "_mix_evenly"):  # they take long and are not asked about
-        monkeypatch.setattr(search.TopicSearch, name, lambda *given: None)
+    for owner, name in ((Restarts, "all"), (Splits, "at_last"), (TopicSearch, "_mix_evenly")):  # they take long
+        monkeypatch.setattr(owner, name, lambda *given: None)
     X = mixed_evenly(0, 30, 300, 100, 150, 1.0, 0.03)
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     one = TopicModel(n_init_topics=1, moves=(), random_state=0, n_jobs=1).fit(X)
@@ -477,14 +495,15 @@ def test_no_split_is_missed_that_only_restarts_make_better():
 )
 def test_excursions_that_are_behind_by_less_than_restarts_gained_have_restarts(monkeypatch, documents, origins):
     behind = {}
-    restart = search.TopicSearch._restart
+    restart = Restarts.of
 
     def restarted(self, laps, options):
-        if laps.origin in origins and laps is not self.outcome:
-            behind.setdefault(laps.origin, []).append(self.outcome.bound - laps.bound - self._gained_by_restarts)
+        best = self.search.outcome
+        if laps.origin in origins and laps is not best:
+            behind.setdefault(laps.origin, []).append(best.bound - laps.bound - self.gained)
         restart(self, laps, options)
 
-    monkeypatch.setattr(search.TopicSearch, "_restart", restarted)
+    monkeypatch.setattr(Restarts, "of", restarted)
     TopicModel(random_state=0, n_jobs=1).fit(uneven_topics()[:documents])
     assert behind.keys() == origins
     assert all(nats < 0.0 for excursions in behind.values() for nats in excursions)
@@ -494,13 +513,9 @@ def test_excursions_that_are_behind_by_less_than_restarts_gained_have_restarts(m
 def test_restarts_decide_on_an_excursion_that_is_behind_by_less_than_they_gained(ahead, restarts):
     restarted = []
     best = SimpleNamespace(bound=-100.0)
-    found = SimpleNamespace(_in_hand=best, _gained_by_restarts=10.0)
-
-    def keep(best, trial):
-        found._in_hand = trial if trial.bound > best.bound else best
-
-    found._keep = keep
-    found._restart = lambda trial, options: restarted.append(trial)
-    kept = search.TopicSearch._keep_with_restarts(found, SimpleNamespace(bound=-100.0 + ahead), None)
+    found = Restarts(SimpleNamespace(outcome=best, keep=lambda trial: trial.bound > best.bound))
+    found.gained = 10.0
+    found.of = lambda trial, options: restarted.append(trial)
+    kept = found.keep(SimpleNamespace(bound=-100.0 + ahead), None)
     assert len(restarted) == restarts
     assert kept == (ahead > 0.0)

@@ -11,7 +11,7 @@ from scipy.special import gammaln, psi, xlogy
 
 import stickbreak
 from stickbreak import TopicModel
-from stickbreak.inference.topics import ascents
+from stickbreak.inference.topics import speed
 from stickbreak.kernels.restarts import restart_documents
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -86,13 +86,13 @@ def test_fits_and_readings_with_restarts(tmp_path):
     assert model.score(X) >= few.score(X)
 
 
-@pytest.mark.parametrize("fast", [pytest.param(ascents.TUNING.fast, marks=pytest.mark.long), 1 << 12])
+@pytest.mark.parametrize("fast", [pytest.param(speed.TUNING.fast, marks=pytest.mark.long), 1 << 12])
 def test_documents_have_left_topics_at_the_end_of_a_fit(fast, monkeypatch):
     """Also where laps take long: restarts in every lap then find next to nothing more."""
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(300, 0.1), 10)
     X = np.stack([rng.multinomial(60, rng.dirichlet(np.full(10, 0.1)) @ topics) for _ in range(300)])
-    monkeypatch.setattr(ascents, "TUNING", replace(ascents.TUNING, fast=fast))
+    monkeypatch.setattr(speed, "TUNING", replace(speed.TUNING, fast=fast))
     found = TopicModel(random_state=0, n_jobs=1).fit(X)
     again = TopicModel(random_state=0, n_jobs=1, init=found, restarts=50, moves=()).fit(X)
     assert found.n_topics_ == 10
