@@ -1,5 +1,7 @@
 """The search for topics where laps take long, and growth from too few."""
 
+import gc
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -519,3 +521,21 @@ def test_restarts_decide_on_an_excursion_that_is_behind_by_less_than_they_gained
     kept = found.keep(SimpleNamespace(bound=-100.0 + ahead), None)
     assert len(restarted) == restarts
     assert kept == (ahead > 0.0)
+
+
+def test_the_memory_of_a_search_is_free_once_it_is_over(monkeypatch):
+    """Without the garbage collector: a cycle of the search and its parts would keep what is known of documents."""
+    searches = []
+    run = TopicSearch.run
+
+    def noted(self, start):
+        searches.append(weakref.ref(self))
+        run(self, start)
+
+    monkeypatch.setattr(TopicSearch, "run", noted)
+    gc.disable()
+    try:
+        TopicModel(random_state=0, n_jobs=1, max_laps=60).fit(corpus(4, 60, 50, 30)[0])
+        assert [known() for known in searches] == [None]
+    finally:
+        gc.enable()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -50,6 +49,8 @@ TUNING = Tuning()
 class WordParts(NamedTuple):
     """The parts of a search for topics of words."""
 
+    restarts: Restarts
+    splits: Splits
     annealing: Annealing
     growth: Growth
     one_each: OneEach
@@ -57,13 +58,13 @@ class WordParts(NamedTuple):
     long: LongAscents
 
     @classmethod
-    def of(cls, search: TopicAscents, restarts: Restarts, chain: Chain) -> Self:
+    def of(cls, search: TopicAscents, restarts: Restarts, splits: Splits, chain: Chain) -> Self:
         """Those of a search with a sampler."""
         begun = Annealing(search, chain)
         grown = Growth(search, begun)
         one_each = OneEach(search, begun)
         even = EvenMixing(search, begun, restarts)
-        return cls(begun, grown, one_each, even, LongAscents(search, begun, grown, restarts))
+        return cls(restarts, splits, begun, grown, one_each, even, LongAscents(search, begun, grown, restarts))
 
 
 @dataclass
@@ -78,30 +79,25 @@ class TopicSearch(TopicAscents):
 
     make_chain: Callable[[np.random.Generator], Chain | None] = lambda rng: None
 
-    @cached_property
-    def restarts(self) -> Restarts:
-        """Restarts of words and documents."""
-        return Restarts(self)
-
-    @cached_property
-    def splits(self) -> Splits:
-        """Excursions from topics that are split."""
-        return Splits(self, self.restarts)
-
     def run(self, start: Summary) -> None:
-        """Search from the parameters that ``start`` implies; the outcome is ``best``."""
+        """Search from the parameters that ``start`` implies; the outcome is ``best``.
+
+        The search has no reference to its parts, so its memory is free once it is over.
+        """
+        restarts = Restarts(self)
+        splits = Splits(self, restarts)
         chain = self.make_chain(self.rng)
         if chain is None:
-            self.splits.run(start)
-            self.restarts.all(self.options)
+            splits.run(start)
+            restarts.all(self.options)
             self._settle_one_topic()
         else:
-            parts = WordParts.of(self, self.restarts, chain)
+            parts = WordParts.of(self, restarts, splits, chain)
             self._find(parts, start)
             self._look_again(parts)
             self._settle_one_topic()
             self._mix_evenly(parts)
-        self._dissolve()
+        self._dissolve(restarts, splits)
 
     def _find(self, parts: WordParts, start: Summary) -> None:
         """Topics of words: growth, documents of one topic each, long ascents, and the end.
@@ -126,7 +122,7 @@ class TopicSearch(TopicAscents):
         if self.is_fast():
             self._try_far_fewer(parts, coarse)
         if not self.is_fast():
-            self.keep(self.restarts.words(self.outcome, coarse))
+            self.keep(parts.restarts.words(self.outcome, coarse))
             parts.long.finish(coarse)
         last = self.speed.at_last(self.options, self.total.K)
         if self.outcome.options != last:
@@ -215,12 +211,12 @@ class TopicSearch(TopicAscents):
     def _look_again(self, parts: WordParts) -> None:
         """What may be better than the best topics once these have settled, where laps are fast."""
         if self.is_fast():
-            self.restarts.all(self.options)
+            parts.restarts.all(self.options)
         if self.is_fast() and self.unmixed is None:
             self._split_and_anneal(parts)
         if self.is_fast() and self.may_grow() and parts.one_each.run_at_last():
             self.settle()
-            self.restarts.all(self.options)
+            parts.restarts.all(self.options)
         if self.is_fast() and self.unmixed is not None:
             self._mix_a_little(parts)
         if self.is_fast() and self.may_merge() and parts.annealing.chain.seeds is None:
@@ -232,16 +228,16 @@ class TopicSearch(TopicAscents):
         None of them is left out.  Where sizes are very unequal, small topics are, wherever they are annealed before.
         """
         K = self.total.K
-        self.splits.at_last()
+        parts.splits.at_last()
         if self.total.K <= K or not self.may_lap():
             return
         best = self.outcome
         start = parts.annealing.of(best.total, annealing.TUNING.last_sweeps).summary
         settle = long_ascents.TUNING.settle
         trial = self.ascend(best.model, start, self.options, "annealing", removes=True, settle=settle)
-        self.restarts.of(trial, self.options)
+        parts.restarts.of(trial, self.options)
         if self.outcome is not best:
-            self.restarts.all(self.options)
+            parts.restarts.all(self.options)
 
     def _mix_a_little(self, parts: WordParts) -> None:
         """Ascents from topics of documents of one each, mixing ever more of them at first, until one gains or loses by that.
@@ -251,12 +247,12 @@ class TopicSearch(TopicAscents):
         bound = found = self.outcome.bound
         near = WORTH * self.total.K
         for times in TUNING.mixing_a_little if self.learns_alpha else ():
-            if abs(found - bound) > near or not self.restarts.possible():
+            if abs(found - bound) > near or not parts.restarts.possible():
                 break
-            found = self.restarts.mixed(times, self.options)
+            found = parts.restarts.mixed(times, self.options)
         if self.outcome.bound > bound + near:
             self.unmixed = None
-            self.restarts.all(self.options)
+            parts.restarts.all(self.options)
             self._split_and_anneal(parts)
 
     def _mix_evenly(self, parts: WordParts) -> None:
@@ -278,18 +274,18 @@ class TopicSearch(TopicAscents):
         if self.outcome is not best:
             parts.growth.grow_on(self.options)
             parts.long.while_merging(self.speed.compared(self.options, self.total.K))
-            self.restarts.all(self.options)
+            parts.restarts.all(self.options)
             self._split_and_anneal(parts)
 
-    def _dissolve(self) -> None:
+    def _dissolve(self, restarts: Restarts, splits: Splits) -> None:
         """Dissolve topics of the best model while that gains, and look again for what is better beside those that are left.
 
         Not topics of documents of one topic each, which have no others to share out their tokens among.
         """
-        while self.is_fast() and self.unmixed is None and dissolve(self, self.restarts):
+        while self.is_fast() and self.unmixed is None and dissolve(self, restarts):
             self.settle()
-            self.restarts.all(self.options)
-            self.splits.at_last()
+            restarts.all(self.options)
+            splits.at_last()
 
     def _try_one_topic(self) -> None:
         """One topic in place of all, which has learnt what is learnt late: growth compared others with one that had not."""
