@@ -15,13 +15,13 @@ from stickbreak.data import BagSource
 from stickbreak.inference import LearningSearch, lap, leap
 from stickbreak.inference.topics import growth, search, speed
 from stickbreak.inference.topics.growth import Growth
-from stickbreak.inference.topics.one_each import OneEach
 from stickbreak.inference.topics.one_topic import OneTopicSearch
 from stickbreak.inference.topics.restarts import Restarts
 from stickbreak.inference.topics.search import TopicSearch
 from stickbreak.inference.topics.speed import Speed
 from stickbreak.inference.topics.splits import Splits
 from stickbreak.inference.topics.tried import Tried, top
+from stickbreak.inference.topics.unmixed import UnmixedAscents
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged")
 
@@ -291,7 +291,7 @@ def calls(monkeypatch):
 def one_topic_each():
     """A fit of documents of one topic each, its calls, and with how many clusters mixtures of documents begin at its end."""
     begun = []
-    ever_more = OneEach._ever_more
+    ever_more = UnmixedAscents._ever_more
 
     def noted(self):
         for start in ever_more(self):
@@ -300,7 +300,7 @@ def one_topic_each():
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         calls = note_calls(monkeypatch)
-        monkeypatch.setattr(OneEach, "_ever_more", noted)
+        monkeypatch.setattr(UnmixedAscents, "_ever_more", noted)
         found = TopicModel(random_state=0, n_jobs=1).fit(documents_of_one_topic_each())
     return SimpleNamespace(found=found, calls=calls, begun=begun)
 

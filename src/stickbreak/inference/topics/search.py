@@ -22,9 +22,9 @@ from .even_mixing import EvenMixing
 from .gibbs import Chain
 from .growth import Growth
 from .long_ascents import LongAscents
-from .one_each import OneEach
 from .restarts import Restarts
 from .splits import Splits
+from .unmixed import UnmixedAscents
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class WordParts(NamedTuple):
     splits: Splits
     annealing: Annealing
     growth: Growth
-    one_each: OneEach
+    unmixed: UnmixedAscents
     even: EvenMixing
     long: LongAscents
 
@@ -62,9 +62,9 @@ class WordParts(NamedTuple):
         """Those of a search with a sampler."""
         begun = Annealing(search, chain)
         grown = Growth(search, begun)
-        one_each = OneEach(search, begun)
+        unmixed = UnmixedAscents(search, begun)
         even = EvenMixing(search, begun, restarts)
-        return cls(restarts, splits, begun, grown, one_each, even, LongAscents(search, begun, grown, restarts))
+        return cls(restarts, splits, begun, grown, unmixed, even, LongAscents(search, begun, grown, restarts))
 
 
 @dataclass
@@ -159,7 +159,7 @@ class TopicSearch(TopicAscents):
         alone = self.total.K == 1
         unmixed_first = alone and not self._is_very_fast(parts)
         if unmixed_first:
-            parts.one_each.run(options)
+            parts.unmixed.run(options)
         if alone:
             self.try_mixing(lambda: parts.growth.try_fewer(options))
         if self.unmixed is None or self.total.K == 1:
@@ -168,7 +168,7 @@ class TopicSearch(TopicAscents):
             if not self.is_fast():
                 parts.long.first(options)
         if not unmixed_first:
-            parts.one_each.run(options)
+            parts.unmixed.run(options)
         if self.unmixed is not None and self.total.K > 1:
             self._mix(parts, options)
         return options
@@ -214,7 +214,7 @@ class TopicSearch(TopicAscents):
             parts.restarts.all(self.options)
         if self.is_fast() and self.unmixed is None:
             self._split_and_anneal(parts)
-        if self.is_fast() and self.may_grow() and parts.one_each.run_at_last():
+        if self.is_fast() and self.may_grow() and parts.unmixed.run_at_last():
             self.settle()
             parts.restarts.all(self.options)
         if self.is_fast() and self.unmixed is not None:

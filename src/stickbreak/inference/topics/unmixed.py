@@ -30,17 +30,16 @@ TUNING = Tuning()
 
 
 @dataclass
-class OneEach:
-    """Excursions from mixtures of documents.
+class UnmixedAscents:
+    """Excursions from mixtures of documents; the best mixture is kept with the search for it.
 
     search : the search that has the best model
+    annealing : makes what mixtures begin with
     """
 
     search: TopicAscents
     annealing: Annealing
-    _found: tuple[OneTopicSearch, OneTopicEach] | None = field(
-        default=None, init=False
-    )  # the best mixture, and its search
+    _found: tuple[OneTopicSearch, OneTopicEach] | None = field(default=None, init=False)  # the best mixture
 
     def run(self, options: Options) -> None:
         """An ascent from documents of one topic each, where these explain about as much: laps hardly ever get there."""
