@@ -56,6 +56,27 @@ def test_rows_and_their_neighbours_show_a_cycle_that_rows_alone_do_not():
         assert search.outcome.total.K >= 4
 
 
+def test_symbols_that_follow_each_other_show_a_cycle_of_four():
+    """Without a smoothed prior, the laps from the same start end at a poor optimum: symbols are barred from their states."""
+    rng = np.random.default_rng(1)
+    z = np.cumsum(rng.random(4000) < 0.97) % 4
+    edges = rng.dirichlet(np.full(20, 0.2), 4).cumsum(axis=1)
+    codes = (rng.random(4000)[:, None] > edges[z]).sum(axis=1)
+    levels = np.arange(20.0)[:, None]
+    with Threads(1) as threads:
+        truth = search_of(threads, Categorical(n_levels=20), levels, z, HDPMarkovChain(2.0, 5.0), codes)
+        search = search_of(
+            threads, Categorical(n_levels=20), levels, np.zeros(4000, int), HDPMarkovChain(2.0, 5.0), codes
+        )
+        kind = search.kinds.pairs_in_order(1)
+        barred = kind._replace(terms=kind.terms._replace(smoothed=False))
+        search._pays(barred)
+        assert search.outcome.bound < truth.outcome.bound - 100.0
+        assert search._pays(kind)
+        assert search.outcome.total.K == 4
+        assert search.outcome.bound > truth.outcome.bound - 0.1
+
+
 def test_more_states_than_there_may_be_are_merged():
     t = np.arange(600) % 10
     level = np.minimum(t, 10 - t)

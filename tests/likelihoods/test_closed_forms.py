@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import binom, gammaln
 
-from stickbreak.likelihoods import REGISTRY, Product, Sample
+from stickbreak.likelihoods import REGISTRY, Bernoulli, Categorical, DiagonalGaussian, Product, Sample
 
 COLUMNS = ("bernoulli", "categorical", "diagonal_gaussian", "exponential", "gamma", "poisson")
 WHOLE = ("multinomial", "spherical_gaussian", "known_covariance_gaussian")
@@ -319,6 +319,30 @@ def test_resolving_twice_changes_nothing(family, naive):
     np.testing.assert_array_equal(naive.features(twice, X), naive.features(once, X))
     assert twice.log_marginal(N, S)[0] == once.log_marginal(N, S)[0]
     np.testing.assert_array_equal(twice.log_predictive(X, N, S), once.log_predictive(X, N, S))
+
+
+def test_a_smoothed_prior_is_smoothed(family, naive):
+    X = family.rows(np.random.default_rng(7), 30, 4)
+    likelihood = family.likelihood(X)
+    N, S = np.array([30.0]), naive.features(likelihood, X).sum(axis=0, keepdims=True)
+    once = likelihood.smoothed()
+    assert once.smoothed().log_marginal(N, S)[0] == once.log_marginal(N, S)[0]
+    assert once.tunables() == likelihood.tunables()
+
+
+def test_outcomes_have_a_pseudo_count_under_a_smoothed_prior():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(4, size=30), rng.integers(2, size=30), rng.lognormal(size=30)]).astype(float)
+    parts = Product({"codes": (Categorical(), [0]), "bits": (Bernoulli(), [1]), "size": (DiagonalGaussian(), [2])})
+    likelihood = parts.resolve(Sample.of(X))
+    codes, bits, size = (part for part, _ in likelihood.parts.values())
+    smooth = likelihood.smoothed().parts
+    assert (codes.concentration == 0.25).all()
+    assert (smooth["codes"][0].concentration == 1.0).all()
+    assert bits.a + bits.b == pytest.approx(1.0)
+    assert (smooth["bits"][0].a, smooth["bits"][0].b) == (1.0, 1.0)
+    assert smooth["size"][0] is size
+    assert (codes.scaled("concentration", 9.0).smoothed().concentration == 2.25).all()
 
 
 def test_a_tunable_hyperparameter_changes_the_marginal(family, naive):

@@ -61,6 +61,14 @@ class Learnt:
         """
         return self
 
+    def smoothed(self) -> Self:
+        """This likelihood with at least one pseudo-count of every outcome of a column.
+
+        With fewer, expected log probabilities all but bar an outcome from a cluster that has not shown it: that of one which n
+        rows have is psi(c + n) up to a constant, about log(c + n - 1/2) for large n, but -1/c for n = 0 and a small c.
+        """
+        return self
+
     def narrowed(self, columns: NDArray[np.bool_], names: Collection[str], N: Array, S: Array) -> Self | None:
         """This likelihood with the same parameters for all clusters in the other columns (D,), from data.
 

@@ -65,6 +65,10 @@ class LearntParts(Likelihood):
             found[name] = (part.widened(least, self._own(name, names)), columns)
         return replace(self, parts=found)
 
+    def smoothed(self) -> Self:
+        """With each part smoothed."""
+        return replace(self, parts={name: (part.smoothed(), columns) for name, (part, columns) in self.parts.items()})
+
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
         """With hyperparameters of the parts that have the same names in another product."""
         parts = dict(self.parts)

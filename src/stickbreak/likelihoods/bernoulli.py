@@ -1,7 +1,7 @@
 """Yes/no columns."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,10 @@ class Bernoulli(CommonColumns):
 
     def _in_domain(self, x: Array) -> Any:
         return (x == 0.0) | (x == 1.0)
+
+    def smoothed(self) -> Self:
+        """With at least one pseudo-count of ones and one of zeros."""
+        return replace(self, a=np.maximum(self.a, 1.0), b=np.maximum(self.b, 1.0))
 
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """All columns: two levels are a zero and a one."""

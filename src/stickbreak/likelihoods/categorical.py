@@ -105,6 +105,10 @@ class Categorical(AlikeColumns):
             return self
         return super().continued(names, other)
 
+    def smoothed(self) -> Self:
+        """With at least one pseudo-count of every level."""
+        return replace(self, concentration=np.maximum(self.concentration, 1.0))
+
     def cost_of_learning(self, name: str, N: Array) -> float:
         """As others; a column with common parameters has one for each level but the last."""
         if name != COMMON:

@@ -30,6 +30,7 @@ class Tuning:
     patience, at_first : excursions without gain after which there are no more: once one has gained, and before
     coarse : excursions are compared when settled to this multiple of the tolerance
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
+    smoothed : laps under a smoothed prior, at most
     settle : laps before the states of an excursion, or of a given start, must pay
     longer : the same of excursions whose states part slowly, and of all excursions where rows are not many: states may last two
         rows
@@ -40,6 +41,7 @@ class Tuning:
     few : share of the states from which another ascent begins
     cells : of rows alike, that may be states where there would be one
     context_cells : the same of rows that are told apart by those of their neighbours
+    wider : times as many states as pairs of rows in order show beyond chance
     """
 
     patience: int = 14
@@ -47,6 +49,7 @@ class Tuning:
     coarse: float = 10.0
     per_row: float = 1e-4
     coarsest: float = 0.5
+    smoothed: int = 30
     settle: int = 5
     longer: int = 15
     long_settle: int = 20
@@ -57,6 +60,7 @@ class Tuning:
     few: float = 0.3
     cells: tuple[int, ...] = (2, 4, 32)
     context_cells: int = 4
+    wider: tuple[int, ...] = (1, 3)
 
 
 TUNING = Tuning()
@@ -192,6 +196,8 @@ class ExcursionSearch(Search):
             if not self.sampled or self.sample_rows:
                 found += [kinds.halves.as_given, kinds.pieces.as_given]
         if not has_many_rows(self._sequences):
+            if self._sequences.codes is not None:
+                found += [kinds.pairs_in_order(wider) for wider in TUNING.wider]
             found += [kinds.in_context(steps) for steps in ((-1, 1), (-1,), (1,))]
             found += [kinds.cells(self.given, n) for n in TUNING.cells]
             found.append(kinds.cells(self.given, TUNING.context_cells, (-1, 1)))
@@ -258,6 +264,8 @@ class ExcursionSearch(Search):
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
+        if terms.smoothed:
+            start = self._smoothed(model, start)
         settle = TUNING.longer if terms.slow or not self._uses_samples else TUNING.settle
         longest = TUNING.longest_excursion
         tol = TUNING.coarse * self.options.tol if terms.slow else coarse.tol
@@ -279,6 +287,17 @@ class ExcursionSearch(Search):
         )
         trial.run(model.ordered(start))
         self._keep(best, trial)
+
+    def _smoothed(self, model: Model, start: Summary) -> Summary:
+        """The states after some laps under a smoothed prior of rows, in which only transitions are learnt."""
+        smooth = replace(model, likelihood=model.likelihood.smoothed())
+        names = (*self.options.learn, *self.options.learn_late)
+        learn = tuple(name for name in names if not name.startswith(OF_LIKELIHOOD))
+        options = replace(self._coarse, max_laps=TUNING.smoothed, learn=learn, learn_late=())
+        schedule = Schedule((), model.kind.recipe)
+        laps = Laps(smooth, self.source, schedule, self.session.aside(), self.rng.spawn(1)[0], options)
+        laps.run(smooth.ordered(start))
+        return laps.total
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
         """More states than there may be, after some laps, merged until there are as many as may be, in two steps."""

@@ -17,7 +17,7 @@ from ...moves.blocks import block_states
 from ...moves.contexts import cells_of_rows, in_contexts
 from ...moves.durations import best_phases, in_order
 from ...moves.segments import alike, halved, in_pieces, own_states, regrouped, segments_of
-from ...moves.spectral import spectral_states
+from ...moves.spectral import spectral_states, states_in_order
 from ..descent import of_states
 from ..executor import Executor
 from ..laps import Laps
@@ -51,12 +51,15 @@ class Terms(NamedTuple):
     transitions_unlearnt : the same of the prior of transitions
     slow : whether the states part slowly: they may settle for longer, to a tolerance that does not grow with the rows
     at_last : whether everything is learnt from the first lap on, as at the end of the search, even of one state
+    smoothed : whether laps under a smoothed prior of rows come first (`Likelihood.smoothed`), which bars no state from what it
+        has not shown
     """
 
     unlearnt: bool = False
     transitions_unlearnt: bool = False
     slow: bool = False
     at_last: bool = False
+    smoothed: bool = False
 
 
 USUAL = Terms()
@@ -186,6 +189,14 @@ class ExcursionKinds:
         origin = "rows in context" if steps else "rows alike"
         return ExcursionKind(origin, partial(self._in_cells, given, n, steps), Terms(slow=True))
 
+    def pairs_in_order(self, wider: int) -> ExcursionKind:
+        """Other states, which rows tell of those right before and after them, where rows repeat and states need not last.
+
+        wider : times as many states as pairs show beyond chance
+        """
+        terms = Terms(unlearnt=True, transitions_unlearnt=True, smoothed=True, slow=True)
+        return ExcursionKind("pairs in order", partial(self._in_order, wider), terms)
+
     def in_context(self, steps: tuple[int, ...]) -> ExcursionKind:
         """States are apart by those so many steps away, such as the one before (-1) and the one after (1)."""
         return ExcursionKind("states in context", partial(self._by_neighbours, steps), Terms(slow=True))
@@ -265,6 +276,9 @@ class ExcursionKinds:
             return None
         cells = cells_of_rows(given, self.source, n, self.rng.spawn(1)[0])
         return self._labelled(given, in_contexts(self.source, cells, steps) if steps else cells)
+
+    def _in_order(self, wider: int, laps: Laps) -> Summary | None:
+        return states_in_order(laps.model, self.source, self.rng.spawn(1)[0], wider)
 
     def _by_neighbours(self, steps: tuple[int, ...], laps: Laps) -> Summary | None:
         K = laps.total.K
