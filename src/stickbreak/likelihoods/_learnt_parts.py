@@ -67,7 +67,9 @@ class LearntParts(Likelihood):
 
     def smoothed(self) -> Self:
         """With each part smoothed."""
-        return replace(self, parts={name: (part.smoothed(), columns) for name, (part, columns) in self.parts.items()})
+        parts = {name: (part.smoothed(), columns) for name, (part, columns) in self.parts.items()}
+        same = all(part is self.parts[name][0] for name, (part, _) in parts.items())
+        return self if same else replace(self, parts=parts)
 
     def continued(self, names: Sequence[str], other: Likelihood) -> Self:
         """With hyperparameters of the parts that have the same names in another product."""

@@ -289,8 +289,10 @@ class ExcursionSearch(Search):
         self._keep(best, trial)
 
     def _smoothed(self, model: Model, start: Summary) -> Summary:
-        """The states after some laps under a smoothed prior of rows, in which only transitions are learnt."""
+        """The states after some laps under a smoothed prior of rows, if there is such, in which only transitions are learnt."""
         smooth = replace(model, likelihood=model.likelihood.smoothed())
+        if smooth.likelihood is model.likelihood:
+            return start
         names = (*self.options.learn, *self.options.learn_late)
         learn = tuple(name for name in names if not name.startswith(OF_LIKELIHOOD))
         options = replace(self._coarse, max_laps=TUNING.smoothed, learn=learn, learn_late=())

@@ -163,9 +163,8 @@ class ExcursionKinds:
 
         Under a learnt prior, a symbol of which a state has none may be so improbable there that it never gets any.
         """
-        return ExcursionKind(
-            "prior as given", lambda laps: laps.total if learns and laps.total.K > 1 else None, Terms(unlearnt=True)
-        )
+        terms = Terms(unlearnt=True, smoothed=True)
+        return ExcursionKind("prior as given", lambda laps: laps.total if learns and laps.total.K > 1 else None, terms)
 
     @property
     def transitions_as_given(self) -> ExcursionKind:
