@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..data import ArraySource
 from ..model import Drawn, Model, Summary
+from ..model.learning import OF_LIKELIHOOD
 from ..moves import Schedule
 from ..moves.birth import fit_children
 from ..moves.sample import targets
@@ -24,6 +25,7 @@ from .trace import Lap
 Array = NDArray[np.floating]
 Split = tuple[float, int, Summary]  # gain, cluster and children
 
+SMOOTHED = 30  # laps under a smoothed prior, at most
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
 
 
@@ -180,6 +182,22 @@ class Search(ABC):
         )
         self.trial = None if floor is None else laps
         return laps
+
+    def _smoothed(self, model: Model, start: Summary, options: Options) -> Summary:
+        """The clusters after some laps under a smoothed prior, where there is such, which is not learnt meanwhile.
+
+        Clusters that are right in part then exchange rows of which they have shown nothing yet (`Likelihood.smoothed`).
+        """
+        smooth = replace(model, likelihood=model.likelihood.smoothed())
+        if smooth.likelihood is model.likelihood:
+            return start
+        names = (*options.learn, *options.learn_late)
+        learn = tuple(name for name in names if not name.startswith(OF_LIKELIHOOD))
+        options = replace(options, max_laps=SMOOTHED, learn=learn, learn_late=())
+        schedule = Schedule((), model.kind.recipe)
+        laps = Laps(smooth, self.source, schedule, self.session.aside(), self.rng.spawn(1)[0], options)
+        laps.run(smooth.ordered(start))
+        return laps.total
 
     def _with_splits(self, laps: Laps, promising: list[Split]) -> Summary | None:
         """The summary with these splits, as many of them as there may be; None where there are none."""

@@ -30,7 +30,6 @@ class Tuning:
     patience, at_first : excursions without gain after which there are no more: once one has gained, and before
     coarse : excursions are compared when settled to this multiple of the tolerance
     per_row, coarsest : nats for each state: the tolerance of excursions grows with the rows, up to a limit
-    smoothed : laps under a smoothed prior, at most
     settle : laps before the states of an excursion, or of a given start, must pay
     longer : the same of excursions whose states part slowly, and of all excursions where rows are not many: states may last two
         rows
@@ -49,7 +48,6 @@ class Tuning:
     coarse: float = 10.0
     per_row: float = 1e-4
     coarsest: float = 0.5
-    smoothed: int = 30
     settle: int = 5
     longer: int = 15
     long_settle: int = 20
@@ -265,7 +263,7 @@ class ExcursionSearch(Search):
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
         if terms.smoothed:
-            start = self._smoothed(model, start)
+            start = self._smoothed(model, start, self._coarse)
         settle = TUNING.longer if terms.slow or not self._uses_samples else TUNING.settle
         longest = TUNING.longest_excursion
         tol = TUNING.coarse * self.options.tol if terms.slow else coarse.tol
@@ -287,19 +285,6 @@ class ExcursionSearch(Search):
         )
         trial.run(model.ordered(start))
         self._keep(best, trial)
-
-    def _smoothed(self, model: Model, start: Summary) -> Summary:
-        """The states after some laps under a smoothed prior of rows, if there is such, in which only transitions are learnt."""
-        smooth = replace(model, likelihood=model.likelihood.smoothed())
-        if smooth.likelihood is model.likelihood:
-            return start
-        names = (*self.options.learn, *self.options.learn_late)
-        learn = tuple(name for name in names if not name.startswith(OF_LIKELIHOOD))
-        options = replace(self._coarse, max_laps=TUNING.smoothed, learn=learn, learn_late=())
-        schedule = Schedule((), model.kind.recipe)
-        laps = Laps(smooth, self.source, schedule, self.session.aside(), self.rng.spawn(1)[0], options)
-        laps.run(smooth.ordered(start))
-        return laps.total
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
         """More states than there may be, after some laps, merged until there are as many as may be, in two steps."""
