@@ -68,7 +68,7 @@ def test_symbols_that_follow_each_other_show_a_cycle_of_four():
         search = search_of(
             threads, Categorical(n_levels=20), levels, np.zeros(4000, int), HDPMarkovChain(2.0, 5.0), codes
         )
-        kind = search.kinds.pairs_in_order(1)
+        kind = search.kinds.words(1, False)
         barred = kind._replace(terms=kind.terms._replace(smoothed=False))
         search._pays(barred)
         assert search.outcome.bound < truth.outcome.bound - 100.0

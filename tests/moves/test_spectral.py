@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
+from repeated_rows import problem
 from stickbreak import HMM
-from stickbreak.allocations import HDPMarkovChain
-from stickbreak.data import Chunk, SequenceSource
-from stickbreak.likelihoods import Categorical, Sample
-from stickbreak.model import SEQUENCES, Model
+from stickbreak.data import Chunk
 from stickbreak.moves import spectral
-from stickbreak.moves.spectral import spectral_states, states_in_order
+from stickbreak.moves.spectral import spectral_states
 
 
 def symbols(K, V, n, length, stay, seed):
@@ -23,13 +21,6 @@ def symbols(K, V, n, length, stay, seed):
             sequence[t] = sequence[t - 1] if rng.random() < stay else (sequence[t - 1] + rng.integers(1, K)) % K
     z = z.ravel()
     return np.array([rng.choice(V, p=P[k]) for k in z], float)[:, None], z, [length] * n
-
-
-def problem(codes, lengths):
-    distinct, codes = np.unique(codes, return_inverse=True)
-    X = distinct.reshape(-1, 1)
-    model = Model(Categorical().resolve(Sample.of(X)), HDPMarkovChain(), SEQUENCES)
-    return model, SequenceSource(X, np.array(lengths), codes=codes.ravel())
 
 
 def test_groups_of_rows_are_the_states():
@@ -112,76 +103,6 @@ def test_rows_alone_are_no_states():
     X = np.zeros((3, 1))
     model, source = problem(X, [1, 1, 1])
     assert spectral_states(model, source, np.random.default_rng(0)) is None
-
-
-def turns(K, V, n, seed):
-    """Symbols of K states that take turns; and the states."""
-    rng = np.random.default_rng(seed)
-    z = np.cumsum(rng.random(n) < 0.97) % K
-    edges = rng.dirichlet(np.full(V, 0.2), K).cumsum(axis=1)
-    return (rng.random(n)[:, None] > edges[z]).sum(axis=1, keepdims=True).astype(float), z
-
-
-def test_states_in_order_are_those_that_take_turns():
-    X, _ = turns(4, 40, 4000, 0)
-    model, source = problem(X, [1000, 3000])
-    found = states_in_order(model, source, np.random.default_rng(0))
-    assert found.K == 4  # one for each singular value and one more
-    assert found.N.sum() == len(X)
-    order = found.M.argmax(axis=1)
-    assert sorted(order) == [0, 1, 2, 3]
-    assert not (order == np.arange(4)).any()
-    # Symmetric pairs of a cycle of four cannot tell them apart: two of its four eigenvalues are zero.
-    apart = np.linalg.svd(found.M / found.M.sum(axis=1, keepdims=True), compute_uv=False)
-    assert apart[-1] > 0.2
-
-
-def test_more_states_in_order_are_looked_at_where_wider():
-    X, _ = turns(4, 40, 4000, 0)
-    model, source = problem(X, [1000, 3000])
-    assert states_in_order(model, source, np.random.default_rng(0), 3).K == 10
-
-
-def test_symbols_that_no_order_explains_are_no_states_in_order():
-    found = []
-    for seed in range(12):
-        X = np.random.default_rng(seed).integers(20, size=(4000, 1)).astype(float)
-        model, source = problem(X, [2000, 2000])
-        found.append(states_in_order(model, source, np.random.default_rng(seed)))
-    assert sum(states is None for states in found) >= 6  # one in four is expected to pass three random orders
-    assert states_in_order(*problem(np.zeros((3, 1)), [1, 1, 1]), np.random.default_rng(0)) is None
-
-
-def test_rows_are_placed_by_themselves_and_those_right_beside_them():
-    lengths = [3, 7, 1]
-    rng = np.random.default_rng(0)
-    X = rng.integers(5, size=(sum(lengths), 1)).astype(float)
-    X[4] = np.nan
-    _, source = problem(X, lengths)
-    U = len(source.X)
-    pairs = spectral._PairsInOrder(rng.random(2), rng.standard_normal((U, 2)), rng.standard_normal((U, 2)))
-    sequence = np.repeat(np.arange(3), lengths)
-    seen = source.observed(Chunk(0, len(X))) > 0.0
-    naive = np.zeros((len(X), 4))
-    for t in np.flatnonzero(seen):
-        naive[t] = [*pairs.of_before[source.codes[t]], *pairs.of_next[source.codes[t]]]
-        if t > 0 and sequence[t - 1] == sequence[t] and seen[t - 1]:
-            naive[t, :2] += pairs.values * pairs.of_next[source.codes[t - 1]]
-        if t + 1 < len(X) and sequence[t + 1] == sequence[t] and seen[t + 1]:
-            naive[t, 2:] += pairs.values * pairs.of_before[source.codes[t + 1]]
-    for rows in (Chunk(0, len(X)), Chunk(2, 6), Chunk(5, 6)):
-        assert spectral._between(source, pairs, rows) == pytest.approx(naive[slice(*rows)])
-
-
-def test_many_distinct_rows_have_the_same_singular_values(monkeypatch):
-    X, _ = turns(4, 40, 2000, 1)
-    _, source = problem(X, [2000])
-    all_values = spectral._singular(spectral._after(source, source.codes)[0], 4, np.random.default_rng(0))
-    monkeypatch.setattr(spectral, "DENSE", 10)
-    few = spectral._singular(spectral._after(source, source.codes)[0], 4, np.random.default_rng(0))
-    assert few[1] == pytest.approx(all_values[1][:4])
-    assert np.abs((few[0] * all_values[0][:, :4]).sum(axis=0)) == pytest.approx(1.0)
-    assert np.abs((few[2] * all_values[2][:, :4]).sum(axis=0)) == pytest.approx(1.0)
 
 
 @pytest.mark.long

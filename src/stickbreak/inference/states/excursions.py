@@ -40,7 +40,7 @@ class Tuning:
     few : share of the states from which another ascent begins
     cells : of rows alike, that may be states where there would be one
     context_cells : the same of rows that are told apart by those of their neighbours
-    wider : times as many states as pairs of rows in order show beyond chance
+    wider : times as many states as words show beyond chance
     """
 
     patience: int = 14
@@ -195,7 +195,7 @@ class ExcursionSearch(Search):
                 found += [kinds.halves.as_given, kinds.pieces.as_given]
         if not has_many_rows(self._sequences):
             if self._sequences.codes is not None:
-                found += [kinds.pairs_in_order(wider) for wider in TUNING.wider]
+                found += [kinds.words(wider, long) for long in (False, True) for wider in TUNING.wider]
             found += [kinds.in_context(steps) for steps in ((-1, 1), (-1,), (1,))]
             found += [kinds.cells(self.given, n) for n in TUNING.cells]
             found.append(kinds.cells(self.given, TUNING.context_cells, (-1, 1)))

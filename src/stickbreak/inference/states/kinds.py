@@ -16,8 +16,9 @@ from ...moves.agglomeration import reduced, with_groups
 from ...moves.blocks import block_states
 from ...moves.contexts import cells_of_rows, in_contexts
 from ...moves.durations import best_phases, in_order
+from ...moves.in_order import longest_word, states_in_order
 from ...moves.segments import alike, halved, in_pieces, own_states, regrouped, segments_of
-from ...moves.spectral import spectral_states, states_in_order
+from ...moves.spectral import spectral_states
 from ..descent import of_states
 from ..executor import Executor
 from ..laps import Laps
@@ -188,13 +189,14 @@ class ExcursionKinds:
         origin = "rows in context" if steps else "rows alike"
         return ExcursionKind(origin, partial(self._in_cells, given, n, steps), Terms(slow=True))
 
-    def pairs_in_order(self, wider: int) -> ExcursionKind:
-        """Other states, which rows tell of those right before and after them, where rows repeat and states need not last.
+    def words(self, wider: int, long: bool) -> ExcursionKind:
+        """Other states, of which words of rows tell what comes right before and after, where rows repeat; they need not last.
 
-        wider : times as many states as pairs show beyond chance
+        wider : times as many states as words show beyond chance
+        long : whether words are as long as may be, where few rows are distinct, or single rows
         """
         terms = Terms(unlearnt=True, transitions_unlearnt=True, smoothed=True, slow=True)
-        return ExcursionKind("pairs in order", partial(self._in_order, wider), terms)
+        return ExcursionKind("long words" if long else "words", partial(self._from_words, wider, long), terms)
 
     def in_context(self, steps: tuple[int, ...]) -> ExcursionKind:
         """States are apart by those so many steps away, such as the one before (-1) and the one after (1)."""
@@ -276,8 +278,11 @@ class ExcursionKinds:
         cells = cells_of_rows(given, self.source, n, self.rng.spawn(1)[0])
         return self._labelled(given, in_contexts(self.source, cells, steps) if steps else cells)
 
-    def _in_order(self, wider: int, laps: Laps) -> Summary | None:
-        return states_in_order(laps.model, self.source, self.rng.spawn(1)[0], wider)
+    def _from_words(self, wider: int, long: bool, laps: Laps) -> Summary | None:
+        length = longest_word(self.source) if long else 1
+        if long and length == 1:
+            return None
+        return states_in_order(laps.model, self.source, self.rng.spawn(1)[0], wider, length)
 
     def _by_neighbours(self, steps: tuple[int, ...], laps: Laps) -> Summary | None:
         K = laps.total.K
