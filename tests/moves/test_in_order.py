@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from repeated_rows import problem
 from stickbreak.data import Chunk
-from stickbreak.moves import in_order
+from stickbreak.moves import in_order, spectral
 from stickbreak.moves.in_order import longest_word, states_in_order
 
 
@@ -56,6 +57,27 @@ def test_symbols_that_no_order_explains_are_no_states_in_order():
         found.append(states_in_order(model, source, np.random.default_rng(seed)))
     assert sum(states is None for states in found) >= 6  # one in four is expected to pass three random orders
     assert states_in_order(*problem(np.zeros((3, 1)), [1, 1, 1]), np.random.default_rng(0)) is None
+
+
+def test_long_words_of_one_kind_in_a_random_order_are_no_states():
+    """Long words are of the first 30 rows alone, and in a random order the rare symbol is in none of them."""
+    X = np.zeros((4030, 1))
+    X[[2, 5, 9, 11, 17]] = 1.0
+    model, source = problem(X, [30, *[1] * 4000])
+    length = longest_word(source)
+    for seed in range(3):
+        found = states_in_order(model, source, np.random.default_rng(seed), 1, length)
+        assert found is None or found.N.sum() == len(X)
+
+
+@pytest.mark.skipif(not spectral.DRAWS, reason="SciPy does not take a generator")
+def test_singular_vectors_follow_from_the_seed_where_few_words_have_a_next():
+    """Nine words of 600 have one: their pairs span less than the vectors that are computed."""
+    pairs = sparse.diags_array(np.where(np.arange(600) < 9, 1.0, 0.0)).tocsr()
+    first, again = (in_order._singular(pairs, 31, np.random.default_rng(0)) for _ in range(2))
+    assert np.array_equal(first[0], again[0])
+    assert np.array_equal(first[2], again[2])
+    assert first[1] == pytest.approx([1.0] * 9 + [0.0] * 22)
 
 
 def lengths_and_codes():

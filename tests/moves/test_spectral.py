@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from repeated_rows import problem
 from stickbreak import HMM
@@ -91,6 +92,15 @@ def test_short_sequences_of_rows_of_their_own_hide_no_states():
         found = spectral_states(model, source, np.random.default_rng(seed), 3, 12)
         assert found.K >= 6
         assert found.N.max() < 1.2 * np.bincount(z).max()
+
+
+@pytest.mark.skipif(not spectral.DRAWS, reason="SciPy does not take a generator")
+def test_eigenvectors_follow_from_the_seed_where_there_are_few_eigenvalues():
+    """ARPACK needs more vectors than the powers of such a matrix make of one."""
+    few = sparse.diags_array(np.where(np.arange(600) < 5, 1.0, 0.0)).tocsr()
+    first, again = (spectral._eigen(few, 10, np.random.default_rng(0)) for _ in range(2))
+    assert np.array_equal(first[1], again[1])
+    assert np.sort(first[0])[-6:] == pytest.approx([0.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 
 
 def test_no_more_eigenvectors_than_asked_for():

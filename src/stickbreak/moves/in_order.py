@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import aslinearoperator
 
 from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
-from .spectral import MOST_DIRECTIONS, Array, by_chance, grouped, scale_of
+from .spectral import MOST_DIRECTIONS, Array, by_chance, grouped, leading, scale_of
 
 TRIES = 4  # of k-means
 MOST_WORDS = 500  # that rows of a word may form, where it is of several
@@ -131,9 +131,10 @@ def _singular(after: Any, n: int, rng: np.random.Generator) -> tuple[Array, Arra
     if after.shape[0] < FEW * n:
         left, values, right = np.linalg.svd(after.toarray())
     else:
-        left, values, right = svds(after, n, v0=rng.standard_normal(after.shape[0]))
-        order = np.argsort(-values, kind="stable")
-        left, values, right = left[:, order], values[order], right[order]
+        operator = aslinearoperator(after)
+        spanned = np.linalg.qr(leading(operator.H @ operator, n, rng)[1])[0]
+        left, values, turned = np.linalg.svd(after @ spanned, full_matrices=False)
+        right = turned @ spanned.T
     return left, values, right.T
 
 

@@ -8,6 +8,7 @@ and rows with like means share a state.
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ REGULAR = (
     0.1  # times the mean number of neighbours, which every distinct row has beside its own (Chaudhuri et al. 2012)
 )
 ORDERS = 3  # random ones, which show the largest eigenvalue of chance
+DRAWS = {"rng"} & signature(
+    eigsh
+).parameters.keys()  # what SciPy draws vectors from, where it can be told (from 1.17 on)
 
 
 def spectral_states(
@@ -101,14 +105,14 @@ def _directions(source: SequenceSource, reach: int, most: int, rng: np.random.Ge
 def by_chance(source: SequenceSource, sizes: Callable[[NDArray[np.integer]], Array], rng: np.random.Generator) -> float:
     """The largest that the second of some sizes is, when rows are in random orders: the first says how frequent rows are.
 
-    sizes : of the codes of rows
+    sizes : of the codes of rows, at least one
     """
     seen = np.flatnonzero(source.observed(Chunk(0, source.n_rows)) > 0.0)
     chance = 0.0
     for _ in range(ORDERS):
         shuffled = source.codes.copy()
         shuffled[seen] = rng.permutation(source.codes[seen])
-        chance = max(chance, float(np.sort(sizes(shuffled))[-2]))
+        chance = float(np.max(np.sort(sizes(shuffled))[-2:-1], initial=chance))
     return chance
 
 
@@ -141,7 +145,16 @@ def _eigen(near: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
     if near.shape[0] <= DENSE:
         values, vectors = np.linalg.eigh(near.toarray())
     else:
-        values, vectors = eigsh(near, n, v0=rng.standard_normal(near.shape[0]))
+        values, vectors = leading(near, n, rng)
+    return values, vectors
+
+
+def leading(near: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The n eigenvalues that are largest in size, and eigenvectors, of a symmetric sparse matrix or operator.
+
+    Where the matrix has few distinct eigenvalues, the vectors that follow from the first run out, and ARPACK draws another.
+    """
+    values, vectors = eigsh(near, n, v0=rng.standard_normal(near.shape[0]), **dict.fromkeys(DRAWS, rng))
     return values, vectors
 
 
