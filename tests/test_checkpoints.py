@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -195,6 +196,30 @@ def test_several_inits_and_more_laps(path, stopped):
     path.unlink()
     fit(max_laps=2, **given)
     assert_equal_fits(fit(**given), whole)
+
+
+class Interrupted(HMM):
+    """Ctrl-C after some laps."""
+
+    def _progress(self, source):
+        def on_lap(lap):
+            if lap.number == self.verbose:
+                raise KeyboardInterrupt
+
+        return nullcontext(on_lap)
+
+
+@pytest.mark.filterwarnings("ignore:interrupted")
+@pytest.mark.parametrize("lap", [47, 141])
+def test_an_interrupted_fit_goes_on_from_its_best_ascent(path, lap):
+    """The laps of that were over, but the search comes back to it, and needs the summaries of its batches."""
+
+    def fit(**given):
+        return Interrupted("gaussian", random_state=0, n_jobs=1, **given).fit(series())
+
+    given = {"checkpoint": path, "checkpoint_seconds": 100}
+    assert fit(verbose=lap, **given).n_laps_ == lap
+    assert_equal_fits(fit(**given), fit())
 
 
 def test_a_full_disk_is_a_warning_and_the_last_checkpoint_stays(path, stopped):

@@ -137,6 +137,7 @@ class Estimator(Fitted):
                     if best is None and ascent.result is None:
                         raise
                     interrupted = True
+                session.journal.leave(over=ascent.converged and not interrupted)
                 result = ascent.result
                 if result is not None and (best is None or result.bound > best.bound):
                     best = result

@@ -82,6 +82,9 @@ class Journal:
     def check(self, value: Any) -> None:
         """Refuse a value that the journal could not keep."""
 
+    def leave(self, over: bool) -> None:
+        """A search ends.  Unless it is over, what its ascents still hold is kept, so that it can go on."""
+
     def close(self, outcome: Any) -> None:
         """The fit is over: with an outcome, or None if it ran out of laps or was interrupted, and can go on."""
         if outcome is not None:

@@ -48,6 +48,7 @@ class Checkpoint(Journal):
         self.path = as_path(path, "checkpoint")
         self.seconds = seconds
         self._memos: list[weakref.ref[Memo] | None] = []
+        self._held: list[Memo | None] = []
         self._warned = False
         if self.path.is_dir():
             raise IsADirectoryError(f"checkpoint must name a file; {self.path} is a directory.")
@@ -82,6 +83,12 @@ class Checkpoint(Journal):
     def check(self, value: Any) -> None:
         """Refuse a value that a file could not hold, before it is too late."""
         Encoder(self._classes).encode(value)
+
+    def leave(self, over: bool) -> None:
+        """A search ends.  Unless it is over, the summaries of batches that its ascents still hold are kept."""
+        for leg, known in zip(self.legs, self._memos):
+            if not over and isinstance(leg.state, State):
+                self._held.append(leg.state.memo if known is None else known())
 
     def close(self, outcome: Any) -> None:
         """The fit is over: the file has its outcome, or the last laps of a fit that can go on."""
