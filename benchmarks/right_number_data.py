@@ -246,6 +246,17 @@ def with_noise() -> Iterator[DataSet]:
             yield noise_values(kind, 3, 6, noise, 300)
 
 
+def many_levels(K: int, D: int, L: int, N: int) -> DataSet:
+    """Clusters of unequal sizes in columns of many levels, of which each cluster has few: rows seldom share any."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        z = rng.choice(K, N, p=rng.dirichlet(np.full(K, 2.0)))
+        edges = rng.dirichlet(np.full(L, 0.1), (K, D)).cumsum(axis=-1)
+        return np.minimum((rng.random((N, D, 1)) > edges[z]).sum(axis=-1), L - 1).astype(float), z
+
+    return DataSet(f"levels{L}-k{K}-d{D}-n{N}", N, draw, "categorical")
+
+
 def close_pairs(D: int, N: int, distance: float) -> DataSet:
     """Nine Gaussians of unit standard deviation: three far from all others, and three pairs so far apart."""
     far_apart = apart(np.random.default_rng(5), 6, D, 10.0)
@@ -282,6 +293,8 @@ def data_sets() -> Iterator[DataSet]:
         yield of_family(name, 2000, 1)
         yield of_family(name, 2000, 4)
         yield of_family(name, 20_000, 30, "unequal")
+    for K, D, N in ((1, 2, 10_000), (12, 2, 10_000), (6, 3, 10_000), (30, 8, 20_000)):
+        yield many_levels(K, D, 200, N)
     yield of_family("product", 5000, 10)
     yield tables(2000, 4)
     yield tables(20_000, 10)

@@ -330,7 +330,7 @@ def test_a_smoothed_prior_is_smoothed(family, naive):
     assert once.tunables() == likelihood.tunables()
 
 
-def test_outcomes_have_a_pseudo_count_under_a_smoothed_prior():
+def test_outcomes_have_half_a_pseudo_count_under_a_smoothed_prior():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(4, size=30), rng.integers(2, size=30), rng.lognormal(size=30)]).astype(float)
     parts = Product({"codes": (Categorical(), [0]), "bits": (Bernoulli(), [1]), "size": (DiagonalGaussian(), [2])})
@@ -338,9 +338,9 @@ def test_outcomes_have_a_pseudo_count_under_a_smoothed_prior():
     codes, bits, size = (part for part, _ in likelihood.parts.values())
     smooth = likelihood.smoothed().parts
     assert (codes.concentration == 0.25).all()
-    assert (smooth["codes"][0].concentration == 1.0).all()
+    assert (smooth["codes"][0].concentration == 0.5).all()
     assert bits.a + bits.b == pytest.approx(1.0)
-    assert (smooth["bits"][0].a, smooth["bits"][0].b) == (1.0, 1.0)
+    assert (smooth["bits"][0].a, smooth["bits"][0].b) == (max(bits.a, 0.5), max(bits.b, 0.5))
     assert smooth["size"][0] is size
     assert (codes.scaled("concentration", 9.0).smoothed().concentration == 2.25).all()
 

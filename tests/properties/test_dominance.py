@@ -8,7 +8,7 @@ from scipy.special import xlogy
 
 from baselines import Rival, baselines, fitted, joined
 from early import fitted_up_to
-from right_number_data import close_pairs, grown, labels, of_family, tables
+from right_number_data import close_pairs, grown, labels, many_levels, of_family, tables
 from stickbreak import Mixture
 
 NEAR = 1.0  # nats
@@ -28,6 +28,8 @@ CASES = [  # data and the seed of the fit
     pytest.param(grown(16, 4, 2000, 10.0, "1%"), 0, marks=pytest.mark.long),
     (of_family("Bernoulli", 2000, 4), 0),
     (of_family("categorical", 2000, 4), 0),
+    (many_levels(1, 2, 200, 2000), 0),
+    (many_levels(4, 2, 60, 2000), 0),
     (of_family("Poisson", 2000, 10, "unequal"), 0),
     (of_family("multinomial (CSR)", 2000, 4), 0),
     pytest.param(tables(1000, 4), 0, marks=pytest.mark.long),

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..data import ArraySource, Chunk
 from ..data.distinct import distinct_rows
@@ -14,12 +15,15 @@ from ..likelihoods.responsibilities import Responsibilities
 from ..model import Model, Summary
 from ..model.products import add_product
 from ..model.seeding import hard_summary, nearest_seeds
+from ..moves.correspondence import groups_of_rows, levels_of
 from .executor import Executor
 
 Array = NDArray[np.floating]
 
 SAMPLE_ROWS = 5000
 SAMPLE_NUMBERS = 1 << 23
+LEVEL_ROWS = 20_000  # in which levels of columns are looked at
+LEVEL_NUMBERS = 1 << 26  # in these rows
 FILLED = 3  # times that missing cells are filled in by clusters of given responsibilities
 
 
@@ -61,6 +65,27 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
     """
     sample = Sampled.of(model, source, K, rng)
     return sample.scaled(model, sample.seeded(model, K, distance_biased, rng))
+
+
+def from_correspondence(
+    model: Model, source: ArraySource, nominal: NDArray[np.bool_], rng: np.random.Generator, wider: int = 1
+) -> Summary | None:
+    """Groups of rows whose levels of different columns occur together more often than by chance, scaled to all rows.
+
+    None where levels tell nothing of each other (`stickbreak.moves.correspondence`).
+
+    nominal : the columns that hold levels, (D,)
+    """
+    sample = source.sample(min(LEVEL_ROWS, LEVEL_NUMBERS // len(nominal)), rng)
+    X, weights = sample.take(sample.present())
+    Z = X[:, nominal]
+    levels = levels_of(np.asarray(Z.toarray() if sparse.issparse(Z) else Z, dtype=np.float64))
+    few = rng.permutation(len(weights))[: levels.most_rows]
+    labels = groups_of_rows(levels.take(few), weights[few], model.max_clusters, rng, wider)
+    if labels is None:
+        return None
+    summary = hard_summary(features(model.likelihood, X[few]), weights[few], labels)
+    return model.kind.start(summary) * float(source.total_weight / weights[few].sum())
 
 
 def from_responsibilities(

@@ -15,7 +15,7 @@ from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from .crossing import Assignment, crossed
-from .init import from_responsibilities, from_seeds, one_cluster
+from .init import from_correspondence, from_responsibilities, from_seeds, one_cluster
 from .laps import Laps
 from .linked_columns import linked_columns
 from .row_search import RowSearch
@@ -33,6 +33,7 @@ class Tuning:
     seeds : at least so many, from which the first ascent with a prior that is learnt begins
     linked_rows : at most, that show which columns go together
     settle : laps before the clusters of rivals must pay: the prior is learnt meanwhile
+    wider : times as many groups of rows as categories show beyond chance
     affordable : numbers that a lap looks at, beyond which there are no ascents from distant rows
     rival : the same for the ascents from clusters that rivals found, one for each
     more : times as many seeds as clusters were found
@@ -47,6 +48,7 @@ class Tuning:
     seeds: int = 10
     linked_rows: int = 5000
     settle: int = 6
+    wider: tuple[int, ...] = (1, 3)
     affordable: int = 1 << 29
     rival: int = 1 << 31
     more: int = 2
@@ -68,9 +70,10 @@ class LearningSearch(RowSearch):
     A prior learnt from one cluster makes that cost nothing and bars every split, and the default prior may bar what a learnt
     one allows.  So where a search begins, on the smallest sample, several ascents compete, and that with the highest bound
     goes on: from one cluster with the prior as it is, then learnt; from the clusters that rivals found; and from distant
-    rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help; and the same with
-    clusters that are alike in all columns but those that go together (`linked_columns`).  The rounds that follow learn all
-    along.
+    rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help; from groups of rows
+    whose categories occur together more often than by chance (`stickbreak.moves.correspondence`); and from distant rows with
+    clusters that are alike in all columns but those that go together (`linked_columns`).  Starts of categories have some laps
+    under a smoothed prior first.  The rounds that follow learn all along.
 
     Where laps take long, there are one from one cluster, which learns once no more clusters are born, and those from what
     rivals found.  One cluster that is left of all rows is split with the prior as it was, too: more rows may show what a
@@ -132,6 +135,7 @@ class LearningSearch(RowSearch):
         self._learn()
         self._compete_from_rivals(options)
         self._compete_from_seeds(self.model, options)
+        self._compete_from_correspondence(options)
         narrow = self._of_linked_columns()
         if narrow is not None:
             self._compete_from_seeds(narrow, options)
@@ -164,7 +168,22 @@ class LearningSearch(RowSearch):
             seeds = min(max(TUNING.seeds, TUNING.more * self._in_hand.total.K), model.max_clusters)
             if not self._affords(seeds):
                 break
-            better = self._compete(model, self._seeds(model, seeds), options) is self._in_hand
+            start = self._smoothed(model, self._seeds(model, seeds), options)
+            better = self._compete(model, start, options) is self._in_hand
+
+    def _compete_from_correspondence(self, options: Options) -> None:
+        """Ascents from groups of rows whose categories occur together more often than by chance; from more, if that helps."""
+        D = self.source.n_columns
+        nominal = self.model.likelihood.nominal(D) & self.model.likelihood.describes(D)
+        if nominal.sum() < 2:
+            return
+        for wider in TUNING.wider:
+            found = from_correspondence(self.model, self.source, nominal, self.rng.spawn(1)[0], wider)
+            if found is None or not self._affords(found.K):
+                return
+            start = self._smoothed(self.model, self.model.ordered(found), options)
+            if self._compete(self.model, start, options) is not self._in_hand:
+                return
 
     def _of_linked_columns(self) -> Model | None:
         """The model whose clusters are alike in columns that go together with no other; None where that is no help."""
@@ -205,7 +224,7 @@ class LearningSearch(RowSearch):
             in_vain += 1
             if self._takes_long(seeds):
                 continue
-            distant = self._seeds(best.model, seeds)
+            distant = self._smoothed(best.model, self._seeds(best.model, seeds), self._coarse(seeds))
             other = self._compete(best.model, distant, self._coarse(seeds), origin="seeds", least=TUNING.least)
             if other is None:
                 break

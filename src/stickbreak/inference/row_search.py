@@ -84,6 +84,7 @@ class Changes(NamedTuple):
     births: Change
     splits: Change
     fine_splits: Change
+    smoothing: Change
 
 
 @dataclass
@@ -97,7 +98,8 @@ class RowSearch(MergingSearch[Survey]):
       clusters that promise most show whether the pieces of one cluster are better as one where no single merge pays;
     - births from the rows that each cluster explains worst, among which are those of clusters too rare for a sample;
     - splits: every cluster with a chance is split in two, laps go on until the pieces have settled, and what does not pay
-      is merged or deleted; when nothing else helps, also those that only samples as large as clusters need can show.
+      is merged or deleted; when nothing else helps, also those that only samples as large as clusters need can show;
+    - smoothing: of categories, laps under a smoothed prior, after which the prior is again as it was (`Likelihood.smoothed`).
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
     when that gains next to nothing, too, or changes no cluster where laps take long.  Where they do and there are as many
@@ -117,6 +119,7 @@ class RowSearch(MergingSearch[Survey]):
             births=Change(self._give_birth),
             splits=Change(self._split_all),
             fine_splits=Change(self._split_again),
+            smoothing=Change(self._smooth),
         )
 
     def run(self, start: Summary) -> None:
@@ -255,6 +258,18 @@ class RowSearch(MergingSearch[Survey]):
         may = self._may_grow() and not self._has_been_told(laps.total.K)
         drawn = self._survey(laps).seen.drawn if may else []
         return len(drawn) > 0 and self._split_from(laps, self._telling_splits(laps, drawn), options)
+
+    def _smooth(self, laps: Laps, options: Options) -> bool:
+        """An excursion from the clusters in hand after laps under a smoothed prior; whether it beat the best model."""
+        K = laps.total.K
+        if K == 1 or not self._may_grow() or self._takes_long(K) or self._known(K):
+            return False
+        start = self._smoothed(laps.model, laps.total, options)
+        if start is laps.total:
+            return False
+        trial = self._laps(laps.model, self._removals, options, self._in_hand, settle=TUNING.settle, origin="smoothed")
+        trial.run(start)
+        return self._keep(self._in_hand, trial) > 0.0
 
     def _split_from(self, laps: Laps, promising: list[Split], options: Options) -> bool:
         """An excursion from these splits; whether it, or its clusters merged, beat the best model."""

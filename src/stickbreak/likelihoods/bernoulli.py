@@ -14,6 +14,7 @@ from ._common import CommonColumns
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import positive_values
+from ._learnt import SMOOTH
 from ._profile import Profile
 from ._sample import Sample
 
@@ -69,8 +70,8 @@ class Bernoulli(CommonColumns):
         return (x == 0.0) | (x == 1.0)
 
     def smoothed(self) -> Self:
-        """With at least one pseudo-count of ones and one of zeros."""
-        return replace(self, a=np.maximum(self.a, 1.0), b=np.maximum(self.b, 1.0))
+        """With at least half a pseudo-count of ones and of zeros."""
+        return replace(self, a=np.maximum(self.a, SMOOTH), b=np.maximum(self.b, SMOOTH))
 
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """All columns: two levels are a zero and a one."""

@@ -16,6 +16,7 @@ from ._base import Array, Likelihood
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import hyperparameter, require
+from ._learnt import SMOOTH
 from ._profile import Profile
 from ._sample import Sample
 from ._size import Size
@@ -106,8 +107,8 @@ class Categorical(AlikeColumns):
         return super().continued(names, other)
 
     def smoothed(self) -> Self:
-        """With at least one pseudo-count of every level."""
-        return replace(self, concentration=np.maximum(self.concentration, 1.0))
+        """With at least half a pseudo-count of every level."""
+        return replace(self, concentration=np.maximum(self.concentration, SMOOTH))
 
     def cost_of_learning(self, name: str, N: Array) -> float:
         """As others; a column with common parameters has one for each level but the last."""

@@ -19,6 +19,7 @@ from scipy.sparse.linalg import eigsh
 from ..data import Chunk, SequenceSource
 from ..model import Model, Summary
 from ..model.sequences import labelled
+from .k_means import centers_of, nearest
 
 Array = NDArray[np.floating]
 
@@ -26,8 +27,7 @@ REACHES = (1, 3, 8)  # rows to either side that count as nearby
 MOST_DIRECTIONS = 64  # eigenvectors
 DENSE = 500  # distinct rows, up to which all eigenvectors are computed
 MORE = 2  # states beyond the number of eigenvalues, which merge if they do not pay
-ROUNDS = 20  # of k-means
-MOST_ROWS = 20_000  # among which its centers are found
+MOST_ROWS = 20_000  # among which the centers of k-means are found
 BLOCK = 1 << 12  # rows that are looked at together
 REGULAR = (
     0.1  # times the mean number of neighbours, which every distinct row has beside its own (Chaudhuri et al. 2012)
@@ -76,9 +76,8 @@ def grouped(
         some[rng.choice(T, MOST_ROWS, replace=False)] = True
     chosen = [np.flatnonzero(some[rows.start : rows.stop]) for rows in blocks]
     places = np.concatenate([placed(rows)[at] for rows, at in zip(blocks, chosen)])
-    found = [_centers(places, min(K, model.room), rng) for _ in range(tries)]
-    centers = min(found, key=partial(_distance, places)) if tries > 1 else found[0]
-    labels = np.concatenate([_nearest(placed(rows), centers) for rows in blocks])
+    centers = centers_of(places, min(K, model.room), rng, tries)
+    labels = np.concatenate([nearest(placed(rows), centers) for rows in blocks])
     total = labelled(model.likelihood, source, labels)
     return total.take(np.flatnonzero(total.N > 0.0))
 
@@ -156,33 +155,6 @@ def leading(near: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """
     values, vectors = eigsh(near, n, v0=rng.standard_normal(near.shape[0]), **dict.fromkeys(DRAWS, rng))
     return values, vectors
-
-
-def _centers(places: Array, K: int, rng: np.random.Generator) -> Array:
-    """The means of up to K groups of rows near each other, by Lloyd's rounds from distant rows, (K, r)."""
-    centers = places[rng.integers(len(places), size=1)]
-    nearest = np.full(len(places), np.inf)
-    while len(centers) < K:
-        nearest = np.minimum(nearest, ((places - centers[-1]) ** 2).sum(axis=1))
-        if not nearest.any():
-            break
-        chosen = rng.choice(len(places), p=nearest / nearest.sum())
-        centers = np.vstack([centers, places[chosen]])
-    for _ in range(ROUNDS):
-        labels = np.unique(_nearest(places, centers), return_inverse=True)[1]
-        members = sparse.csr_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)))
-        centers = (members.T @ places) / np.bincount(labels)[:, None]
-    return centers
-
-
-def _nearest(places: Array, centers: Array) -> NDArray[np.intp]:
-    """The center nearest to each row, (n,)."""
-    return np.asarray(((centers**2).sum(axis=1) - 2.0 * places @ centers.T).argmin(axis=1))
-
-
-def _distance(places: Array, centers: Array) -> float:
-    """The sum of squared distances of rows from the center nearest to each."""
-    return float(((places - centers[_nearest(places, centers)]) ** 2).sum())
 
 
 def _smoothed(source: SequenceSource, directions: Array, reach: int, rows: Chunk) -> Array:
