@@ -22,8 +22,9 @@ Array = NDArray[np.floating]
 
 SAMPLE_ROWS = 5000
 SAMPLE_NUMBERS = 1 << 23
-LEVEL_ROWS = 20_000  # in which levels of columns are looked at
-LEVEL_NUMBERS = 1 << 26  # in these rows
+LEVEL_ROWS = 20_000  # in which levels of columns are looked at, at most
+LEAST_ROWS = 1000  # the same at least, where there are as many
+LEVEL_NUMBERS = 1 << 24  # in these rows
 FILLED = 3  # times that missing cells are filled in by clusters of given responsibilities
 
 
@@ -72,11 +73,14 @@ def from_correspondence(
 ) -> Summary | None:
     """Groups of rows whose levels of different columns occur together more often than by chance, scaled to all rows.
 
-    None where levels tell nothing of each other (`stickbreak.moves.correspondence`).
+    None where levels tell nothing of each other (`stickbreak.moves.correspondence`), or columns are too many to look at.
 
     nominal : the columns that hold levels, (D,)
     """
-    sample = source.sample(min(LEVEL_ROWS, LEVEL_NUMBERS // len(nominal)), rng)
+    most = min(LEVEL_ROWS, LEVEL_NUMBERS // len(nominal))
+    if most < LEAST_ROWS:
+        return None
+    sample = source.sample(most, rng)
     X, weights = sample.take(sample.present())
     Z = X[:, nominal]
     levels = levels_of(np.asarray(Z.toarray() if sparse.issparse(Z) else Z, dtype=np.float64))
