@@ -43,6 +43,18 @@ def test_long_words_show_more_states_than_there_are_symbols():
     assert longest_word(problem(np.zeros((3, 1)), [3])[1]) == 1
 
 
+def test_words_that_hardly_occur_twice_are_not_looked_at(monkeypatch):
+    X, _ = turns(4, 40, 4000, 0)
+    model, source = problem(X, [4000])
+    assert states_in_order(model, source, np.random.default_rng(0)) is not None
+    monkeypatch.setattr(in_order, "MOST", 30)
+    assert states_in_order(model, source, np.random.default_rng(0)) is None
+    few = problem((np.arange(100.0) // 2.0)[:, None], [100])[1]
+    monkeypatch.setattr(in_order, "MOST", 5000)
+    monkeypatch.setattr(in_order, "_told", None)  # it would fail
+    assert states_in_order(model, few, np.random.default_rng(0)) is None
+
+
 def test_more_states_in_order_are_looked_at_where_wider():
     X, _ = turns(4, 40, 4000, 0)
     model, source = problem(X, [1000, 3000])

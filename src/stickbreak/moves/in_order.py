@@ -23,6 +23,8 @@ TRIES = 4  # of k-means
 MOST_WORDS = 500  # that rows of a word may form, where it is of several
 FEW = 4  # times as many words as singular values, below which all of these are computed
 OCCURRENCES = 30  # of a word of several rows, on average
+LEAST = 3.0  # of any word, on average: fewer tell nothing of what comes next
+MOST = 5000  # words, beyond which singular values take long
 
 
 class _Words(NamedTuple):
@@ -54,6 +56,8 @@ def states_in_order(
     if source.codes is None:
         return None
     words = _words(source, source.codes, length)
+    if words.n > min(MOST, source.n_rows / LEAST):
+        return None
     told = _told(source, words, length, wider, rng)
     if told is None:
         return None

@@ -240,6 +240,8 @@ class ExcursionSearch(Search):
 
     def _pays(self, kind: ExcursionKind) -> bool | None:
         """Whether an excursion of a kind gains more than an ascent may leave undone; None where there is none of the kind."""
+        if self._laps_left <= 0:
+            return None
         before = self.outcome.bound
         start = kind.change(self.outcome)
         if start is None:
