@@ -29,13 +29,11 @@ DENSE = 500  # distinct rows, up to which all eigenvectors are computed
 MORE = 2  # states beyond the number of eigenvalues, which merge if they do not pay
 MOST_ROWS = 20_000  # among which the centers of k-means are found
 BLOCK = 1 << 12  # rows that are looked at together
-REGULAR = (
-    0.1  # times the mean number of neighbours, which every distinct row has beside its own (Chaudhuri et al. 2012)
-)
+# Times the mean number of neighbours, which every distinct row has beside its own (Chaudhuri et al. 2012)
+REGULAR = 0.1
 ORDERS = 3  # random ones, which show the largest eigenvalue of chance
-DRAWS = {"rng"} & signature(
-    eigsh
-).parameters.keys()  # what SciPy draws vectors from, where it can be told (from 1.17 on)
+# What SciPy draws vectors from, where it can be told (from 1.17 on)
+DRAWS = {"rng"} & signature(eigsh).parameters.keys()
 
 
 def spectral_states(
