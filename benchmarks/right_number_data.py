@@ -293,7 +293,7 @@ def data_sets() -> Iterator[DataSet]:
         yield of_family(name, 2000, 1)
         yield of_family(name, 2000, 4)
         yield of_family(name, 20_000, 30, "unequal")
-    for K, D, N in ((1, 2, 10_000), (12, 2, 10_000), (6, 3, 10_000), (30, 8, 20_000)):
+    for K, D, N in ((1, 2, 6000), (12, 2, 6000), (6, 3, 2000)):
         yield many_levels(K, D, 200, N)
     yield of_family("product", 5000, 10)
     yield tables(2000, 4)
