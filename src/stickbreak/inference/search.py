@@ -26,6 +26,7 @@ Array = NDArray[np.floating]
 Split = tuple[float, int, Summary]  # gain, cluster and children
 
 SMOOTHED = 30  # laps under a smoothed prior, at most
+FEWEST = 0.5  # rows of a cluster after these
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
 
 
@@ -186,7 +187,8 @@ class Search(ABC):
     def _smoothed(self, model: Model, start: Summary, options: Options) -> Summary:
         """The clusters after some laps under a smoothed prior, where there is such, which is not learnt meanwhile.
 
-        Clusters that are right in part then exchange rows of which they have shown nothing yet (`Likelihood.smoothed`).
+        Clusters that are right in part then exchange rows of which they have shown nothing yet (`Likelihood.smoothed`).  Those
+        to which no row belongs any more are left out.
         """
         smooth = replace(model, likelihood=model.likelihood.smoothed())
         if smooth.likelihood is model.likelihood:
@@ -197,7 +199,8 @@ class Search(ABC):
         schedule = Schedule((), model.kind.recipe)
         laps = Laps(smooth, self.source, schedule, self.session.aside(), self.rng.spawn(1)[0], options)
         laps.run(smooth.ordered(start))
-        return laps.total
+        kept = np.flatnonzero(laps.total.N > FEWEST)
+        return laps.total.take(kept) if len(kept) > 0 else start
 
     def _with_splits(self, laps: Laps, promising: list[Split]) -> Summary | None:
         """The summary with these splits, as many of them as there may be; None where there are none."""
