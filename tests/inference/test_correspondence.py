@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from right_number_data import noise_values
 from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource, SparseSource
@@ -71,3 +72,11 @@ def test_clusters_of_levels_that_rows_hardly_share_are_found(learn):
     fit = Mixture(Categorical(), random_state=0, n_jobs=1, learn=learn).fit(X)
     truth = Mixture(Categorical(), init=z, moves=(), random_state=0, n_jobs=1, learn=learn).fit(X)
     assert fit.lower_bound_ > truth.lower_bound_ - 1.0
+
+
+def test_clusters_without_rows_do_not_stay():
+    """Where nearly all columns have parameters in common, one costs nothing, and explains the tails of all rows a little."""
+    X, _ = noise_values("bits", 3, 6, 600, 300).rows()
+    fit = Mixture(Bernoulli(), random_state=1, n_jobs=1).fit(X)
+    assert fit.n_clusters_ == 3
+    assert fit.summary_.N.min() > 50.0
