@@ -61,6 +61,8 @@ def test_few_of_many_rows_are_looked_at(monkeypatch):
     assert started(Bernoulli(), X).N.sum() == pytest.approx(1500.0)
     monkeypatch.setattr(init, "LEVEL_NUMBERS", 1199)
     assert started(Bernoulli(), X) is None
+    monkeypatch.setattr(init, "LEVEL_NUMBERS", 12 * 90)
+    assert started(Bernoulli(), X[:90]) is not None  # all rows there are
 
 
 @pytest.mark.parametrize("learn", [True, False])

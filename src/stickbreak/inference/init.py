@@ -78,7 +78,7 @@ def from_correspondence(
     nominal : the columns that hold levels, (D,)
     """
     most = min(LEVEL_ROWS, LEVEL_NUMBERS // len(nominal))
-    if most < LEAST_ROWS:
+    if most < min(LEAST_ROWS, source.n_rows):
         return None
     sample = source.sample(most, rng)
     X, weights = sample.take(sample.present())
