@@ -5,12 +5,12 @@ import os
 import resource
 import signal
 import time
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from interrupted import Interrupted
 from stickbreak import HMM, Mixture, TopicModel, cli, load
 from stickbreak.inference import Gibbs, Sequential
 from stickbreak.likelihoods import Gaussian
@@ -196,17 +196,6 @@ def test_several_inits_and_more_laps(path, stopped):
     path.unlink()
     fit(max_laps=2, **given)
     assert_equal_fits(fit(**given), whole)
-
-
-class Interrupted(HMM):
-    """Ctrl-C after some laps."""
-
-    def _progress(self, source):
-        def on_lap(lap):
-            if lap.number == self.verbose:
-                raise KeyboardInterrupt
-
-        return nullcontext(on_lap)
 
 
 @pytest.mark.filterwarnings("ignore:interrupted")

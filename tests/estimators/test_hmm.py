@@ -1,7 +1,6 @@
 """The HMM estimator: scikit-learn's contract, inputs and parameters, its scores, what survives a failure."""
 
 import pickle
-from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import stickbreak
+from interrupted import Interrupted
 from stickbreak import HMM, Mixture, TopicModel
 from stickbreak.allocations import DirichletProcess, Duration, FiniteMarkovChain, HDPMarkovChain
 from stickbreak.inference import Stochastic
@@ -568,17 +568,6 @@ def test_tables_that_are_none(data, model):
     with pytest.raises(ValueError, match="lengths must be whole numbers"):
         estimator.predict(data[0], [3])
     assert everything(estimator) == before
-
-
-class Interrupted(HMM):
-    """Ctrl-C after some laps."""
-
-    def _progress(self, source):
-        def on_lap(lap):
-            if lap.number == self.verbose:
-                raise KeyboardInterrupt
-
-        return nullcontext(on_lap)
 
 
 @pytest.mark.parametrize("lap", [1, 3, 14])
