@@ -1,12 +1,13 @@
-"""The number of states of sticky chains, not given, beside the start at the true states, one state, and a fit from the fit.
+"""The number of states of sticky chains, not given, beside starts at the true states, one state, and a fit from the fit.
 
 Chains of 1, 4, 8 and 25 states that last 2, 5, 20 or 100 rows on average, in one sequence or in 500 of 20 rows, or with one
 state rarer than the others (0.5% of the rows), and, where asked for, of 200,000 rows, in sequences of 5 or 3, with states
 that always last 5 rows, so that the true ones are 5 in order for each, or with states that take turns in one order and hardly
 ever last; rows of numbers in 1, 2 or 10 columns, of processes that
 follow one row before or two, of marks (10 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the
-fit less that of the other, in nats: where it is negative, the search has missed something.  "wrong" is the share of rows with a
-wrong label, and "truth wrong" that of the start at the true states.
+fit less that of the other, in nats: where it is negative, the search has missed something.  "truth" starts at the true states
+and makes no moves, "truth on" goes on with all of them.  "wrong" is the share of rows with a wrong label, and "truth wrong" that
+of "truth".
 
 --null N: N chains of one state for every kind of rows instead, also of processes of 2 and 10 columns; where rows are numbers
 also with the likelihood left to `HMM`.  It prints how often one state was found.
@@ -61,6 +62,7 @@ NUMBERS = range(1, 1 + len(SHAPES))
 USUAL = (1, 2, 3, 4)  # not the one that begins on a sample, short sequences, exact durations and turns
 SHAPES_HELP = "; ".join(f"{number}: {tuple(shape)}" for number, shape in zip(NUMBERS, SHAPES)) + f"; {USUAL} by default"
 UNSEEN = 200  # rows of a process before the first, which is then no row unlike the others
+RIVALS = ("truth", "truth on", "one")
 STATES, SMALL_STATES = (1, 4, 8, 25), (1, 4, 8)
 Rows = Callable[[np.ndarray, int, np.random.Generator], np.ndarray]
 
@@ -170,6 +172,7 @@ def measure(kind: str, K: int, shape: Shape, seed: int, quick: bool) -> dict[str
     fit = fitted(likelihood, X, shape, random_state=seed)
     seconds = time.process_time() - began
     truth = fitted(likelihood, X, shape, init=z, moves=())
+    on = fitted(likelihood, X, shape, init=z, random_state=seed)
     one = fitted(likelihood, X, shape, moves=())
     row = {
         "rows": kind,
@@ -181,6 +184,7 @@ def measure(kind: str, K: int, shape: Shape, seed: int, quick: bool) -> dict[str
         "ELBO": fit.lower_bound_,
         "truth": fit.lower_bound_ - truth.lower_bound_,
         "truth K": truth.n_states_,
+        "truth on": fit.lower_bound_ - on.lower_bound_,
         "one": fit.lower_bound_ - one.lower_bound_,
         "wrong": hamming(fit.labels_, z),
         "truth wrong": hamming(truth.labels_, z),
@@ -245,7 +249,7 @@ def main() -> None:
             rows.append(measure(*case, seed, given.quick))
             print(*rows[-1].values(), sep="  ", flush=True)
     report("right_states", rows)
-    for rival in ("truth", "one") if given.quick else ("truth", "one", "itself"):
+    for rival in RIVALS if given.quick else (*RIVALS, "itself"):
         near = [row[rival] >= -max(1, row["K"]) for row in rows]
         print(f"{rival}: no more than one nat for each state ahead in {sum(near)} of {len(near)}")
 

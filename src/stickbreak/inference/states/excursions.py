@@ -142,11 +142,12 @@ class ExcursionSearch(Search):
         """Excursions of these kinds, until so many in a row have not paid, or ``patience`` once one has."""
         failures = 0
         while self._may_grow() and failures < patience:
-            paid = self._pays(next(kinds))
+            kind = next(kinds)
+            paid = self._pays(kind)
             if paid:
                 failures = 0
                 patience = self.patience
-            elif paid is not None:
+            elif paid is not None and not kind.told:
                 failures += 1
 
     def _kinds(self) -> list[ExcursionKind]:

@@ -72,11 +72,13 @@ class ExcursionKind(NamedTuple):
     origin : what they begin with, as the history shows it
     change : makes a start of the model in hand, or None where there is none of the kind
     terms : on what terms they are made
+    told : whether there is one only where the rows tell that it may pay: that it has not says nothing of the other kinds
     """
 
     origin: str
     change: Callable[[Laps], Summary | None]
     terms: Terms = USUAL
+    told: bool = False
 
     @property
     def as_given(self) -> "ExcursionKind":
@@ -146,13 +148,13 @@ class ExcursionKinds:
     @property
     def phases(self) -> ExcursionKind:
         """States are in several that pass in order, if that makes their durations more probable by more than it costs."""
-        return ExcursionKind("phases", self._in_phases, Terms(slow=True))
+        return ExcursionKind("phases", self._in_phases, Terms(slow=True), told=True)
 
     @property
     def phases_anew(self) -> ExcursionKind:
         """The same start again, if it has not led as far as hoped: a stickiness learnt for few states may hold phases back."""
         terms = Terms(transitions_unlearnt=True, slow=True)
-        return ExcursionKind("phases, transitions as given", self._in_phases_anew, terms)
+        return ExcursionKind("phases, transitions as given", self._in_phases_anew, terms, told=True)
 
     @property
     def softened(self) -> ExcursionKind:
