@@ -172,7 +172,7 @@ class ExcursionSearch(Search):
         """The kinds in turn, without end, and phases, if durations are worth them, before states are divided at random."""
         found = self._kinds()
         first = [kind.origin for kind in found].index(self.kinds.pieces.origin)
-        return cycle([*found[:first], self.kinds.phases, self.kinds.phases_anew, *found[first:]])
+        return cycle([*found[:first], self.kinds.phases, self.kinds.phases_anew, self.kinds.ages, *found[first:]])
 
     def _last_kinds(self) -> list[ExcursionKind]:
         """Those that are tried once all others fail: they change all states at once.

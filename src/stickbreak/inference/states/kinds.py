@@ -15,7 +15,7 @@ from ...moves import states
 from ...moves.agglomeration import reduced, with_groups
 from ...moves.blocks import block_states
 from ...moves.contexts import cells_of_rows, in_contexts
-from ...moves.durations import best_phases, in_order
+from ...moves.durations import best_phases, by_age, in_order, learnt, worth_ages
 from ...moves.in_order import longest_word, states_in_order
 from ...moves.segments import alike, halved, in_pieces, own_states, regrouped, segments_of
 from ...moves.spectral import spectral_states
@@ -157,6 +157,11 @@ class ExcursionKinds:
         return ExcursionKind("phases, transitions as given", self._in_phases_anew, terms, told=True)
 
     @property
+    def ages(self) -> ExcursionKind:
+        """The same where durations are learnt with the states: rows that say little do not show where segments begin."""
+        return ExcursionKind("ages", self._by_age, Terms(transitions_unlearnt=True, slow=True), told=True)
+
+    @property
     def softened(self) -> ExcursionKind:
         """All rows are given to the states as if they had no neighbours."""
         return ExcursionKind("softened", self._softened)
@@ -266,6 +271,14 @@ class ExcursionKinds:
     def _in_phases_anew(self, laps: Laps) -> Summary | None:
         before, self._phased = self._phased, None
         return None if before is None or laps.bound >= before.hoped else before.start
+
+    def _by_age(self, laps: Laps) -> Summary | None:
+        if laps.total.K == 1:
+            return None
+        likelihood = laps.model.likelihood
+        ages, counts = learnt(laps.model, laps.total, self.source)
+        phases = worth_ages(likelihood, ages, counts)
+        return None if phases.gain == 0.0 else by_age(ages, counts, phases.numbers > 1)
 
     def _softened(self, laps: Laps) -> Summary | None:
         return states.softened(laps.total) if laps.total.K > 1 else None
