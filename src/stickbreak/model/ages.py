@@ -4,7 +4,7 @@ They are no part of a model: they tell how long its states would last, if their 
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from .model import Model
 from .parameters import Parameters
 from .potentials import Scores, scores_of_rows
 from .products import add_product
-from .sequences import SequenceSummary
 from .summary import Summary
 
 Array = NDArray[np.floating]
@@ -52,22 +51,23 @@ class Ages:
     after: Array
 
     @classmethod
-    def of(cls, total: SequenceSummary, D: int) -> Self:
-        """The chain with these transitions: durations are geometric, with the same hazards at all ages."""
+    def of(cls, total: Any, D: int) -> Self:
+        """The chain with the transitions of a summary or of a start: durations are geometric, hazards the same at all ages."""
         K = total.K
-        moved = _others(total.M)
-        hazard = moved.sum(axis=1) / (moved.sum(axis=1) + np.diagonal(total.M))
+        begins, M = total.transitions[0], total.transitions[1:]
+        moved = _others(M)
+        hazard = moved.sum(axis=1) / (moved.sum(axis=1) + np.diagonal(M))
         ages = hazard[:, None] * (1.0 - hazard[:, None]) ** np.arange(D)
         ages[:, -1] = (1.0 - hazard) ** (D - 1)
-        begins = (total.begins + 1.0 / K) / (total.begins.sum() + 1.0)
+        begins = (begins + 1.0 / K) / (begins.sum() + 1.0)
         hazards = np.repeat(hazard[:, None], D, axis=1)
         return cls(total, begins[:, None] * ages, hazards, moved / moved.sum(axis=1, keepdims=True))
 
     def step(self, model: Model, source: SequenceSource) -> tuple[Self, Counts, float]:
         """A step of the EM algorithm, what is expected before it, and the bound of the rows before it.
 
-        The bound is that of given chances and of parameters with posteriors.  One row of each age is added, which leaves the state
-        as rows of all its ages do on average.
+        The bound is that of given chances and of parameters with posteriors.  One row of each age is added, which leaves the
+        state as rows of all its ages do on average.
         """
         likelihood = model.likelihood
         n = source.n_rows

@@ -13,13 +13,10 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from ..data import SequenceSource
 from ..likelihoods import Likelihood
-from ..model import Model, SequenceSummary, Summary
-from ..model.ages import Ages, Counts
+from ..model import Summary
 from ..model.sequences import labelled
 
 MOST = 16  # phases of a state
-LAPS = 100  # in which durations are learnt, at most
-TOLERANCE = 0.05  # nats for each state, below which another lap is not worth it
 WRONG = 0.1  # share of segments that the path has cut in the wrong place: their durations are geometric
 
 
@@ -46,7 +43,7 @@ def best_phases(
     known[segment[source.edges[1:] - 1]] = False
     durations = np.bincount(segment)[known]
     state = path[np.searchsorted(segment, np.flatnonzero(known))]
-    values = np.array([_gains(*_times(durations[state == k])) for k in range(total.K)]) + _costs(likelihood, total)
+    values = np.array([gains(*_times(durations[state == k])) for k in range(total.K)]) + costs(likelihood, total)
     gain = values.max(axis=1) - values[:, 0]
     numbers = np.ones(total.K, np.intp)
     for k in np.flatnonzero(gain > 0.0):
@@ -72,71 +69,25 @@ def in_order(
     return total.take(np.flatnonzero(total.N > 0.0))
 
 
-def learnt(model: Model, total: SequenceSummary, source: SequenceSource) -> tuple[Ages, Counts]:
-    """How long the states last, where each of their ages has a hazard of its own, and what is expected then."""
-    ages = Ages.of(total, MOST)
-    before = -np.inf
-    for _ in range(LAPS):
-        ages, counts, bound = ages.step(model, source)
-        if bound - before < TOLERANCE * total.K:
-            break
-        before = bound
-    return ages, counts
-
-
-def by_age(ages: Ages, counts: Counts, worth: NDArray[np.bool_]) -> SequenceSummary:
-    """States with a phase for each age up to that beyond which `WRONG` of their segments last, and others as they are.
-
-    worth : (K,) whether a state is worth phases
-    """
-    left, stayed, moved, begun = counts
-    K, D = left.shape
-    short = left.cumsum(axis=1) < (1.0 - WRONG) * left.sum(axis=1, keepdims=True)
-    numbers = np.where(worth, np.minimum(short.sum(axis=1) + 1, D), 1)
-    first = np.cumsum(numbers) - numbers
-    n = int(numbers.sum())
-    phase = first[:, None] + np.minimum(np.arange(D), numbers[:, None] - 1)  # (K, D)
-    after = phase[:, [*range(1, D), D - 1]]
-    visits = np.bincount(phase.ravel(), (left + stayed).ravel(), n)
-    owner = np.repeat(np.arange(K), numbers)
-    share = visits / np.bincount(owner, visits)[owner]
-    M = np.zeros((n, n))
-    np.add.at(M, (phase, after), stayed)
-    gone = np.bincount(phase.ravel(), left.ravel(), n)
-    M[:, first] += gone[:, None] * (moved / moved.sum(axis=1, keepdims=True))[owner]
-    rows = Summary(share * ages.rows.N[owner], share[:, None] * ages.rows.S[owner], np.zeros(n), np.zeros(()))
-    return SequenceSummary.of(rows, M, np.bincount(phase.ravel(), begun.ravel(), n))
-
-
-def worth_ages(likelihood: Likelihood, ages: Ages, counts: Counts) -> Phases:
-    """The same of durations that are learnt, as far as their ages are apart: all longer ones are taken to be alike."""
-    longest = MOST - 1.0 + 1.0 / ages.hazards[:, -1]
-    d = np.arange(1.0, MOST)
-    gains = [_gains(np.append(d, np.rint(last)), times) for last, times in zip(longest, counts.left)]
-    values = np.array(gains) + _costs(likelihood, ages.rows)
-    gain = values.max(axis=1) - values[:, 0]
-    return Phases(values.argmax(axis=1) + 1, float(gain.sum()))
-
-
 def _times(durations: NDArray[np.integer]) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """The durations that there are, and how often there is each."""
     d, times = np.unique(durations, return_counts=True)
     return d.astype(float), times.astype(float)
 
 
-def _costs(likelihood: Likelihood, total: Summary) -> NDArray[np.floating]:
+def costs(likelihood: Likelihood, total: Summary) -> NDArray[np.floating]:
     """The log marginals of the rows of each state in 1, 2, ..., `MOST` phases, (K, MOST)."""
     r = np.arange(1, MOST + 1)
     return np.array([r * likelihood.log_marginal(N / r, S / r[:, None]) for N, S in zip(total.N, total.S)])
 
 
-def _gains(d: NDArray[np.floating], times: NDArray[np.floating]) -> NDArray[np.floating]:
+def gains(d: NDArray[np.floating], times: NDArray[np.floating]) -> NDArray[np.floating]:
     """What the log chance of durations gains by 1, 2, ..., `MOST` phases over one; -inf where most are shorter, (MOST,)."""
     n = times.sum()
-    gains = np.full(MOST, -np.inf)
-    gains[0] = 0.0
+    found = np.full(MOST, -np.inf)
+    found[0] = 0.0
     if n == 0.0:
-        return gains
+        return found
     mean = float(times @ d / n)
     geometric = _log_chance(d, 1, mean)
     for r in range(2, MOST + 1):
@@ -147,8 +98,8 @@ def _gains(d: NDArray[np.floating], times: NDArray[np.floating]) -> NDArray[np.f
         ratio = np.full(len(d), -np.inf)
         ratio[possible] = _log_chance(known, r, float(times[possible] @ known / times[possible].sum()))
         ratio += np.log1p(-WRONG) - geometric
-        gains[r - 1] = times @ np.logaddexp(ratio, np.log(WRONG))
-    return gains
+        found[r - 1] = times @ np.logaddexp(ratio, np.log(WRONG))
+    return found
 
 
 def _log_chance(d: NDArray[np.floating], r: int, mean: float) -> NDArray[np.floating]:

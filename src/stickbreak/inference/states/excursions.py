@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Tuning:
     cells : of rows alike, that may be states where there would be one
     context_cells : the same of rows that are told apart by those of their neighbours
     wider : times as many states as words show beyond chance
+    fits : of the prior of transitions to those of a start
     """
 
     patience: int = 14
@@ -59,6 +61,7 @@ class Tuning:
     cells: tuple[int, ...] = (2, 4, 32)
     context_cells: int = 4
     wider: tuple[int, ...] = (1, 3)
+    fits: int = 8
 
 
 TUNING = Tuning()
@@ -172,7 +175,9 @@ class ExcursionSearch(Search):
         """The kinds in turn, without end, and phases, if durations are worth them, before states are divided at random."""
         found = self._kinds()
         first = [kind.origin for kind in found].index(self.kinds.pieces.origin)
-        return cycle([*found[:first], self.kinds.phases, self.kinds.phases_anew, self.kinds.ages, *found[first:]])
+        kinds = self.kinds
+        in_phases = [kinds.phases, kinds.phases_anew, kinds.ages, kinds.ages_anew]
+        return cycle([*found[:first], *in_phases, *found[first:]])
 
     def _last_kinds(self) -> list[ExcursionKind]:
         """Those that are tried once all others fail: they change all states at once.
@@ -265,6 +270,8 @@ class ExcursionSearch(Search):
         start = reduced(model, start, model.room)
         if model.allocation.max_clusters < start.K:
             start = self._settled(model, start, replace(coarse, max_laps=2 * TUNING.settle))
+        if terms.transitions_fitted:
+            model = replace(model, allocation=self._fitted(start))
         if terms.smoothed:
             start = self._smoothed(model, start, self._coarse)
         settle = TUNING.longer if terms.slow or not self._uses_samples else TUNING.settle
@@ -288,6 +295,14 @@ class ExcursionSearch(Search):
         )
         trial.run(model.ordered(start))
         self._keep(best, trial)
+
+    def _fitted(self, start: Any) -> Any:
+        """The prior of transitions, learnt from those of a start."""
+        names = tuple(name for name in self.options.at_last.learn if not name.startswith(OF_LIKELIHOOD))
+        allocation: Any = self.given.allocation
+        for _ in range(TUNING.fits):
+            allocation, _ = allocation.tuned(start, names, allocation.solve(start))
+        return allocation
 
     def _settled(self, model: Model, start: Summary, options: Options) -> Summary:
         """More states than there may be, after some laps, merged until there are as many as may be, in two steps."""

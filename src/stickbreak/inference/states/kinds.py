@@ -12,10 +12,11 @@ from ...data import SequenceSource
 from ...model import Model, Summary
 from ...model.sequences import labelled
 from ...moves import states
+from ...moves.ages import aged, may_age
 from ...moves.agglomeration import reduced, with_groups
 from ...moves.blocks import block_states
 from ...moves.contexts import cells_of_rows, in_contexts
-from ...moves.durations import best_phases, by_age, in_order, learnt, worth_ages
+from ...moves.durations import best_phases, in_order
 from ...moves.in_order import longest_word, states_in_order
 from ...moves.segments import alike, halved, in_pieces, own_states, regrouped, segments_of
 from ...moves.spectral import spectral_states
@@ -34,12 +35,16 @@ class Tuning:
     several : states, of which a part is not all
     blocks, block_rows : from which another ascent begins where a few states would be one, and their rows
     contexts : times as many states, at most, where they are apart by their neighbours
+    aged : starts from blocks beside the states in hand, whose durations are learnt
+    again : nats for each state, by which a model must be better for durations to be learnt again
     """
 
     several: int = 3
     blocks: int = 4
     block_rows: int = 20
     contexts: float = 3.0
+    aged: int = 2
+    again: float = 1.0
 
 
 TUNING = Tuning()
@@ -50,6 +55,7 @@ class Terms(NamedTuple):
 
     unlearnt : whether the prior of rows is again as it was before any was learnt
     transitions_unlearnt : the same of the prior of transitions
+    transitions_fitted : whether that is learnt from the start, before the first lap
     slow : whether the states part slowly: they may settle for longer, to a tolerance that does not grow with the rows
     at_last : whether everything is learnt from the first lap on, as at the end of the search, even of one state
     smoothed : whether laps under a smoothed prior of rows come first (`Likelihood.smoothed`), which bars no state from what it
@@ -58,6 +64,7 @@ class Terms(NamedTuple):
 
     unlearnt: bool = False
     transitions_unlearnt: bool = False
+    transitions_fitted: bool = False
     slow: bool = False
     at_last: bool = False
     smoothed: bool = False
@@ -108,6 +115,8 @@ class ExcursionKinds:
     executor: Executor
     rng: np.random.Generator
     _phased: _Phased | None = field(default=None, init=False)
+    _aged: tuple[float, Summary] | None = field(default=None, init=False)
+    _seen: tuple[int, float] = field(default=(1, -np.inf), init=False)
     _undivided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_), init=False)
 
     @property
@@ -158,8 +167,17 @@ class ExcursionKinds:
 
     @property
     def ages(self) -> ExcursionKind:
-        """The same where durations are learnt with the states: rows that say little do not show where segments begin."""
-        return ExcursionKind("ages", self._by_age, Terms(transitions_unlearnt=True, slow=True), told=True)
+        """States are in several that pass in order, where durations that are learnt make that worth it.
+
+        Where rows say little, the best path cuts segments in wrong places, and their durations look geometric.
+        """
+        return ExcursionKind("ages", self._by_age, Terms(transitions_fitted=True, slow=True), told=True)
+
+    @property
+    def ages_anew(self) -> ExcursionKind:
+        """The same start again, if it has not paid: a prior that fits so many phases may hold all of them."""
+        terms = Terms(transitions_unlearnt=True, slow=True)
+        return ExcursionKind("ages, transitions as given", self._by_age_anew, terms, told=True)
 
     @property
     def softened(self) -> ExcursionKind:
@@ -273,12 +291,32 @@ class ExcursionKinds:
         return None if before is None or laps.bound >= before.hoped else before.start
 
     def _by_age(self, laps: Laps) -> Summary | None:
-        if laps.total.K == 1:
+        """Of the states in hand, or if some of these are worth phases, of blocks of rows: of the most probable chain."""
+        K = laps.total.K
+        if K == 1 or not may_age(laps.total, self.source) or not self._is_news(laps):
             return None
-        likelihood = laps.model.likelihood
-        ages, counts = learnt(laps.model, laps.total, self.source)
-        phases = worth_ages(likelihood, ages, counts)
-        return None if phases.gain == 0.0 else by_age(ages, counts, phases.numbers > 1)
+        model = laps.model
+        found = [aged(model, laps.total, self.source)]
+        if not found[0].worth.any():
+            return None
+        for rng in self.rng.spawn(TUNING.aged):
+            blocks = block_states(model, self.source, K, TUNING.block_rows, rng)
+            found.append(aged(model, blocks, self.source))
+        best = max((one for one in found if one.worth.any()), key=lambda one: one.hoped)
+        self._aged = laps.bound, best.start
+        return best.start
+
+    def _is_news(self, laps: Laps) -> bool:
+        """Whether the model in hand is another than that whose durations were learnt last, or much better."""
+        K, bound = self._seen
+        if laps.total.K == K and laps.bound < bound + TUNING.again * K:
+            return False
+        self._seen = laps.total.K, laps.bound
+        return True
+
+    def _by_age_anew(self, laps: Laps) -> Summary | None:
+        before, self._aged = self._aged, None
+        return None if before is None or laps.bound > before[0] else before[1]
 
     def _softened(self, laps: Laps) -> Summary | None:
         return states.softened(laps.total) if laps.total.K > 1 else None

@@ -1,0 +1,88 @@
+"""States in phases, one for each of their ages, where durations are learnt along with the states.
+
+Where rows say little of their state, the best path cuts its segments in wrong places, and their durations look geometric
+whatever they are.  A chain whose states are left with a chance of their own at each age (`stickbreak.model.ages`) finds both
+together.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import SequenceSource
+from ..likelihoods import Likelihood
+from ..model import Model, SequenceSummary, Summary
+from ..model.ages import Ages, Counts
+from .durations import MOST, WRONG, costs, gains
+
+LAPS = 100  # at most
+TOLERANCE = 0.05  # nats for each state, below which another lap is not worth it
+NUMBERS = 1 << 24  # in the messages of all rows, at most: 128 MiB
+
+
+class Aged(NamedTuple):
+    """A start in phases, which states are worth them (K,), and the bound of their chain less the cost of their phases' rows."""
+
+    start: SequenceSummary
+    worth: NDArray[np.bool_]
+    hoped: float
+
+
+def may_age(total: Any, source: SequenceSource) -> bool:
+    """Whether some state lasts no longer than it may have phases, on average, and messages to all ages are not too large."""
+    stays = np.diagonal(total.M)
+    leaves = total.M.sum(axis=1) - stays
+    return bool((stays < (MOST - 1) * leaves).any()) and source.n_rows * total.K * MOST <= NUMBERS
+
+
+def aged(model: Model, start: Any, source: SequenceSource) -> Aged:
+    """States with the durations that make the rows most probable, those in phases that are worth them."""
+    ages = Ages.of(start, MOST)
+    before = -np.inf
+    for _ in range(LAPS):
+        ages, counts, bound = ages.step(model, source)
+        if bound - before < TOLERANCE * start.K:
+            break
+        before = bound
+    numbers, cost = _phases(model.likelihood, ages, counts)
+    worth = numbers > 1
+    return Aged(by_age(ages, counts, worth), worth, bound + cost)
+
+
+def by_age(ages: Ages, counts: Counts, worth: NDArray[np.bool_]) -> SequenceSummary:
+    """States with a phase for each age up to that beyond which few of their segments last, and others as they are.
+
+    As many may last longer as the path cuts in wrong places.  Phases of a state share its rows.
+
+    worth : (K,) whether a state is worth phases
+    """
+    left, stayed, moved, begun = counts
+    K, D = left.shape
+    short = left.cumsum(axis=1) < (1.0 - WRONG) * left.sum(axis=1, keepdims=True)
+    numbers = np.where(worth, np.minimum(short.sum(axis=1) + 1, D), 1)
+    first = np.cumsum(numbers) - numbers
+    n = int(numbers.sum())
+    phase = first[:, None] + np.minimum(np.arange(D), numbers[:, None] - 1)  # (K, D)
+    owner = np.repeat(np.arange(K), numbers)
+    visits = np.bincount(phase.ravel(), (left + stayed).ravel(), n)
+    share = visits / np.bincount(owner, visits)[owner]
+    M = np.zeros((n, n))
+    np.add.at(M, (phase, phase[:, [*range(1, D), D - 1]]), stayed)
+    gone = np.bincount(phase.ravel(), left.ravel(), n)
+    M[:, first] += gone[:, None] * (moved / moved.sum(axis=1, keepdims=True))[owner]
+    rows = Summary(share * ages.rows.N[owner], share[:, None] * ages.rows.S[owner], np.zeros(n), np.zeros(()))
+    return SequenceSummary.of(rows, M, np.bincount(phase.ravel(), begun.ravel(), n).astype(float))
+
+
+def _phases(likelihood: Likelihood, ages: Ages, counts: Counts) -> tuple[NDArray[np.intp], float]:
+    """The best numbers of phases (K,), as far as ages are apart, and what learning the rows of each costs.
+
+    Durations beyond the last age are taken to be as long as they are on average.
+    """
+    longest = np.rint(MOST - 1.0 + 1.0 / ages.hazards[:, -1])
+    d = np.arange(1.0, MOST)
+    worth = np.array([gains(np.append(d, last), times) for last, times in zip(longest, counts.left)])
+    cost = costs(likelihood, ages.rows)
+    numbers = (worth + cost).argmax(axis=1) + 1
+    return numbers, float((cost[np.arange(len(cost)), numbers - 1] - cost[:, 0]).sum())
