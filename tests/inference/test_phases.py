@@ -1,4 +1,4 @@
-"""Excursions from states in phases: when there are any, and on what terms."""
+"""Excursions from states in phases, also of each age: when there are any, and on what terms."""
 
 from types import SimpleNamespace
 
@@ -69,7 +69,7 @@ def test_states_of_a_chain_are_never_in_phases(seed):
     X = 3.0 * z[:, None] + rng.standard_normal((len(z), 1))
     found = HMM("diagonal_gaussian", max_laps=100, n_jobs=1, random_state=seed).fit(X)
     assert found.n_states_ == 3
-    assert not any(lap.origin.startswith("phases") for lap in found.history_)
+    assert not any(lap.origin.startswith(("phases", "ages")) for lap in found.history_)
 
 
 @pytest.mark.filterwarnings("ignore:not converged")
@@ -80,3 +80,52 @@ def test_phases_are_no_more_than_there_may_be():
     found = HMM("diagonal_gaussian", **given).fit(X)
     assert "phases" in {lap.origin for lap in found.history_}
     assert found.n_states_ <= 6
+
+
+def test_a_start_of_each_age_is_tried_again_with_transitions_as_given_unless_it_paid():
+    with Threads(1) as threads:
+        search = search_of(threads, np.full(240, 5))
+        kinds = search.kinds
+        start = kinds.ages.change(search.outcome)
+        assert start.K == 15
+        assert kinds.ages.terms.transitions_fitted
+        assert kinds.ages_anew.terms.transitions_unlearnt
+        assert kinds.ages_anew.change(search.outcome) is start
+        assert kinds.ages_anew.change(search.outcome) is None
+        assert kinds.ages.change(search.outcome) is None  # durations of this model are known
+        better = SimpleNamespace(total=search.total, model=search.found, bound=search.outcome.bound + 10.0)
+        assert kinds.ages.change(better) is not None
+        assert kinds.ages_anew.change(SimpleNamespace(bound=better.bound + 1.0)) is None
+        assert kinds.ages.change(SimpleNamespace(total=SimpleNamespace(K=1))) is None
+
+
+def test_there_is_no_start_of_each_age_where_durations_are_geometric():
+    with Threads(1) as threads:
+        search = search_of(threads, np.random.default_rng(1).geometric(0.2, 240))
+        assert search.kinds.ages.change(search.outcome) is None
+
+
+def test_the_prior_of_transitions_is_learnt_from_a_start():
+    with Threads(1) as threads:
+        search = search_of(threads, np.full(240, 5))
+        names = ("transition_concentration", "stickiness", "likelihood.mean_precision")
+        search.options = Options(1, 200, 1e-3, learn_late=names)
+        start = search.kinds.ages.change(search.outcome)
+        fitted = search._fitted(start)
+        given = search.given.allocation
+        assert given.bound(start) + 50.0 < fitted.bound(start)
+        assert fitted.stickiness < 0.1 * given.stickiness
+        assert fitted.concentration == given.concentration
+        search._pays(search.kinds.ages_anew._replace(terms=search.kinds.ages.terms))
+        assert search.trial.start_model.allocation == fitted
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+def test_durations_are_found_where_rows_say_little():
+    rng = np.random.default_rng(0)
+    z = np.repeat(np.cumsum(rng.integers(1, 3, 200)) % 3, 6)
+    edges = rng.dirichlet(np.full(4, 0.5), 3).cumsum(axis=1)
+    X = (rng.random(len(z))[:, None] > edges[z]).sum(axis=1)[:, None]
+    found = HMM("categorical", max_laps=200, n_jobs=1, random_state=0).fit(X)
+    assert found.n_states_ == 18
+    assert "ages" in {lap.origin for lap in found.history_}

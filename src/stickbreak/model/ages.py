@@ -19,7 +19,7 @@ from .summary import Summary
 
 Array = NDArray[np.floating]
 
-NOWHERE = 1e-3  # transitions that every pair of states has at least
+NOWHERE = 1e-3  # transitions that there are at least, of every kind
 
 
 class Counts(NamedTuple):
@@ -56,7 +56,7 @@ class Ages:
         K = total.K
         begins, M = total.transitions[0], total.transitions[1:]
         moved = _others(M)
-        hazard = moved.sum(axis=1) / (moved.sum(axis=1) + np.diagonal(M))
+        hazard = moved.sum(axis=1) / (moved.sum(axis=1) + np.diagonal(M) + NOWHERE)
         ages = hazard[:, None] * (1.0 - hazard[:, None]) ** np.arange(D)
         ages[:, -1] = (1.0 - hazard) ** (D - 1)
         begins = (begins + 1.0 / K) / (begins.sum() + 1.0)
@@ -82,7 +82,7 @@ class Ages:
         counts = Counts(*(np.zeros(shape) for shape in ((K, D), (K, D), (K, K), (K, D))))
         backward_ages(scores.L, scores.codes, first, self.hazards, self.after, alpha, R, *counts)
         bound = float(np.log(scale).sum() + scores.top[scores.codes].sum() - model.posterior(self.rows).cost.sum())
-        hazard = counts.left.sum(axis=1) / (counts.left + counts.stayed).sum(axis=1)
+        hazard = (counts.left.sum(axis=1) + NOWHERE) / ((counts.left + counts.stayed).sum(axis=1) + 2.0 * NOWHERE)
         moved = _others(counts.moved)
         stepped = replace(
             self,

@@ -18,15 +18,26 @@ from .durations import MOST, WRONG, costs, gains
 
 LAPS = 100  # at most
 TOLERANCE = 0.05  # nats for each state, below which another lap is not worth it
+FEWEST = 0.5  # rows of a phase
 NUMBERS = 1 << 24  # in the messages of all rows, at most: 128 MiB
 
 
 class Aged(NamedTuple):
-    """A start in phases, which states are worth them (K,), and the bound of their chain less the cost of their phases' rows."""
+    """A start in phases, which states are worth them (K,), and whether durations are more probable than by chance.
+
+    hoped : the bound of the chain, less what the rows of phases cost and what hazards explain by chance: half a nat each
+    geometric : the bound with which it began
+    """
 
     start: SequenceSummary
     worth: NDArray[np.bool_]
     hoped: float
+    geometric: float
+
+    @property
+    def is_promising(self) -> bool:
+        """Whether some state is worth phases, and they more than what they cost, if it began with a model that had settled."""
+        return bool(self.worth.any()) and self.hoped > self.geometric
 
 
 def may_age(total: Any, source: SequenceSource) -> bool:
@@ -39,15 +50,14 @@ def may_age(total: Any, source: SequenceSource) -> bool:
 def aged(model: Model, start: Any, source: SequenceSource) -> Aged:
     """States with the durations that make the rows most probable, those in phases that are worth them."""
     ages = Ages.of(start, MOST)
-    before = -np.inf
-    for _ in range(LAPS):
+    bounds: list[float] = []
+    while len(bounds) < LAPS and (len(bounds) < 2 or bounds[-1] - bounds[-2] > TOLERANCE * start.K):
         ages, counts, bound = ages.step(model, source)
-        if bound - before < TOLERANCE * start.K:
-            break
-        before = bound
+        bounds.append(bound)
     numbers, cost = _phases(model.likelihood, ages, counts)
     worth = numbers > 1
-    return Aged(by_age(ages, counts, worth), worth, bound + cost)
+    by_chance = 0.5 * ages.hazards[:, 1:].size
+    return Aged(by_age(ages, counts, worth), worth, bounds[-1] + cost - by_chance, bounds[0])
 
 
 def by_age(ages: Ages, counts: Counts, worth: NDArray[np.bool_]) -> SequenceSummary:
@@ -57,7 +67,7 @@ def by_age(ages: Ages, counts: Counts, worth: NDArray[np.bool_]) -> SequenceSumm
 
     worth : (K,) whether a state is worth phases
     """
-    left, stayed, moved, begun = counts
+    left, stayed, _, begun = counts
     K, D = left.shape
     short = left.cumsum(axis=1) < (1.0 - WRONG) * left.sum(axis=1, keepdims=True)
     numbers = np.where(worth, np.minimum(short.sum(axis=1) + 1, D), 1)
@@ -66,13 +76,14 @@ def by_age(ages: Ages, counts: Counts, worth: NDArray[np.bool_]) -> SequenceSumm
     phase = first[:, None] + np.minimum(np.arange(D), numbers[:, None] - 1)  # (K, D)
     owner = np.repeat(np.arange(K), numbers)
     visits = np.bincount(phase.ravel(), (left + stayed).ravel(), n)
-    share = visits / np.bincount(owner, visits)[owner]
+    share = visits / np.maximum(np.bincount(owner, visits), FEWEST)[owner]
     M = np.zeros((n, n))
     np.add.at(M, (phase, phase[:, [*range(1, D), D - 1]]), stayed)
     gone = np.bincount(phase.ravel(), left.ravel(), n)
-    M[:, first] += gone[:, None] * (moved / moved.sum(axis=1, keepdims=True))[owner]
+    M[:, first] += gone[:, None] * ages.after[owner]
     rows = Summary(share * ages.rows.N[owner], share[:, None] * ages.rows.S[owner], np.zeros(n), np.zeros(()))
-    return SequenceSummary.of(rows, M, np.bincount(phase.ravel(), begun.ravel(), n).astype(float))
+    start = SequenceSummary.of(rows, M, np.bincount(phase.ravel(), begun.ravel(), n).astype(float))
+    return start.take(np.flatnonzero(start.N > FEWEST))
 
 
 def _phases(likelihood: Likelihood, ages: Ages, counts: Counts) -> tuple[NDArray[np.intp], float]:

@@ -104,5 +104,5 @@ def gains(d: NDArray[np.floating], times: NDArray[np.floating]) -> NDArray[np.fl
 
 def _log_chance(d: NDArray[np.floating], r: int, mean: float) -> NDArray[np.floating]:
     """Of each duration with r phases, which are left with the most probable chance for this mean."""
-    p = r / mean
+    p = min(r / mean, 1.0)
     return np.asarray(gammaln(d) - gammaln(r) - gammaln(d - r + 1.0) + xlogy(r, p) + xlog1py(d - r, -p))

@@ -297,7 +297,7 @@ class ExcursionKinds:
             return None
         model = laps.model
         found = [aged(model, laps.total, self.source)]
-        if not found[0].worth.any():
+        if not found[0].is_promising:
             return None
         for rng in self.rng.spawn(TUNING.aged):
             blocks = block_states(model, self.source, K, TUNING.block_rows, rng)
