@@ -9,10 +9,12 @@ from stickbreak import HMM
 from stickbreak.allocations import FiniteMarkovChain, HDPMarkovChain
 from stickbreak.data import SequenceSource
 from stickbreak.inference import Options, Session, Threads
+from stickbreak.inference.states import kinds as kinds_of_excursions
 from stickbreak.inference.states import search as state_search
 from stickbreak.likelihoods import DiagonalGaussian, Sample
 from stickbreak.model import SEQUENCES, Model
 from stickbreak.model.sequences import labelled
+from stickbreak.moves.ages import Aged
 
 
 def search_of(threads, durations):
@@ -103,6 +105,24 @@ def test_there_is_no_start_of_each_age_where_durations_are_geometric():
     with Threads(1) as threads:
         search = search_of(threads, np.random.default_rng(1).geometric(0.2, 240))
         assert search.kinds.ages.change(search.outcome) is None
+
+
+def test_the_most_hopeful_chain_is_taken_if_the_states_in_hand_promise_any(monkeypatch):
+    with Threads(1) as threads:
+        search = search_of(threads, np.full(240, 5))
+        kinds = search.kinds
+        two, none = np.array([True, True, False]), np.zeros(3, np.bool_)
+        chains = [
+            Aged("in hand", two, 5.0, 1.0),
+            Aged("in no phases", none, 9.0, 1.0),
+            Aged("of blocks", two, 7.0, -1.0),
+        ]
+        seen = iter(chains)
+        monkeypatch.setattr(kinds_of_excursions, "aged", lambda *of: next(seen))
+        assert kinds.ages.change(search.outcome) == "of blocks"
+        seen = iter([chains[0]._replace(gain=-1.0)])
+        assert search_of(threads, np.full(240, 5)).kinds.ages.change(search.outcome) is None
+        assert list(seen) == []
 
 
 def test_the_prior_of_transitions_is_learnt_from_a_start():

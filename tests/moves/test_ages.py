@@ -77,6 +77,17 @@ def test_phases_share_the_rows_of_their_state_and_keep_its_transitions():
     assert first[single] == pytest.approx(counts.left[0, 0] * ages.after[0, 1])
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_gain_over_geometric_durations_is_beyond_chance(seed):
+    found = []
+    for durations in (np.full(300, 5), np.random.default_rng(seed).geometric(0.2, 300)):
+        z = in_turn(durations)
+        model, source = rows_of(z, seed)
+        found.append(aged(model, labelled(model.likelihood, source, z), source).gain)
+    assert found[0] > 50.0
+    assert -45.0 < found[1] < 0.0
+
+
 def test_hoped_is_less_by_what_rows_of_phases_cost(monkeypatch):
     z = in_turn(np.full(400, 5))
     model, source = rows_of(z)

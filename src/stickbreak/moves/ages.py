@@ -23,21 +23,22 @@ NUMBERS = 1 << 24  # in the messages of all rows, at most: 128 MiB
 
 
 class Aged(NamedTuple):
-    """A start in phases, which states are worth them (K,), and whether durations are more probable than by chance.
+    """A start in phases, and which states are worth them (K,).
 
-    hoped : the bound of the chain, less what the rows of phases cost and what hazards explain by chance: half a nat each
-    geometric : the bound with which it began
+    hoped : the bound of the chain, less what the rows of phases cost
+    gain : of the chain over the one with which it began, less a nat for each chance: half of it is what chances explain of the
+        rows that they are fitted to, and half what they would cost other rows (Akaike 1974)
     """
 
     start: SequenceSummary
     worth: NDArray[np.bool_]
     hoped: float
-    geometric: float
+    gain: float
 
     @property
     def is_promising(self) -> bool:
-        """Whether some state is worth phases, and they more than what they cost, if it began with a model that had settled."""
-        return bool(self.worth.any()) and self.hoped > self.geometric
+        """Whether durations are not geometric, and some state is worth phases."""
+        return bool(self.worth.any()) and self.gain > 0.0
 
 
 def may_age(total: Any, source: SequenceSource) -> bool:
@@ -56,8 +57,8 @@ def aged(model: Model, start: Any, source: SequenceSource) -> Aged:
         bounds.append(bound)
     numbers, cost = _phases(model.likelihood, ages, counts)
     worth = numbers > 1
-    by_chance = 0.5 * ages.hazards[:, 1:].size
-    return Aged(by_age(ages, counts, worth), worth, bounds[-1] + cost - by_chance, bounds[0])
+    gain = bounds[-1] - bounds[0] - ages.hazards[:, 1:].size
+    return Aged(by_age(ages, counts, worth), worth, bounds[-1] + cost, gain)
 
 
 def by_age(ages: Ages, counts: Counts, worth: NDArray[np.bool_]) -> SequenceSummary:
