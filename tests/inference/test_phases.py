@@ -107,22 +107,19 @@ def test_there_is_no_start_of_each_age_where_durations_are_geometric():
         assert search.kinds.ages.change(search.outcome) is None
 
 
-def test_the_most_hopeful_chain_is_taken_if_the_states_in_hand_promise_any(monkeypatch):
+def test_the_most_probable_chain_is_taken_if_the_states_in_hand_promise_any(monkeypatch):
     with Threads(1) as threads:
         search = search_of(threads, np.full(240, 5))
         kinds = search.kinds
         two, none = np.array([True, True, False]), np.zeros(3, np.bool_)
-        chains = [
-            Aged("in hand", two, 5.0, 1.0),
-            Aged("in no phases", none, 9.0, 1.0),
-            Aged("of blocks", two, 7.0, -1.0),
-        ]
-        seen = iter(chains)
-        monkeypatch.setattr(kinds_of_excursions, "aged", lambda *of: next(seen))
+        hand = Aged("in hand", two, 5.0, 1.0)
+        others = [Aged("smoothed", two, 4.0, 1.0), Aged("no phases", none, 9.0, 1.0), Aged("of blocks", two, 7.0, -1.0)]
+        left = iter(others)
+        monkeypatch.setattr(kinds_of_excursions, "aged", lambda *of: hand)
+        monkeypatch.setattr(kinds_of_excursions, "aged_smoothly", lambda *of: next(left))
         assert kinds.ages.change(search.outcome) == "of blocks"
-        seen = iter([chains[0]._replace(gain=-1.0)])
+        hand = hand._replace(gain=-1.0)
         assert search_of(threads, np.full(240, 5)).kinds.ages.change(search.outcome) is None
-        assert list(seen) == []
 
 
 def test_the_prior_of_transitions_is_learnt_from_a_start():

@@ -1,5 +1,7 @@
 """Phases of each age: which states are worth them, and what a start in them knows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from stickbreak.model import SEQUENCES, Model
 from stickbreak.model.ages import Ages
 from stickbreak.model.sequences import labelled
 from stickbreak.moves import ages as moves
-from stickbreak.moves.ages import aged, by_age, may_age
+from stickbreak.moves.ages import aged, aged_smoothly, by_age, may_age
+from stickbreak.moves.blocks import block_states
 
 
 def rows_of(z, seed=0, V=6):
@@ -88,13 +91,23 @@ def test_gain_over_geometric_durations_is_beyond_chance(seed):
     assert -45.0 < found[1] < 0.0
 
 
-def test_hoped_is_less_by_what_rows_of_phases_cost(monkeypatch):
-    z = in_turn(np.full(400, 5))
-    model, source = rows_of(z)
+def test_phases_must_be_worth_what_their_rows_cost(monkeypatch):
+    z = in_turn(np.full(60, 3))
+    model, source = rows_of(z, V=40)
     start = labelled(model.likelihood, source, z)
-    dear = aged(model, start, source)
+    assert not aged(model, start, source).worth.any()
     monkeypatch.setattr(moves, "costs", lambda likelihood, total: np.zeros((total.K, moves.MOST)))
-    assert dear.hoped < aged(model, start, source).hoped - 3.0
+    assert aged(model, start, source).worth.any()
+
+
+def test_a_smoothed_prior_comes_first_where_symbols_are_many():
+    rng = np.random.default_rng(0)
+    z = np.repeat(np.cumsum(rng.integers(1, 4, 400)) % 4, 5)
+    model, source = rows_of(z, V=20)
+    model = replace(model, likelihood=replace(model.likelihood, concentration=np.full(20, 0.05)))
+    blocks = block_states(model, source, 4, 20, rng)
+    assert not aged(model, blocks, source).worth.any()
+    assert aged_smoothly(model, blocks, source).worth.all()
 
 
 def test_states_and_phases_that_hardly_a_row_is_in_are_left_out():
@@ -106,7 +119,7 @@ def test_states_and_phases_that_hardly_a_row_is_in_are_left_out():
     assert list(found.worth) == [True, True, True, False]
     assert found.start.K == 12
     assert np.all(np.isfinite(found.start.S))
-    assert np.isfinite(found.hoped)
+    assert np.isfinite(found.bound)
 
 
 def test_durations_are_not_learnt_of_long_states_or_of_too_many_rows(monkeypatch):

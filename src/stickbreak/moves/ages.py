@@ -5,6 +5,7 @@ whatever they are.  A chain whose states are left with a chance of their own at 
 together.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,14 +26,14 @@ NUMBERS = 1 << 24  # in the messages of all rows, at most: 128 MiB
 class Aged(NamedTuple):
     """A start in phases, and which states are worth them (K,).
 
-    hoped : the bound of the chain, less what the rows of phases cost
+    bound : of the chain, whose states share the rows of all their ages
     gain : of the chain over the one with which it began, less a nat for each chance: half of it is what chances explain of the
         rows that they are fitted to, and half what they would cost other rows (Akaike 1974)
     """
 
     start: SequenceSummary
     worth: NDArray[np.bool_]
-    hoped: float
+    bound: float
     gain: float
 
     @property
@@ -50,15 +51,35 @@ def may_age(total: Any, source: SequenceSource) -> bool:
 
 def aged(model: Model, start: Any, source: SequenceSource) -> Aged:
     """States with the durations that make the rows most probable, those in phases that are worth them."""
+    return _aged(model, Ages.of(start, MOST), source)
+
+
+def aged_smoothly(model: Model, start: Any, source: SequenceSource) -> Aged:
+    """The same, first under a smoothed prior of rows, where there is one: states that are right in part then exchange rows."""
+    smooth = replace(model, likelihood=model.likelihood.smoothed())
     ages = Ages.of(start, MOST)
-    bounds: list[float] = []
-    while len(bounds) < LAPS and (len(bounds) < 2 or bounds[-1] - bounds[-2] > TOLERANCE * start.K):
+    if smooth.likelihood is not model.likelihood:
+        ages, _, _ = _settled(smooth, ages, source)
+    return _aged(model, ages, source)
+
+
+def _aged(model: Model, ages: Ages, source: SequenceSource) -> Aged:
+    ages, counts, bounds = _settled(model, ages, source)
+    worth = _worth_phases(model.likelihood, ages, counts)
+    gain = bounds[-1] - bounds[0] - ages.hazards[:, 1:].size
+    return Aged(by_age(ages, counts, worth), worth, bounds[-1], gain)
+
+
+def _settled(model: Model, ages: Ages, source: SequenceSource) -> tuple[Ages, Counts, list[float]]:
+    """The chain after some steps, what was expected before the last, and the bounds."""
+    ages, counts, bound = ages.step(model, source)
+    bounds = [bound]
+    while len(bounds) < LAPS:
         ages, counts, bound = ages.step(model, source)
         bounds.append(bound)
-    numbers, cost = _phases(model.likelihood, ages, counts)
-    worth = numbers > 1
-    gain = bounds[-1] - bounds[0] - ages.hazards[:, 1:].size
-    return Aged(by_age(ages, counts, worth), worth, bounds[-1] + cost, gain)
+        if bounds[-1] - bounds[-2] < TOLERANCE * len(ages.hazards):
+            break
+    return ages, counts, bounds
 
 
 def by_age(ages: Ages, counts: Counts, worth: NDArray[np.bool_]) -> SequenceSummary:
@@ -87,14 +108,12 @@ def by_age(ages: Ages, counts: Counts, worth: NDArray[np.bool_]) -> SequenceSumm
     return start.take(np.flatnonzero(start.N > FEWEST))
 
 
-def _phases(likelihood: Likelihood, ages: Ages, counts: Counts) -> tuple[NDArray[np.intp], float]:
-    """The best numbers of phases (K,), as far as ages are apart, and what learning the rows of each costs.
+def _worth_phases(likelihood: Likelihood, ages: Ages, counts: Counts) -> NDArray[np.bool_]:
+    """Whether more than one phase makes durations more probable by more than it costs to learn the rows of each, (K,).
 
     Durations beyond the last age are taken to be as long as they are on average.
     """
     longest = np.rint(MOST - 1.0 + 1.0 / ages.hazards[:, -1])
     d = np.arange(1.0, MOST)
-    worth = np.array([gains(np.append(d, last), times) for last, times in zip(longest, counts.left)])
-    cost = costs(likelihood, ages.rows)
-    numbers = (worth + cost).argmax(axis=1) + 1
-    return numbers, float((cost[np.arange(len(cost)), numbers - 1] - cost[:, 0]).sum())
+    gained = np.array([gains(np.append(d, last), times) for last, times in zip(longest, counts.left)])
+    return np.asarray((gained + costs(likelihood, ages.rows)).argmax(axis=1) > 0)

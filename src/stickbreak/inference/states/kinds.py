@@ -12,7 +12,7 @@ from ...data import SequenceSource
 from ...model import Model, Summary
 from ...model.sequences import labelled
 from ...moves import states
-from ...moves.ages import aged, may_age
+from ...moves.ages import aged, aged_smoothly, may_age
 from ...moves.agglomeration import reduced, with_groups
 from ...moves.blocks import block_states
 from ...moves.contexts import cells_of_rows, in_contexts
@@ -299,10 +299,9 @@ class ExcursionKinds:
         found = [aged(model, laps.total, self.source)]
         if not found[0].is_promising:
             return None
-        for rng in self.rng.spawn(TUNING.aged):
-            blocks = block_states(model, self.source, K, TUNING.block_rows, rng)
-            found.append(aged(model, blocks, self.source))
-        best = max((one for one in found if one.worth.any()), key=lambda one: one.hoped)
+        blocks = [block_states(model, self.source, K, TUNING.block_rows, rng) for rng in self.rng.spawn(TUNING.aged)]
+        found += [aged_smoothly(model, start, self.source) for start in (laps.total, *blocks)]
+        best = max((one for one in found if one.worth.any()), key=lambda one: one.bound)
         self._aged = laps.bound, best.start
         return best.start
 
