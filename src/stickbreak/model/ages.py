@@ -1,4 +1,4 @@
-"""Chains whose states are left with a chance of their own at each age, so that they may last as long as they like.
+"""Chains whose states are left with a chance of their own at each age, so that durations may have any law (Ferguson 1980).
 
 They are no part of a model: they tell how long its states would last, if their durations were not geometric.
 """
@@ -64,7 +64,7 @@ class Ages:
         return cls(total, begins[:, None] * ages, hazards, moved / moved.sum(axis=1, keepdims=True))
 
     def step(self, model: Model, source: SequenceSource) -> tuple[Self, Counts, float]:
-        """A step of the EM algorithm, what is expected before it, and the bound of the rows before it.
+        """A step of the EM algorithm (Baum et al. 1970), what is expected before it, and the bound of the rows before it.
 
         The bound is that of given chances and of parameters with posteriors.  One row of each age is added, which leaves the
         state as rows of all its ages do on average.

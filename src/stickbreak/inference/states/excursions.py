@@ -74,12 +74,12 @@ class ExcursionSearch(Search):
     Where rows repeat, pairs of nearby rows tell the states; the segments of the best path are merged anew into states, all of
     them or those of some states that are alike; states are split by their rows; some segments become states of their own; all
     states of another ascent are added, which began with few, so that both together find which of them explain what best;
-    states whose durations vary little are in several phases; or some states are in two at random.  What does not pay is then
-    merged or deleted.  When none has paid for a while, all states are halved, others are in two at random, then all rows are
-    given to the states as if they had no neighbours, and then the prior of rows is learnt anew.  Where none of these pays, the
-    prior of transitions is learnt anew, all rows are one state, states are divided under the prior of rows as it was given,
-    words of rows tell states where rows repeat, and states, or where there is one, rows that are alike, are told apart by their
-    neighbours; where none of these pays either, the search ends.
+    states whose durations vary little are in several phases, as the best path tells them or as they are learnt; or some states
+    are in two at random.  What does not pay is then merged or deleted.  When none has paid for a while, all states are halved,
+    others are in two at random, then all rows are given to the states as if they had no neighbours, and then the prior of rows
+    is learnt anew.  Where none of these pays, the prior of transitions is learnt anew, all rows are one state, states are
+    divided under the prior of rows as it was given, words of rows tell states where rows repeat, and states, or where there is
+    one, rows that are alike, are told apart by their neighbours; where none of these pays either, the search ends.
 
     at_first, patience : excursions without gain after which there are no more: before one has paid, and after
     sampled : whether the search began with the outcome of another: of a sample, or from pairs of rows
