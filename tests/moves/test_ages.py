@@ -91,6 +91,20 @@ def test_gain_over_geometric_durations_is_beyond_chance(seed):
     assert -45.0 < found[1] < 0.0
 
 
+def test_it_is_soon_over_where_durations_are_geometric(monkeypatch):
+    steps = []
+    step = Ages.step
+    monkeypatch.setattr(Ages, "step", lambda *of: steps.append(0) or step(*of))
+    z = in_turn(np.random.default_rng(0).geometric(0.2, 600))
+    model, source = rows_of(z)
+    start = labelled(model.likelihood, source, z)
+    assert not aged(model, start, source).is_promising
+    few = len(steps)
+    monkeypatch.setattr(moves, "HOPELESS", np.inf)
+    assert not aged(model, start, source).is_promising
+    assert 2 * few <= len(steps) - few
+
+
 def test_phases_must_be_worth_what_their_rows_cost(monkeypatch):
     z = in_turn(np.full(60, 3))
     model, source = rows_of(z, V=40)

@@ -19,6 +19,7 @@ from .durations import MOST, WRONG, costs, gains
 
 LAPS = 100  # at most
 TOLERANCE = 0.05  # nats for each state, below which another lap is not worth it
+HOPELESS = 10.0  # steps like the last, in which it should gain what it lacks
 FEWEST = 0.5  # rows of a phase
 NUMBERS = 1 << 24  # in the messages of all rows, at most: 128 MiB
 
@@ -50,8 +51,11 @@ def may_age(total: Any, source: SequenceSource) -> bool:
 
 
 def aged(model: Model, start: Any, source: SequenceSource) -> Aged:
-    """States with the durations that make the rows most probable, those in phases that are worth them."""
-    return _aged(model, Ages.of(start, MOST), source)
+    """States with the durations that make the rows most probable, those in phases that are worth them.
+
+    It is over sooner where geometric durations seem to be right.
+    """
+    return _aged(model, Ages.of(start, MOST), source, HOPELESS)
 
 
 def aged_smoothly(model: Model, start: Any, source: SequenceSource) -> Aged:
@@ -63,21 +67,32 @@ def aged_smoothly(model: Model, start: Any, source: SequenceSource) -> Aged:
     return _aged(model, ages, source)
 
 
-def _aged(model: Model, ages: Ages, source: SequenceSource) -> Aged:
-    ages, counts, bounds = _settled(model, ages, source)
+def _aged(model: Model, ages: Ages, source: SequenceSource, patience: float = np.inf) -> Aged:
+    ages, counts, bounds = _settled(model, ages, source, patience)
     worth = _worth_phases(model.likelihood, ages, counts)
-    gain = bounds[-1] - bounds[0] - ages.hazards[:, 1:].size
-    return Aged(by_age(ages, counts, worth), worth, bounds[-1], gain)
+    return Aged(by_age(ages, counts, worth), worth, bounds[-1], bounds[-1] - bounds[0] - _chances(ages))
 
 
-def _settled(model: Model, ages: Ages, source: SequenceSource) -> tuple[Ages, Counts, list[float]]:
-    """The chain after some steps, what was expected before the last, and the bounds."""
+def _chances(ages: Ages) -> int:
+    """How many chances it has beyond those of geometric durations."""
+    return ages.hazards[:, 1:].size
+
+
+def _settled(
+    model: Model, ages: Ages, source: SequenceSource, patience: float = np.inf
+) -> tuple[Ages, Counts, list[float]]:
+    """The chain after some steps, what was expected before the last, and the bounds.
+
+    patience : it is over if it would take more steps than this, each like the last, to gain a nat for each of its chances
+    """
     ages, counts, bound = ages.step(model, source)
     bounds = [bound]
     while len(bounds) < LAPS:
         ages, counts, bound = ages.step(model, source)
         bounds.append(bound)
-        if bounds[-1] - bounds[-2] < TOLERANCE * len(ages.hazards):
+        last = bounds[-1] - bounds[-2]
+        lacks = bounds[0] + _chances(ages) - bounds[-1]
+        if last < TOLERANCE * len(ages.hazards) or last * patience < lacks:
             break
     return ages, counts, bounds
 
