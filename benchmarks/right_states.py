@@ -6,8 +6,8 @@ that always last 5 rows, so that the true ones are 5 in order for each, or with 
 ever last; rows of numbers in 1, 2 or 10 columns, of processes that
 follow one row before or two, of marks (10 zeros or ones), of counts (3), or of 4, 20 or 100 symbols.  A gap is the bound of the
 fit less that of the other, in nats: where it is negative, the search has missed something.  "truth" starts at the true states
-and makes no moves, "truth on" goes on with all of them.  "wrong" is the share of rows with a wrong label, and "truth wrong" that
-of "truth".
+and makes no moves, "truth on" goes on with all of them.  "wrong" is the share of rows with a wrong label, and "truth wrong"
+that of "truth".
 
 --null N: N chains of one state for every kind of rows instead, also of processes of 2 and 10 columns; where rows are numbers
 also with the likelihood left to `HMM`.  It prints how often one state was found.
