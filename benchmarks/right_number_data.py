@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from scipy.spatial import KDTree
 from sklearn import datasets
 
@@ -257,6 +258,17 @@ def many_levels(K: int, D: int, L: int, N: int) -> DataSet:
     return DataSet(f"levels{L}-k{K}-d{D}-n{N}", N, draw, "categorical")
 
 
+def short_documents(K: int, words: int, V: int, N: int) -> DataSet:
+    """Documents of so few words (CSR), each of one cluster, that seldom share any: of V words each cluster has few."""
+
+    def draw(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+        z = rng.integers(K, size=N)
+        chances = rng.dirichlet(np.full(V, 0.1 if V < 1000 else 0.05), K)
+        return sparse.csr_array(rng.multinomial(words, chances[z])), z
+
+    return DataSet(f"words{words}-k{K}-n{N}", N, draw, "multinomial")
+
+
 def close_pairs(D: int, N: int, distance: float) -> DataSet:
     """Nine Gaussians of unit standard deviation: three far from all others, and three pairs so far apart."""
     far_apart = apart(np.random.default_rng(5), 6, D, 10.0)
@@ -295,6 +307,8 @@ def data_sets() -> Iterator[DataSet]:
         yield of_family(name, 20_000, 30, "unequal")
     for K, D, N in ((1, 2, 6000), (12, 2, 6000), (6, 3, 2000)):
         yield many_levels(K, D, 200, N)
+    for K, words, V, N in ((1, 6, 500, 2000), (5, 4, 500, 1000), (20, 6, 2000, 5000)):
+        yield short_documents(K, words, V, N)
     yield of_family("product", 5000, 10)
     yield tables(2000, 4)
     yield tables(20_000, 10)

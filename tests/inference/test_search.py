@@ -6,10 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import sparse
 from threadpoolctl import threadpool_info
 
 from stickbreak.allocations import DirichletProcess, FiniteDirichlet
-from stickbreak.data import ArraySource
+from stickbreak.data import ArraySource, SparseSource
 from stickbreak.inference import Options, RowSearch, Session, Threads
 from stickbreak.inference.bounds import BoundDecreased
 from stickbreak.inference.ending import decide_end
@@ -19,7 +20,7 @@ from stickbreak.inference.row_search import TUNING
 from stickbreak.inference.sample_sizes import TUNING as SAMPLES
 from stickbreak.inference.sample_sizes import sample_rows
 from stickbreak.inference.visit import visit
-from stickbreak.likelihoods import Gaussian, Sample
+from stickbreak.likelihoods import Gaussian, Multinomial, Sample
 from stickbreak.model import Model
 from stickbreak.moves import Schedule
 
@@ -268,6 +269,18 @@ def test_samples_fit_into_memory_and_tell_clusters_apart():
     assert sample_rows(10**9, 32, 560) * 32 == SAMPLES.most_numbers
     assert sample_rows(100_000, 50, 1325) == 0
     assert sample_rows(10**8, 300, 45_450) == 0
+
+
+def test_laps_over_sparse_rows_take_as_long_as_what_they_store():
+    """40,000 rows of six words of 3,000: not the dense rows, of which a lap looks at every number."""
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array((np.ones(240_000), rng.integers(3000, size=240_000), np.arange(0, 240_001, 6)), (40_000, 3000))
+    X.sum_duplicates()
+    model = Model(Multinomial(1.0).resolve(Sample.of(X[:100])), DirichletProcess(1.0))
+    with Threads(1) as threads:
+        given = (("birth",), Session(threads), rng, Options())
+        assert not RowSearch(model, SparseSource(X), *given)._takes_long(32)
+        assert RowSearch(model, ArraySource(X[:12_000].toarray()), *given)._takes_long(32)
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import binom, gammaln
 
-from stickbreak.likelihoods import REGISTRY, Bernoulli, Categorical, DiagonalGaussian, Product, Sample
+from stickbreak.likelihoods import REGISTRY, Bernoulli, Categorical, DiagonalGaussian, Multinomial, Product, Sample
 
 COLUMNS = ("bernoulli", "categorical", "diagonal_gaussian", "exponential", "gamma", "poisson")
 WHOLE = ("multinomial", "spherical_gaussian", "known_covariance_gaussian")
@@ -325,8 +325,8 @@ def test_a_smoothed_prior_is_smoothed(family, naive):
     X = family.rows(np.random.default_rng(7), 30, 4)
     likelihood = family.likelihood(X)
     N, S = np.array([30.0]), naive.features(likelihood, X).sum(axis=0, keepdims=True)
-    once = likelihood.smoothed()
-    assert once.smoothed().log_marginal(N, S)[0] == once.log_marginal(N, S)[0]
+    once = likelihood.smoothed(0.5)
+    assert once.smoothed(0.5).log_marginal(N, S)[0] == once.log_marginal(N, S)[0]
     assert once.tunables() == likelihood.tunables()
 
 
@@ -336,13 +336,15 @@ def test_outcomes_have_half_a_pseudo_count_under_a_smoothed_prior():
     parts = Product({"codes": (Categorical(), [0]), "bits": (Bernoulli(), [1]), "size": (DiagonalGaussian(), [2])})
     likelihood = parts.resolve(Sample.of(X))
     codes, bits, size = (part for part, _ in likelihood.parts.values())
-    smooth = likelihood.smoothed().parts
+    smooth = likelihood.smoothed(0.5).parts
     assert (codes.concentration == 0.25).all()
     assert (smooth["codes"][0].concentration == 0.5).all()
     assert bits.a + bits.b == pytest.approx(1.0)
     assert (smooth["bits"][0].a, smooth["bits"][0].b) == (max(bits.a, 0.5), max(bits.b, 0.5))
     assert smooth["size"][0] is size
-    assert (codes.scaled("concentration", 9.0).smoothed().concentration == 2.25).all()
+    assert (codes.scaled("concentration", 9.0).smoothed(0.5).concentration == 2.25).all()
+    words = Multinomial(np.array([0.1, 0.5, 2.0])).resolve(Sample.of(np.ones((2, 3))))
+    assert list(words.smoothed(0.5).concentration) == [0.5, 0.5, 2.0]
 
 
 def test_a_tunable_hyperparameter_changes_the_marginal(family, naive):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stickbreak.moves import correspondence
-from stickbreak.moves.correspondence import groups_of_rows, levels_of
+from stickbreak.moves.correspondence import levels_of
 
 
 def categories(K, D, L, n, seed, sparse=0.1):
@@ -12,6 +12,11 @@ def categories(K, D, L, n, seed, sparse=0.1):
     z = rng.integers(K, size=n)
     edges = rng.dirichlet(np.full(L, sparse), (K, D)).cumsum(axis=-1)
     return np.minimum((rng.random((n, D, 1)) > edges[z]).sum(axis=-1), L - 1).astype(float), z
+
+
+def groups_of_rows(levels, weights, most, rng):
+    found = correspondence.correspondence(levels, weights, rng)
+    return None if found is None else found.groups(most, rng)
 
 
 def test_groups_are_the_clusters_where_few_rows_share_levels():

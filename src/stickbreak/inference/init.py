@@ -15,7 +15,7 @@ from ..likelihoods.responsibilities import Responsibilities
 from ..model import Model, Summary
 from ..model.products import add_product
 from ..model.seeding import hard_summary, nearest_seeds
-from ..moves.correspondence import groups_of_rows, levels_of
+from ..moves.correspondence import Correspondence, correspondence, levels_of
 from .executor import Executor
 
 Array = NDArray[np.floating]
@@ -68,28 +68,36 @@ def from_seeds(model: Model, source: ArraySource, K: int, distance_biased: bool,
     return sample.scaled(model, sample.seeded(model, K, distance_biased, rng))
 
 
-def from_correspondence(
-    model: Model, source: ArraySource, nominal: NDArray[np.bool_], rng: np.random.Generator, wider: int = 1
-) -> Summary | None:
-    """Groups of rows whose levels of different columns occur together more often than by chance, scaled to all rows.
+class RowsByLevels(NamedTuple):
+    """Rows X (n, D) of a random sample, their weights (n,), the weight of all rows, and what levels of columns tell of them."""
 
-    None where levels tell nothing of each other (`stickbreak.moves.correspondence`), or columns are too many to look at.
+    X: Rows
+    weights: Array
+    total: float
+    told: Correspondence
 
-    nominal : the columns that hold levels, (D,)
-    """
-    most = min(LEVEL_ROWS, LEVEL_NUMBERS // len(nominal))
-    if most < min(LEAST_ROWS, source.n_rows):
-        return None
-    sample = source.sample(most, rng)
-    X, weights = sample.take(sample.present())
-    Z = X[:, nominal]
-    levels = levels_of(np.asarray(Z.toarray() if sparse.issparse(Z) else Z, dtype=np.float64))
-    few = rng.permutation(len(weights))[: levels.most_rows]
-    labels = groups_of_rows(levels.take(few), weights[few], model.max_clusters, rng, wider)
-    if labels is None:
-        return None
-    summary = hard_summary(features(model.likelihood, X[few]), weights[few], labels)
-    return model.kind.start(summary) * float(source.total_weight / weights[few].sum())
+    @classmethod
+    def of(cls, model: Model, source: ArraySource, nominal: NDArray[np.bool_], rng: np.random.Generator) -> Self | None:
+        """None where levels tell nothing of each other, or columns are too many to look at.
+
+        nominal : the columns that hold levels, (D,)
+        """
+        most = min(LEVEL_ROWS, LEVEL_NUMBERS // len(nominal))
+        if nominal.sum() < 2 or most < min(LEAST_ROWS, source.n_rows):
+            return None
+        sample = source.sample(most, rng)
+        X, weights = sample.take(sample.present())
+        Z = X[:, nominal]
+        levels = levels_of(np.asarray(Z.toarray() if sparse.issparse(Z) else Z, dtype=np.float64))
+        few = rng.permutation(len(weights))[: levels.most_rows]
+        told = correspondence(levels.take(few), weights[few], rng)
+        return None if told is None else cls(X[few], weights[few], float(source.total_weight), told)
+
+    def grouped(self, model: Model, rng: np.random.Generator, wider: int = 1) -> Summary:
+        """Groups of rows whose levels occur together more often than by chance, scaled to all rows."""
+        labels = self.told.groups(model.max_clusters, rng, wider)
+        summary = hard_summary(features(model.likelihood, self.X), self.weights, labels)
+        return model.kind.start(summary) * float(self.total / self.weights.sum())
 
 
 def from_responsibilities(

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import cycle
+from functools import cached_property, partial
+from itertools import count
 from typing import Self
 
 import numpy as np
@@ -15,10 +15,11 @@ from ..model import Model, Summary
 from ..model.learning import OF_LIKELIHOOD
 from ..model.local import responsibilities_of
 from .crossing import Assignment, crossed
-from .init import from_correspondence, from_responsibilities, from_seeds, one_cluster
+from .init import RowsByLevels, from_responsibilities, from_seeds, one_cluster
 from .laps import Laps
 from .linked_columns import linked_columns
 from .row_search import RowSearch
+from .search import PSEUDO_COUNTS
 from .state import Options
 
 Rival = Assignment
@@ -37,7 +38,7 @@ class Tuning:
     affordable : numbers that a lap looks at, beyond which there are no ascents from distant rows
     rival : the same for the ascents from clusters that rivals found, one for each
     more : times as many seeds as clusters were found
-    crossed : times as many seeds as clusters in hand, in turn, for models whose clusters those are crossed with
+    crossed : times as many seeds, and pieces, as clusters in hand, in turn, for models whose clusters those are crossed with
     fine : times the tolerance, to which ascents from pieces settle
     least : nats that these ascents must gain: others have come to the same clusters
     agree : of them that come to the same number of clusters and the same bound, after which there are no more
@@ -73,14 +74,14 @@ class LearningSearch(RowSearch):
     rows, twice as many as there are clusters in hand, learning from the first lap, until more do not help; from groups of rows
     whose categories occur together more often than by chance (`stickbreak.moves.correspondence`); and from distant rows with
     clusters that are alike in all columns but those that go together (`linked_columns`).  Starts of categories have some laps
-    under a smoothed prior first.  The rounds that follow learn all along.
+    under a smoothed prior first (`PSEUDO_COUNTS`).  The rounds that follow learn all along.
 
     Where laps take long, there are one from one cluster, which learns once no more clusters are born, and those from what
     rivals found.  One cluster that is left of all rows is split with the prior as it was, too: more rows may show what a
     sample did not.
 
     When nothing else helps and laps are quick, the best model is crossed with others (`stickbreak.inference.crossing`), each
-    an ascent from seeds.
+    an ascent from seeds, or, every other time, from such groups of rows.
 
     rivals : the responsibilities (n, K) of rows X (n, D) according to other models, such as those of simpler families
     restarts : whether ascents from elsewhere compete when the rounds are over: not where a start was given, or only some moves
@@ -135,7 +136,7 @@ class LearningSearch(RowSearch):
         self._learn()
         self._compete_from_rivals(options)
         self._compete_from_seeds(self.model, options)
-        self._compete_from_correspondence(options)
+        self._compete_from_levels(options)
         narrow = self._of_linked_columns()
         if narrow is not None:
             self._compete_from_seeds(narrow, options)
@@ -171,19 +172,27 @@ class LearningSearch(RowSearch):
             start = self._smoothed(model, self._seeds(model, seeds), options)
             better = self._compete(model, start, options) is self._in_hand
 
-    def _compete_from_correspondence(self, options: Options) -> None:
+    def _compete_from_levels(self, options: Options) -> None:
         """Ascents from groups of rows whose categories occur together more often than by chance; from more, if that helps."""
-        D = self.source.n_columns
-        nominal = self.model.likelihood.nominal(D) & self.model.likelihood.describes(D)
-        if nominal.sum() < 2:
-            return
         for wider in TUNING.wider:
-            found = from_correspondence(self.model, self.source, nominal, self.rng.spawn(1)[0], wider)
+            found = self._grouped(self.model, wider)
             if found is None or not self._affords(found.K):
                 return
-            start = self._smoothed(self.model, self.model.ordered(found), options)
-            if self._compete(self.model, start, options) is not self._in_hand:
+            if self._compete(self.model, self._smoothed(self.model, found, options), options) is not self._in_hand:
                 return
+
+    def _grouped(self, model: Model, wider: int) -> Summary | None:
+        """Groups of rows whose categories occur together more often than by chance."""
+        rows = self._rows_by_levels
+        return None if rows is None else model.ordered(rows.grouped(model, self.rng.spawn(1)[0], wider))
+
+    @cached_property
+    def _rows_by_levels(self) -> RowsByLevels | None:
+        """What categories tell of rows, where there are such."""
+        D = self.source.n_columns
+        likelihood = self.model.likelihood
+        nominal = likelihood.nominal(D) & likelihood.describes(D)
+        return RowsByLevels.of(self.model, self.source, nominal, self.rng.spawn(1)[0]) if nominal.sum() > 1 else None
 
     def _of_linked_columns(self) -> Model | None:
         """The model whose clusters are alike in columns that go together with no other; None where that is no help."""
@@ -211,43 +220,65 @@ class LearningSearch(RowSearch):
         return self._split_from(alone, self._telling_splits(alone, drawn), options)
 
     def _cross(self) -> bool:
-        """Ascents from seeds, and from the pieces of their clusters and those of the best model; whether they ever differed."""
+        """Ascents from elsewhere, and from the pieces of their clusters and those of the best model; whether any differed."""
         in_vain = 0
         agreed = 0
         differed = False
         fine = self._fine
-        for times in cycle(TUNING.crossed):
+        for turn in count():
             best = self._in_hand
-            seeds = min(max(TUNING.seeds, times * best.total.K), best.model.max_clusters)
+            most = self._most_crossed(turn)
             if in_vain == TUNING.tries or agreed == TUNING.agree:
                 break
             in_vain += 1
-            if self._takes_long(seeds):
+            if self._takes_long(most):
                 continue
-            distant = self._smoothed(best.model, self._seeds(best.model, seeds), self._coarse(seeds))
-            other = self._compete(best.model, distant, self._coarse(seeds), origin="seeds", least=TUNING.least)
+            start = self._elsewhere(best.model, most, turn)
+            other = self._compete(best.model, start, self._coarse(most), origin="seeds", least=TUNING.least)
             if other is None:
                 break
             if other.total.K == best.total.K and abs(other.bound - best.bound) < fine.tol * best.total.K:
                 agreed += 1
                 continue
             differed = True
-            self._cross_with(best, other, fine, seeds)
+            self._cross_with(best, other, fine, most, self._pseudo_counts(turn))
             if self._in_hand.bound - best.bound > self._worthwhile(best):
                 in_vain = 0
         return differed
+
+    def _most_crossed(self, turn: int) -> int:
+        """How many distant rows an ascent begins from, and the most pieces that another does."""
+        best = self._in_hand
+        times = TUNING.crossed[turn % len(TUNING.crossed)]
+        return min(max(TUNING.seeds, times * best.total.K), best.model.max_clusters)
+
+    def _elsewhere(self, model: Model, seeds: int, turn: int) -> Summary:
+        """Where an ascent begins whose clusters are crossed: groups of rows by their categories every other turn, or seeds."""
+        found = self._grouped(model, 1 + turn // 2 % max(TUNING.wider)) if turn % 2 == 0 else None
+        start = self._seeds(model, seeds) if found is None else found
+        return self._smoothed(model, start, self._coarse(start.K), self._pseudo_counts(turn))
+
+    def _pseudo_counts(self, turn: int) -> float:
+        """Of an outcome under a smoothed prior: others in every other pair of turns."""
+        return PSEUDO_COUNTS[turn // 2 % len(PSEUDO_COUNTS)]
 
     @property
     def _fine(self) -> Options:
         """How well ascents from pieces settle."""
         return replace(self.options, tol=TUNING.fine * self.options.tol)
 
-    def _cross_with(self, best: Laps, other: Laps, options: Options, most: int) -> None:
-        """An ascent from the pieces, ``most`` at most, into which the clusters of two ascents cut each other."""
+    def _cross_with(
+        self, best: Laps, other: Laps, options: Options, most: int, least: float = PSEUDO_COUNTS[0]
+    ) -> None:
+        """An ascent from the pieces, ``most`` at most, into which the clusters of two ascents cut each other.
+
+        least : pseudo-counts of an outcome under a smoothed prior, which comes first
+        """
         both = self._assignment(best), self._assignment(other)
         pieces = crossed(best.model, *both, self.source, self.executor, most)
         if pieces.K > best.total.K:
-            self._compete(best.model, best.model.ordered(pieces), options, origin="crossing", least=TUNING.least)
+            start = self._smoothed(best.model, best.model.ordered(pieces), options, least)
+            self._compete(best.model, start, options, origin="crossing", least=TUNING.least)
 
     def _assignment(self, laps: Laps) -> Assignment:
         """The responsibilities of rows under the parameters of an ascent."""
@@ -260,7 +291,7 @@ class LearningSearch(RowSearch):
 
     def _affords(self, K: int) -> bool:
         """Whether laps with K clusters are quick enough for ascents that may come to nothing."""
-        return self.source.n_rows * K * self.model.likelihood.n_statistics <= TUNING.affordable
+        return self._numbers(K) <= TUNING.affordable
 
     def _compete_from_rivals(self, options: Options) -> None:
         """Ascents from the clusters that each rival found."""

@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..likelihoods.features import entries
 from ..model import Drawn, Summary
 from ..moves.birth import propose_birth
 from ..moves.sample import Draw, most_drawn, poor_targets
 from .laps import Laps
 from .merging import MergingSearch
 from .sample_sizes import most_larger, sample_rows
-from .search import GAMBLE, Split
+from .search import GAMBLE, PSEUDO_COUNTS, Split
 from .state import MOVED, Options
 from .survey import Survey, survey
 
@@ -39,6 +40,7 @@ class Tuning:
     to_come : or with so many, since a search that begins with few may find more
     sampled : the same, beyond which as many clusters as on a sample are not looked for again in every way
     vast : the same, beyond which what a telling sample shows is not looked for again: each lap takes minutes
+    sparse : times as long as a lap takes for a number of a dense row, it takes for one that a sparse row stores
     telling : rows of a sample, for each cluster, in which splits and merges that pay show
     """
 
@@ -55,6 +57,7 @@ class Tuning:
     to_come: int = 32
     sampled: int = 1 << 24
     vast: int = 1 << 37
+    sparse: int = 32
     telling: int = 10_000
 
 
@@ -99,7 +102,8 @@ class RowSearch(MergingSearch[Survey]):
     - births from the rows that each cluster explains worst, among which are those of clusters too rare for a sample;
     - splits: every cluster with a chance is split in two, laps go on until the pieces have settled, and what does not pay
       is merged or deleted; when nothing else helps, also those that only samples as large as clusters need can show;
-    - smoothing: of categories, laps under a smoothed prior, after which the prior is again as it was (`Likelihood.smoothed`).
+    - smoothing: of categories, laps under a smoothed prior, after which the prior is again as it was (`Likelihood.smoothed`),
+      from the clusters in hand, then from their splits.
 
     After a change, and after a round without any, all moves are tried again, whatever has failed before.  The search ends
     when that gains next to nothing, too, or changes no cluster where laps take long.  Where they do and there are as many
@@ -204,7 +208,13 @@ class RowSearch(MergingSearch[Survey]):
 
     def _numbers(self, K: int) -> int:
         """The numbers that a lap looks at."""
-        return self.source.n_rows * K * self.model.likelihood.n_statistics
+        return self.source.n_rows * K * self._row_numbers
+
+    @cached_property
+    def _row_numbers(self) -> int:
+        """The numbers of a row that a lap looks at for each cluster: of sparse features those stored, which take longer."""
+        likelihood = self.model.likelihood
+        return min(likelihood.n_statistics, TUNING.sparse * entries(likelihood, self.source.row_size))
 
     def _round(self, options: Options) -> None:
         """Every change once; where laps take long, splits come before merges through losses, and a change ends the round."""
@@ -260,13 +270,22 @@ class RowSearch(MergingSearch[Survey]):
         return len(drawn) > 0 and self._split_from(laps, self._telling_splits(laps, drawn), options)
 
     def _smooth(self, laps: Laps, options: Options) -> bool:
-        """An excursion from the clusters in hand after laps under a smoothed prior; whether it beat the best model."""
+        """Excursions after laps under a smoothed prior, from the clusters in hand, then from splits; whether one was better."""
         K = laps.total.K
-        if K == 1 or not self._may_grow() or self._takes_long(K) or self._known(K):
+        smooths = laps.model.likelihood.smoothed(PSEUDO_COUNTS[0]) is not laps.model.likelihood
+        if not smooths or K == 1 or not self._may_grow() or self._takes_long(K) or self._known(K):
             return False
-        start = self._smoothed(laps.model, laps.total, options)
-        if start is laps.total:
+        return self._from_smoothed(laps, laps.total, options) or self._from_smoothed(laps, self._split(laps), options)
+
+    def _split(self, laps: Laps) -> Summary | None:
+        """All clusters split that have a chance."""
+        return self._with_splits(laps, self._fitted_splits(laps, laps.drawn, thorough=True))
+
+    def _from_smoothed(self, laps: Laps, clusters: Summary | None, options: Options) -> bool:
+        """An excursion from clusters after laps under a smoothed prior; whether it beat the best model."""
+        if clusters is None or self._laps_left <= 0:
             return False
+        start = self._smoothed(laps.model, clusters, options)
         trial = self._laps(laps.model, self._removals, options, self._in_hand, settle=TUNING.settle, origin="smoothed")
         trial.run(start)
         return self._keep(self._in_hand, trial) > 0.0

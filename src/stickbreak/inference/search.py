@@ -26,6 +26,7 @@ Array = NDArray[np.floating]
 Split = tuple[float, int, Summary]  # gain, cluster and children
 
 SMOOTHED = 30  # laps under a smoothed prior, at most
+PSEUDO_COUNTS = (0.5, 0.25)  # of an outcome there: fewer keep clusters apart that more would make one
 FEWEST = 0.5  # rows of a cluster after these
 GAMBLE = 0.7  # a split may cost this share of what its parameters cost, and still be worth an excursion
 
@@ -184,13 +185,15 @@ class Search(ABC):
         self.trial = None if floor is None else laps
         return laps
 
-    def _smoothed(self, model: Model, start: Summary, options: Options) -> Summary:
+    def _smoothed(self, model: Model, start: Summary, options: Options, least: float = PSEUDO_COUNTS[0]) -> Summary:
         """The clusters after some laps under a smoothed prior, where there is such, which is not learnt meanwhile.
 
         Clusters that are right in part then exchange rows of which they have shown nothing yet (`Likelihood.smoothed`).  Those
         to which no row belongs any more are left out.
+
+        least : pseudo-counts of an outcome
         """
-        smooth = replace(model, likelihood=model.likelihood.smoothed())
+        smooth = replace(model, likelihood=model.likelihood.smoothed(least))
         if smooth.likelihood is model.likelihood:
             return start
         names = (*options.learn, *options.learn_late)

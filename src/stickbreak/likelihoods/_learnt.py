@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 
-SMOOTH = 0.5  # pseudo-counts of an outcome
-
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
@@ -63,8 +61,8 @@ class Learnt:
         """
         return self
 
-    def smoothed(self) -> Self:
-        """This likelihood with at least half a pseudo-count of every outcome of a column, as in the prior of Jeffreys (1946).
+    def smoothed(self, least: float) -> Self:
+        """This likelihood with at least such a pseudo-count of every outcome of a column: half in Jeffreys' prior (1946).
 
         With fewer, expected log probabilities all but bar an outcome from a cluster that has not shown it: that of one which n
         rows have is psi(c + n) up to a constant, about log(c + n - 1/2) for large n, but -1/c for n = 0 and a small c.

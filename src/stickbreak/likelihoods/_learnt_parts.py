@@ -65,9 +65,9 @@ class LearntParts(Likelihood):
             found[name] = (part.widened(least, self._own(name, names)), columns)
         return replace(self, parts=found)
 
-    def smoothed(self) -> Self:
+    def smoothed(self, least: float) -> Self:
         """With each part smoothed."""
-        parts = {name: (part.smoothed(), columns) for name, (part, columns) in self.parts.items()}
+        parts = {name: (part.smoothed(least), columns) for name, (part, columns) in self.parts.items()}
         same = all(part is self.parts[name][0] for name, (part, _) in parts.items())
         return self if same else replace(self, parts=parts)
 

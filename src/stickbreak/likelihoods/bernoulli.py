@@ -14,7 +14,6 @@ from ._common import CommonColumns
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import positive_values
-from ._learnt import SMOOTH
 from ._profile import Profile
 from ._sample import Sample
 
@@ -69,9 +68,9 @@ class Bernoulli(CommonColumns):
     def _in_domain(self, x: Array) -> Any:
         return (x == 0.0) | (x == 1.0)
 
-    def smoothed(self) -> Self:
-        """With at least half a pseudo-count of ones and of zeros."""
-        return replace(self, a=np.maximum(self.a, SMOOTH), b=np.maximum(self.b, SMOOTH))
+    def smoothed(self, least: float) -> Self:
+        """With at least such a pseudo-count of ones and of zeros."""
+        return replace(self, a=np.maximum(self.a, least), b=np.maximum(self.b, least))
 
     def nominal(self, D: int) -> NDArray[np.bool_]:
         """All columns: two levels are a zero and a one."""

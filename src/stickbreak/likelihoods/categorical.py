@@ -16,7 +16,6 @@ from ._base import Array, Likelihood
 from ._draws import gamma
 from ._gamma import log_gamma_ratio
 from ._hyperparameters import hyperparameter, require
-from ._learnt import SMOOTH
 from ._profile import Profile
 from ._sample import Sample
 from ._size import Size
@@ -106,9 +105,9 @@ class Categorical(AlikeColumns):
             return self
         return super().continued(names, other)
 
-    def smoothed(self) -> Self:
-        """With at least half a pseudo-count of every level."""
-        return replace(self, concentration=np.maximum(self.concentration, SMOOTH))
+    def smoothed(self, least: float) -> Self:
+        """With at least such a pseudo-count of every level."""
+        return replace(self, concentration=np.maximum(self.concentration, least))
 
     def cost_of_learning(self, name: str, N: Array) -> float:
         """As others; a column with common parameters has one for each level but the last."""

@@ -71,6 +71,10 @@ class Multinomial(Likelihood):
         """A chance for each column."""
         return Size.of_columns(len(largest))
 
+    def smoothed(self, least: float) -> Self:
+        """With at least such a pseudo-count of each kind."""
+        return replace(self, concentration=np.maximum(self._concentration, least))
+
     def compositional(self, D: int) -> NDArray[np.bool_]:
         """All columns: the kinds that a row's total is made of."""
         return np.ones(D, np.bool_)

@@ -21,6 +21,7 @@ LAPS = 100  # at most
 TOLERANCE = 0.05  # nats for each state, below which another lap is not worth it
 HOPELESS = 10.0  # steps like the last, in which it should gain what it lacks
 FEWEST = 0.5  # rows of a phase
+PSEUDO_COUNTS = 0.5  # of an outcome under a smoothed prior
 NUMBERS = 1 << 24  # in the messages of all rows, at most: 128 MiB
 
 
@@ -60,7 +61,7 @@ def aged(model: Model, start: Any, source: SequenceSource) -> Aged:
 
 def aged_smoothly(model: Model, start: Any, source: SequenceSource) -> Aged:
     """The same, first under a smoothed prior of rows, where there is one: states that are right in part then exchange rows."""
-    smooth = replace(model, likelihood=model.likelihood.smoothed())
+    smooth = replace(model, likelihood=model.likelihood.smoothed(PSEUDO_COUNTS))
     ages = Ages.of(start, MOST)
     if smooth.likelihood is not model.likelihood:
         ages, _, _ = _settled(smooth, ages, source)

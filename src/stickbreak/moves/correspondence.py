@@ -75,13 +75,31 @@ def levels_of(X: Array) -> Levels:
     return Levels(number[codes], np.asarray(column, dtype=np.intp)[frequent])
 
 
-def groups_of_rows(
-    levels: Levels, weights: Array, most: int, rng: np.random.Generator, wider: int = 1
-) -> NDArray[np.intp] | None:
-    """The group of each row, (n,), of up to ``most``; None where levels of two columns tell nothing of each other.
+class Correspondence(NamedTuple):
+    """What levels of columns that occur together tell of rows.
+
+    places : (n, r) of rows, by the eigenvectors with the largest eigenvalues, largest first
+    beyond : how many of these are beyond chance
+    """
+
+    places: Array
+    beyond: int
+
+    def groups(self, most: int, rng: np.random.Generator, wider: int = 1) -> NDArray[np.intp]:
+        """The group of each row, (n,), of up to ``most``.
+
+        wider : times as many eigenvectors as are beyond chance: where rows are few, others tell clusters apart, too
+        """
+        places = self.places[:, : wider * self.beyond]
+        few = rng.permutation(len(places))[:MOST_PLACES]
+        centers = centers_of(places[few], min(1 + places.shape[1], most), rng, TRIES)
+        return np.unique(nearest(places, centers), return_inverse=True)[1]
+
+
+def correspondence(levels: Levels, weights: Array, rng: np.random.Generator) -> Correspondence | None:
+    """What levels tell of rows; None where those of two columns tell nothing of each other.
 
     weights : of rows, (n,)
-    wider : times as many eigenvectors as are beyond chance: where rows are few, others tell clusters apart, too
     """
     n = len(weights)
     if len(levels.column) < 2:
@@ -91,12 +109,9 @@ def groups_of_rows(
     beyond = int((values > _chance(levels, weights, rng)).sum())
     if not beyond:
         return None
-    told = scale[:, None] * vectors[:, : wider * beyond]
+    told = scale[:, None] * vectors
     blocks = [slice(a, a + BLOCK) for a in range(0, n, BLOCK)]
-    places = np.concatenate([_means(levels.occurrences(rows), told) for rows in blocks])
-    few = rng.permutation(n)[:MOST_PLACES]
-    centers = centers_of(places[few], min(1 + told.shape[1], most), rng, TRIES)
-    return np.unique(nearest(places, centers), return_inverse=True)[1]
+    return Correspondence(np.concatenate([_means(levels.occurrences(rows), told) for rows in blocks]), beyond)
 
 
 def _means(occur: Array, told: Array) -> Array:
