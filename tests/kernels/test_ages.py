@@ -90,7 +90,6 @@ def test_rows_that_only_one_state_explains_are_its_own():
     counts = [np.zeros(shape) for shape in ((K, D), (K, D), (K, K), (K, D))]
     backward_ages(L, state, first, hazards, after, alpha, found, *counts)
     np.testing.assert_allclose(found, np.eye(K)[state], atol=1e-12)
-    np.testing.assert_allclose(
-        counts[0][1], [0.0, 0.0, 1.0], atol=1e-12
-    )  # left at its fifth row, which is of the last age
+    # The state is left at its fifth row, which is of the last age.
+    np.testing.assert_allclose(counts[0][1], [0.0, 0.0, 1.0], atol=1e-12)
     np.testing.assert_allclose(counts[1][1], [1.0, 1.0, 2.0], atol=1e-12)

@@ -1,5 +1,7 @@
 """Chains whose states are left with a chance of their own at each age: what a step of theirs says, and that it gains."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,19 @@ def test_rows_that_are_not_observed_count_for_no_state():
     stepped, counts, _ = Ages.of(labelled(model.likelihood, source, z), 6).step(model, source)
     assert stepped.rows.N.sum() == pytest.approx(197.0)
     assert (counts.left + counts.stayed).sum() == pytest.approx(199.0)
+
+
+def test_first_states_are_those_that_sequences_begin_in():
+    z = np.tile([0, 0, 1, 1, 2], 40)
+    X = 8.0 * z[:, None] + np.random.default_rng(0).standard_normal((200, 1))
+    source = SequenceSource(X, np.full(40, 5))
+    model = model_of(DiagonalGaussian(), X)
+    ages = Ages.of(labelled(model.likelihood, source, (z + 1) % 3), 4)
+    for _ in range(5):
+        ages, counts, _ = ages.step(model, source)
+    assert counts.begun[1].sum() > 39.0
+    assert ages.begins[1].sum() > 0.95
+    with_others = Ages.of(labelled(model.likelihood, source, z), 4)
+    uniform = with_others.begins * 0.0 + 1.0 / with_others.begins.size
+    stepped = replace(with_others, begins=uniform).step(model, source)[0]
+    assert stepped.begins[0].sum() > 0.95

@@ -40,7 +40,7 @@ class Tuning:
     to_come : or with so many, since a search that begins with few may find more
     sampled : the same, beyond which as many clusters as on a sample are not looked for again in every way
     vast : the same, beyond which what a telling sample shows is not looked for again: each lap takes minutes
-    sparse : times as long as a lap takes for a number of a dense row, it takes for one that a sparse row stores
+    sparse : a number that a sparse row stores takes as long as so many numbers of a dense row
     telling : rows of a sample, for each cluster, in which splits and merges that pay show
     """
 
