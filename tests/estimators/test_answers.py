@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import stickbreak
 from stickbreak import TopicModel
+from stickbreak.inference import Memoized
 from stickbreak.responses import CategoricalResponse, GaussianResponse, MarginResponse
 
 pytestmark = pytest.mark.filterwarnings("ignore:not converged", "ignore:decay")
@@ -241,3 +242,12 @@ def test_refusals_of_documents(world):
     X[0] = 1.0
     with pytest.raises(ValueError, match="empty documents alone"):
         TopicModel().fit(sparse.csr_array(X), [None, "a", "b"])
+
+
+def test_answers_that_count_many_times_are_soon_followed(world):
+    """Parabolas follow scores slowly where classes are told well apart: extrapolated weights, as those of words, go faster."""
+    heavy = CategoricalResponse(weight=30.0)
+    plain = Memoized(accelerate=False)
+    fast = world.fit(world.classes, response=heavy, moves=(), max_laps=60)
+    slow = world.fit(world.classes, response=heavy, moves=(), max_laps=60, algorithm=plain)
+    assert fast.lower_bound_ > slow.lower_bound_ + 50.0

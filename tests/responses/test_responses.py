@@ -249,6 +249,21 @@ def test_what_local_steps_read_is_the_gradient_of_the_bound(case):
             assert -2.0 * by_square == pytest.approx(reading.curvature[k, j], rel=1e-4, abs=1e-5)
 
 
+def test_what_local_steps_read_can_be_extrapolated(case):
+    """E[w] beyond its last change, and the curvature and slopes of weights with that mean."""
+    response, _, _, sums = case
+    now = response.reading(sums)
+    before = response.reading(SimpleNamespace(**dict(vars(sums)) | {"B": 0.9 * sums.B}))
+    ahead = now.ahead(before, 2.0)
+    np.testing.assert_allclose(ahead.means, 3.0 * now.means - 2.0 * before.means, rtol=1e-12)
+    np.testing.assert_allclose(ahead.slopes, now.precision * ahead.means, rtol=1e-12)
+    second = ahead.curvature - now.curvature
+    np.testing.assert_allclose(
+        second, now.precision * (ahead.means @ ahead.means.T - now.means @ now.means.T), rtol=1e-9, atol=1e-9
+    )
+    assert np.linalg.eigvalsh(ahead.curvature).min() > -1e-9
+
+
 def test_topics_without_answers(case):
     """An empty topic changes nothing, and no answers say nothing."""
     response, _, _, sums = case

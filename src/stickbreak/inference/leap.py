@@ -34,7 +34,8 @@ def leap_from(posterior: Posterior, before: Posterior | None, step: float, dtype
         try:
             further = replace(total, N=total.N + steps * change, S=S)
             parameters = Posterior.known(posterior.model, further, None, posterior.solution).parameters(dtype)
-            return Leap(_with_prior_ahead(parameters, before, step), True, step)
+            parameters = _with_response_ahead(_with_prior_ahead(parameters, before, step), before, step)
+            return Leap(parameters, True, step)
         except FloatingPointError:
             step *= 0.5
     return Leap(posterior.parameters(dtype), False, step)
@@ -46,3 +47,11 @@ def _with_prior_ahead(parameters: Parameters, before: Posterior, step: float) ->
         return parameters
     change = np.log(np.maximum(parameters.prior, TINY) / np.maximum(before.step.prior, TINY))
     return parameters._replace(prior=parameters.prior * np.exp(np.clip(step * change, -FAR, FAR)))
+
+
+def _with_response_ahead(parameters: Parameters, before: Posterior, step: float) -> Parameters:
+    """Of documents with answers also what is known of the answers."""
+    if parameters.response is None:
+        return parameters
+    known = before.model.response.reading(before.summary)
+    return parameters if known is None else parameters._replace(response=parameters.response.ahead(known, step))

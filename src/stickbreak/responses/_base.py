@@ -72,23 +72,39 @@ class Loss(Protocol):
 class Reading(NamedTuple):
     """What local steps need to know of q(w): a document gains (slopes t_d)' m_d - h_d / 2 m_d' curvature m_d.
 
-    means : E[w], (K, C);  slopes : (K, C);  covariance : of each column of w, (K, K);  curvature : (K, K), not negative
+    means : E[w], (K, C);  covariance : of each column of w, (K, K)
+    precision : that of the answers, E[lambda]; 1 where there is none
+    uncertainty : what the covariance of q(w) adds to the curvature, (K, K), not negative
     loss : makes the parabolas
     weight : how many times a document counts
     rounds : how often a local step makes parabolas anew, where they depend on m
     """
 
     means: Array
-    slopes: Array
     covariance: Array
-    curvature: Array
+    precision: float
+    uncertainty: Array
     loss: Loss
     weight: float = 1.0
     rounds: int = ROUNDS
 
+    @property
+    def slopes(self) -> Array:
+        """E[lambda w], (K, C)."""
+        return self.precision * self.means
+
+    @property
+    def curvature(self) -> Array:
+        """E[lambda w w'], (K, K), not negative."""
+        return np.asarray(self.precision * (self.means @ self.means.T) + self.uncertainty)
+
     def terms(self, y: Array, m: Array) -> Terms:
         """The parabolas of documents with answers y (n,) that touch what they bound at shares m (n, K)."""
         return self.loss.parabolas(y, m @ self.means, np.einsum("nk,nk->n", m @ self.covariance, m))
+
+    def ahead(self, before: Self, step: float) -> Self:
+        """With E[w] beyond by ``step`` times its change since ``before``: parabolas follow the scores slowly."""
+        return self._replace(means=self.means + step * (self.means - before.means))
 
 
 class Response(Protocol):

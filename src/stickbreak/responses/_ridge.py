@@ -64,9 +64,8 @@ class RidgeResponse(ABC):
     def reading(self, sums: Any) -> Reading:
         """With slopes E[w] and curvature E[w (I - 11'/C) w'], of numbers E[w w']; nothing before any answer was seen."""
         covariance = self._covariance(sums)
-        means = covariance @ sums.B
-        seen = float(sums.A > 0.0)
-        return Reading(means, means, covariance, seen * (means @ means.T + self.n_free * covariance), self)
+        uncertainty = float(sums.A > 0.0) * self.n_free * covariance
+        return Reading(covariance @ sums.B, covariance, 1.0, uncertainty, self)
 
     @abstractmethod
     def means(self, sums: Answered) -> Array:

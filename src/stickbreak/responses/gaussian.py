@@ -55,9 +55,7 @@ class GaussianResponse(NumericResponse):
     def reading(self, sums: Answered) -> Reading:
         """With slopes E[lambda] E[w] and curvature E[lambda w w']; nothing before any answer was seen."""
         means, covariance, a, b = self._posterior(sums)
-        precision = a / b
-        curvature = float(sums.A > 0.0) * (precision * (means @ means.T) + covariance)
-        return Reading(means, precision * means, covariance, curvature, self, self.weight, rounds=1)
+        return Reading(means, covariance, a / b, float(sums.A > 0.0) * covariance, self, self.weight, rounds=1)
 
     def parabolas(self, y: Array, psi: Array, spread: Array) -> Terms:
         """Targets y, weights 1 and constants y^2, times the weight: the square itself, wherever it is taken."""
