@@ -91,6 +91,20 @@ def test_no_family_that_is_far_behind_is_fitted(monkeypatch):
     assert len(families) == 3  # one, and two: the second is no better
 
 
+def test_the_table_has_the_whole_fit_also_where_no_other_family_is_fitted(monkeypatch):
+    """What a short search found may be far below."""
+    monkeypatch.setattr(RowContest, "rivals", lambda self, fits: [])
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2)) @ [[1.0, 0.9], [0.0, 0.3]] + np.repeat([[0.0], [20.0]], 100, axis=0)
+    judged = []
+    judge = RowContest.judge
+    monkeypatch.setattr(RowContest, "judge", lambda self, *given: (judged.append(given[0]), judge(self, *given)))
+    model = Mixture(**SMALL).fit(X)
+    assert [entry.candidate.family for entry in judged] == [model.selection_[0].family]
+    assert model.selection_[0].seconds > judged[0].candidate.seconds
+    assert model.selection_[0].n_clusters == model.n_clusters_
+
+
 @pytest.mark.parametrize(
     "given",
     [{"moves": ()}, {"init": "k-means++"}, {"n_init": 2}, {"algorithm": "stochastic"}, {"seeds": {"a": [[0.0, 0.0]]}}],

@@ -1,5 +1,6 @@
 """Pieces into which the clusters of two models cut each other, and searches that begin again from them."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,10 +10,11 @@ from sklearn.datasets import load_diabetes
 from stickbreak import Mixture
 from stickbreak.allocations import DirichletProcess
 from stickbreak.data import ArraySource
-from stickbreak.inference import LearningSearch, Options, Session, Threads
+from stickbreak.inference import LearningSearch, Options, Session, Threads, learning_search
 from stickbreak.inference.crossing import crossed
 from stickbreak.inference.init import from_responsibilities, one_cluster
 from stickbreak.inference.learning_search import TUNING
+from stickbreak.inference.row_search import RowSearch
 from stickbreak.inference.state import Floor, Problem
 from stickbreak.inference.trace import ascents
 from stickbreak.likelihoods import Gaussian, Sample
@@ -111,6 +113,22 @@ def test_ascents_that_agree_end_them(X):
     origins = [ascent.last.origin for ascent in ascents(found.history)]
     assert origins.count("seeds") == TUNING.agree
     assert "crossing" not in origins
+
+
+@pytest.mark.parametrize("again", [1, 3])
+def test_what_has_failed_is_tried_again_until_it_has_gained_nothing_so_often(X, monkeypatch, again):
+    rounds = []
+    improve = RowSearch._improve
+
+    def counted(self):
+        rounds.append(self.outcome.bound)
+        improve(self)
+
+    monkeypatch.setattr(learning_search, "TUNING", replace(TUNING, again=again))
+    monkeypatch.setattr(LearningSearch, "_cross", lambda self: True)
+    monkeypatch.setattr(RowSearch, "_improve", counted)
+    searched(X, restarts=True)
+    assert len(rounds) == 1 + again
 
 
 def test_what_an_ascent_must_gain_is_asked_of_the_history_too():

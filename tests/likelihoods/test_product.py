@@ -49,6 +49,18 @@ def case():
     return X, product, own, rng.dirichlet(np.full(3, 0.4), len(X))
 
 
+def test_log_marginals_of_many_hyperparameters_in_turn(case, naive):
+    """Parts that are as they were are not computed again, and those that are not are."""
+    X, product, _, R = case
+    N, S = R.sum(axis=0), R.T @ naive.features(product, X)
+    of = product.log_marginals_of(N, S)
+    others = [product]
+    for name in ("kinds.concentration", "sizes.scale", "kinds.concentration", "counts.rate"):
+        others += [others[-1].scaled(name, 1.7), others[-1].scaled(name, 0.3)]
+    for other in [*others, product]:
+        np.testing.assert_array_equal(of(other), other.log_marginal(N, S))
+
+
 def test_a_product_is_the_sum_of_its_parts(case, naive):
     X, product, own, R = case
     T = naive.features(product, X)

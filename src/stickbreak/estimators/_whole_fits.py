@@ -73,6 +73,7 @@ class WholeFits(Generic[P]):
         """The best family, and its fit; Ctrl-C keeps the best so far."""
         first = self.contest.best_of(self.contest.entries)
         interrupted = self._fit(first)
+        self._judge(first)
         if not interrupted and self.contest.rivals(self.fits):
             try:
                 interrupted = self._fit_others(first)
@@ -93,7 +94,6 @@ class WholeFits(Generic[P]):
 
     def _fit_others(self, last: Entry) -> bool:
         """Fit the families that come close to the best fit, ``last`` being the first; whether Ctrl-C ended a fit."""
-        self._judge(last)
         while (entry := self.contest.next(self.fits, last)) is not None:
             last = entry
             interrupted = self._fit(entry)

@@ -103,7 +103,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         The rows of X that each row of ``seeds`` counts as; all together no more than X has, or 10,000.
     n_init : int >= 1, default 1
         Number of fits, each with its own random numbers; the one with the highest ELBO is kept.
-    max_laps : int >= 1, default 1000
+    max_laps : int >= 1, default 5000
         Maximum number of passes over the data.
     most_kept : int >= 1 or None, default None
         L, the most clusters that a row has responsibilities for while fitting (Thesis 7.1); 1 is hard assignment, None is no
@@ -231,7 +231,7 @@ class Mixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, D
         n_init_clusters: int = 10,
         moves: Sequence[str | BatchBirth | AdoptedBirth] = choices.MOVES,
         n_init: int = 1,
-        max_laps: int = 1000,
+        max_laps: int = 5000,
         most_kept: int | None = None,
         candidates: int | None = 16,
         label_error: float | None = 0.0,

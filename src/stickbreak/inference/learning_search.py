@@ -43,6 +43,7 @@ class Tuning:
     least : nats that these ascents must gain: others have come to the same clusters
     agree : of them that come to the same number of clusters and the same bound, after which there are no more
     tries : of these in a row that come to nothing, after which there are no more
+    again : times that whatever has failed is tried again with other draws, the last time that it gained something
     doubtful : nats for each cluster more than one: where one with the same prior loses less, several are doubtful
     """
 
@@ -58,6 +59,7 @@ class Tuning:
     least: float = 0.1
     agree: int = 2
     tries: int = 5
+    again: int = 3
     doubtful: float = 10.0
 
 
@@ -110,17 +112,19 @@ class LearningSearch(RowSearch):
         return replace(super()._sampled(rows, options), rivals=self.rivals, restarts=self.restarts, given=self.given)
 
     def _improve(self) -> None:
-        """The rounds and crossings, then whatever has failed again, with other draws, until that gains next to nothing."""
+        """The rounds and crossings, then what has failed again, with other draws, until that gains nothing several times."""
         super()._improve()
-        gain = np.inf
-        while self.restarts and gain > self._worthwhile(self._in_hand) and not self._takes_long(self._in_hand.total.K):
-            bound = self._in_hand.bound
-            if not self._cross():
+        in_vain = 0
+        while self.restarts and in_vain < TUNING.again and not self._takes_long(self._in_hand.total.K):
+            best = self._in_hand
+            bound = best.bound
+            least = self._worthwhile(best)
+            if in_vain == 0 and not self._cross():
                 break
             for change in self._changes:
                 change.in_vain = -np.inf
             super()._improve()
-            gain = self._in_hand.bound - bound
+            in_vain = 0 if self._in_hand.bound - bound > least else in_vain + 1
 
     def _begin(self, start: Summary, options: Options) -> None:
         if start.K > 1 or self._found_on_sample > 0 or not options.learn or "birth" not in self.moves:

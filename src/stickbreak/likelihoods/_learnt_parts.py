@@ -1,6 +1,6 @@
 """The hyperparameters of likelihoods for columns of their own, by the name of the part."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -122,3 +122,28 @@ class LearntParts(Likelihood):
         for part, columns in self._parts:
             yield part, columns, S[:, first : first + part.n_statistics]
             first += part.n_statistics
+
+
+class PartMarginals:
+    """The log marginals (K,) of clusters under likelihoods side by side, for many hyperparameters in turn.
+
+    Hyperparameters are learnt one part after another: what a part gave last is taken again while it is the same.
+
+    of : for each part, its log marginals as a function of the part
+    """
+
+    def __init__(self, of: Sequence[Callable[[Likelihood], Array]]) -> None:
+        self._of = of
+        self._last: list[tuple[Likelihood, Array] | None] = [None] * len(of)
+
+    def __call__(self, likelihood: LearntParts) -> Array:
+        """The sum of those of the parts."""
+        return np.asarray(sum(self._part(i, part) for i, (part, _) in enumerate(likelihood.parts.values())))
+
+    def _part(self, i: int, part: Likelihood) -> Array:
+        """Those of one part."""
+        last = self._last[i]
+        if last is None or last[0] is not part:
+            last = part, self._of[i](part)
+            self._last[i] = last
+        return last[1]

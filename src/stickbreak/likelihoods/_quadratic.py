@@ -16,7 +16,7 @@ from ._base import Array
 from ._draws import LEAST as LEAST_CHISQUARE
 from ._draws import student_width
 from ._hyperparameters import column_values, farthest, hyperparameter, positive, require
-from ._sample import Sample
+from ._sample import SAME, Sample
 from ._size import Size
 
 DEFAULT_ROWS = 1e-3  # for which the prior mean counts
@@ -177,9 +177,10 @@ def scaled_degrees(degrees_of_freedom: float, D: int, factor: float) -> float:
 def rounding(sample: Sample, unit: Array) -> Array:
     """Variance (D,) of what rounding has taken from values, uniform within a step, in squares of ``unit``.
 
-    Infinite for constant columns, which say nothing.  See `DiagonalGaussian`.
+    A step is at least `SAME` units, so that rows at the very origin are no cluster without width.  Infinite for constant
+    columns, which say nothing.  See `DiagonalGaussian`.
     """
-    return np.asarray((sample.resolution() / unit) ** 2 / 12.0)
+    return np.asarray(np.maximum(sample.resolution() / unit, SAME) ** 2 / 12.0)
 
 
 def cholesky(B: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ class Sample:
     names : the names of the columns, where they have any
     levels : the names of the levels of columns that hold their codes, by the number of the column
     steps : (D,) the `resolution` of columns where it is known, NaN elsewhere, or None
+    whole : the sample of which this has some of the columns, or None
     """
 
     X: Rows
@@ -44,6 +46,7 @@ class Sample:
     names: Sequence[str] | None = None
     levels: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     steps: Array | None = None
+    whole: "Sample | None" = None
 
     @classmethod
     def of(cls, X: Rows, weights: Array | None = None) -> "Sample":
@@ -150,7 +153,15 @@ class Sample:
         levels = {j: self.levels[d] for j, d in enumerate(columns) if d in self.levels}
         steps = None if self.steps is None else self.steps[columns]
         facts = self.missing[columns], self.largest[columns], self.smallest[columns]
-        return Sample(self.X[:, columns], self.weights, *facts, names, levels, steps)
+        return Sample(self.X[:, columns], self.weights, *facts, names, levels, steps, self.whole or self)
+
+    @cached_property
+    def lightest(self) -> float:
+        """The weight of the distinct row, of all columns, that weighs least: how often rows are repeated as they are."""
+        few = (self.whole or self)._few()
+        rows = np.ascontiguousarray(few.X)
+        codes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+        return float(np.bincount(np.unique(codes, return_inverse=True)[1], few.weights).min())
 
     def _few(self) -> "Sample":
         """Some of the rows, evenly spaced, that show what is common."""
@@ -173,7 +184,7 @@ class Sample:
             return 0.0
         gaps = np.concatenate([[np.inf], np.diff(values[first]), [np.inf]])
         tied = np.add.reduceat(weights, first)
-        alone = tied.min() if len(tied) > FEW_VALUES else 1.0  # many values that all weigh the same are not tied
+        alone = self.lightest if len(tied) > FEW_VALUES else 1.0  # values of rows that are repeated are not tied
         tied = np.maximum(tied - alone, 0.0)
         if tied.sum() <= FEW_TIES * weights.sum():
             return 0.0

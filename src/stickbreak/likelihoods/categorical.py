@@ -1,6 +1,6 @@
 """Columns of categories."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -188,7 +188,15 @@ class Categorical(AlikeColumns):
 
     def column_marginals(self, N: Array, S: Array) -> Array:
         """Dirichlet-multinomial: sums over levels of log Gamma ratios, (K, D), or of log p where chances are common."""
+        return self._marginals(self._counted(S))
+
+    def log_marginals_of(self, N: Array, S: Array) -> Callable[[Any], Array]:
+        """`log_marginal` as a function of the likelihood; counts that are not zero are found once."""
         seen = self._counted(S)
+        return lambda likelihood: np.asarray(likelihood._marginals(seen).sum(axis=1))
+
+    def _marginals(self, seen: _Counted) -> Array:
+        """`column_marginals` of clusters with these counts."""
         prior = self.concentration
         levels = self._summed(seen, log_gamma_ratio(seen.counts, prior[seen.levels]))
         own = levels - log_gamma_ratio(seen.totals, self._by_column(prior[None]))

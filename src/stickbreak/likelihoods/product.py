@@ -13,7 +13,7 @@ from ._base import Array, Likelihood
 from ._cells import Cells
 from ._column_names import column_numbers
 from ._hyperparameters import require
-from ._learnt_parts import LearntParts
+from ._learnt_parts import LearntParts, PartMarginals
 from ._profile import Profile
 from ._sample import Sample
 from ._size import Size
@@ -147,6 +147,10 @@ class Product(LearntParts):
     def log_marginal(self, N: Array, S: Array) -> Array:
         """The sum of those of the parts, (K,)."""
         return np.asarray(sum(part.log_marginal(N, s) for part, _, s in self._split(S)))
+
+    def log_marginals_of(self, N: Array, S: Array) -> Callable[[Any], Array]:
+        """`log_marginal` as a function of the likelihood, of which parts that are as they were are not computed again."""
+        return PartMarginals([part.log_marginals_of(N, s) for part, _, s in self._split(S)])
 
     def divergence(self, X: Array, centers: Array) -> Array:
         """The sum of those of the parts, (n, J)."""
