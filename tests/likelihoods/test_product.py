@@ -49,11 +49,19 @@ def case():
     return X, product, own, rng.dirichlet(np.full(3, 0.4), len(X))
 
 
-def test_log_marginals_of_many_hyperparameters_in_turn(case, naive):
+def test_log_marginals_of_many_hyperparameters_in_turn(case, naive, monkeypatch):
     """Parts that are as they were are not computed again, and those that are not are."""
     X, product, _, R = case
     N, S = R.sum(axis=0), R.T @ naive.features(product, X)
     of = product.log_marginals_of(N, S)
+    computed = []
+    monkeypatch.setattr(
+        Gaussian, "log_marginal", lambda *given, own=Gaussian.log_marginal: computed.append(1) or own(*given)
+    )
+    of(product)
+    of(product.scaled("kinds.concentration", 2.0))
+    assert len(computed) == 1
+    monkeypatch.undo()
     others = [product]
     for name in ("kinds.concentration", "sizes.scale", "kinds.concentration", "counts.rate"):
         others += [others[-1].scaled(name, 1.7), others[-1].scaled(name, 0.3)]

@@ -30,6 +30,13 @@ def test_rows_that_are_repeated_are_not_tied(as_weights):
     np.testing.assert_array_equal(sample.resolution(), [0.0, 0.0])
 
 
+def test_rows_without_weight_tell_nothing():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    weights = np.repeat([1.0, 0.0], [50, 10])
+    assert Sample.of(X, weights).lightest == 1.0
+    np.testing.assert_array_equal(Sample.of(X, weights).resolution(), [0.0, 0.0])
+
+
 def test_missing_values_are_alike():
     X = panel(np.random.default_rng(0))
     X[::5, 1] = np.nan

@@ -73,14 +73,14 @@ class WholeFits(Generic[P]):
         """The best family, and its fit; Ctrl-C keeps the best so far."""
         first = self.contest.best_of(self.contest.entries)
         interrupted = self._fit(first)
-        self._judge(first)
-        if not interrupted and self.contest.rivals(self.fits):
-            try:
+        try:
+            self._judge(first)
+            if not interrupted and self.contest.rivals(self.fits):
                 interrupted = self._fit_others(first)
-            except KeyboardInterrupt:
-                interrupted = True
-            except Exception as error:  # memory, a device, numbers: a fit is good whatever another lacks
-                _warn_of_failure(self._best.candidate, error)
+        except KeyboardInterrupt:
+            interrupted = True
+        except Exception as error:  # memory, a device, numbers: a fit is good whatever another lacks
+            _warn_of_failure(self._best.candidate, error)
         best, likelihood, _ = self._best
         others = [candidate for candidate in self.contest.candidates if candidate is not best]
         fit = self.fits[best.family]

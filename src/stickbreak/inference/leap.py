@@ -51,7 +51,6 @@ def _with_prior_ahead(parameters: Parameters, before: Posterior, step: float) ->
 
 def _with_response_ahead(parameters: Parameters, before: Posterior, step: float) -> Parameters:
     """Of documents with answers also what is known of the answers."""
-    if parameters.response is None:
+    if parameters.response is None or before.reading is None:
         return parameters
-    known = before.model.response.reading(before.summary)
-    return parameters if known is None else parameters._replace(response=parameters.response.ahead(known, step))
+    return parameters._replace(response=parameters.response.ahead(before.reading, step))

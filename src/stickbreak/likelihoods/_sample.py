@@ -158,10 +158,13 @@ class Sample:
     @cached_property
     def lightest(self) -> float:
         """The weight of the distinct row, of all columns, that weighs least: how often rows are repeated as they are."""
-        few = (self.whole or self)._few()
+        if self.whole is not None:
+            return self.whole.lightest
+        few = self._few()
         rows = np.ascontiguousarray(few.X)
         codes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-        return float(np.bincount(np.unique(codes, return_inverse=True)[1], few.weights).min())
+        weights = np.bincount(np.unique(codes, return_inverse=True)[1], few.weights)
+        return float(weights.min(initial=np.inf, where=weights > 0.0))
 
     def _few(self) -> "Sample":
         """Some of the rows, evenly spaced, that show what is common."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..allocations import Allocation, GlobalStep, Solution
 from ..likelihoods import Likelihood
 from ..likelihoods.features import largest_terms
-from ..responses import NoResponse, Response
+from ..responses import NoResponse, Reading, Response
 from .kind import Kind
 from .parameters import Parameters
 from .rows import ROWS
@@ -166,6 +166,11 @@ class Posterior:
         return self.model.allocation.update(self.summary, self.solution)
 
     @cached_property
+    def reading(self) -> Reading | None:
+        """What local steps need to know of the response; None where nothing is known of it."""
+        return self.model.response.reading(self.summary)
+
+    @cached_property
     def bound(self) -> float:
         """The ELBO at the optimal global step: base + sum_k logZ ratio + sum_k H_k + allocation  (Thesis Eq. 3.24).
 
@@ -183,8 +188,7 @@ class Posterior:
         """
         W, b = self.weights
         bias = b + self.step.log_weights
-        response = self.model.response.reading(self.summary)
-        return self.model.kind.rounded(Parameters(W, bias, self.step.prior, response), self.precision(dtype))
+        return self.model.kind.rounded(Parameters(W, bias, self.step.prior, self.reading), self.precision(dtype))
 
     def precision(self, dtype: np.dtype[np.floating]) -> np.dtype[np.floating]:
         """That of the data, ``dtype``, where it is enough, else float64.  Missing cells that are latent take float64."""
